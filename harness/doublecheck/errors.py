@@ -14,6 +14,8 @@
     ├── UnreachableError          nothing answers at an address
     │   └── UntrustedError        the certificate of the server is not trusted
     ├── WrongAddressError         the server at an address is not a platform
+    │   └── AbsentSurfaceError    the server does not have a surface
+    │       └── BrokenOfferError  the target was said to have it
     ├── NoAnswerError             a request was sent, but its answer broke off or never came
     ├── AnswerError               an answer is not what its route promises
     │   └── RefusedError          an answer refuses: an HTTP error or an error envelope
@@ -175,6 +177,30 @@ class WrongAddressError(DoubleCheckError):
             "followed, because keys would be sent along."
         )
         self.url = url
+
+
+class AbsentSurfaceError(WrongAddressError):
+    """The server at ``url`` answers, but shows nothing of a surface; ``surface`` is its name.
+
+    ``answers`` are the requests that it was asked, and its answers to them.
+    """
+
+    def __init__(self, url: str, surface: str, answers: Sequence[str]) -> None:
+        DoubleCheckError.__init__(
+            self,
+            f"Nothing at {url} answers as {surface}: {'; '.join(answers)}. If it is elsewhere, name "
+            "its address; if there is none, remove it from what the target offers.",
+        )
+        self.url = url
+        self.surface = surface
+        self.answers = tuple(answers)
+
+
+class BrokenOfferError(AbsentSurfaceError):
+    """A platform does not have a surface that it was said to offer; this speaks against it."""
+
+    def __init__(self, absent: AbsentSurfaceError) -> None:
+        super().__init__(absent.url, absent.surface, absent.answers)
 
 
 class NoAnswerError(DoubleCheckError):

@@ -85,19 +85,34 @@ def find(id_: str) -> Clause:
 
 
 def clause(
-    id_: str, *, reference_app: bool | None = None, writes: bool = False, unknown: str | None = None
+    id_: str,
+    *,
+    reference_app: bool | None = None,
+    writes: bool = False,
+    unknown: str | None = None,
+    smoke: bool = False,
+    surface: Surface | None = None,
 ) -> pytest.MarkDecorator:
     """Mark a check with the clause it checks; raise ClauseError for an unknown id.
 
     ``reference_app`` says that this check needs the reference application, although the clause
     applies to every deployment (the default comes from the clause's scope). ``writes`` says that
     the check creates or deletes something on the target. ``unknown`` names an entry of the ledger:
-    the check then observes what the clause leaves open, and never fails. Raises LedgerError for an
-    unknown that does not exist.
+    the check then observes what the clause leaves open, and never fails. ``smoke`` says that the
+    check stands in for one that needs the reference application (see ``levels``). ``surface`` is the
+    surface that it asks, if that is not the clause's. Raises LedgerError for an unknown that does
+    not exist.
     """
     found = find(id_)
     if unknown is not None:
         ledger.find(unknown)
-    needs = found.scope == "app" if reference_app is None else reference_app
+    needs = found.scope == "app" and not smoke if reference_app is None else reference_app
     named: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
-    return named(found, reference_app=needs, writes=writes, unknown=unknown)
+    return named(
+        found,
+        reference_app=needs,
+        writes=writes,
+        unknown=unknown,
+        smoke=smoke,
+        surface=surface or found.surface,
+    )

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import configuration
 
-from doublecheck.client import preflight
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
-from doublecheck.contracts import verdicts
+from doublecheck.contracts import levels, verdicts
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.examples import ON_A_DOUBLE, ON_A_LIVE_PLATFORM, Examples
 from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.surface_states import SurfaceStates
+from doublecheck.contracts.traffic import TRAFFIC, Traffic
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.errors import DoubleCheckError, NoAnswerError, UnreachableError
 from doublecheck.target import pytest_options
-from doublecheck.target.surfaces import Surface
+from doublecheck.wire import request_log
 from doublecheck.wire.redaction import redact, secrets_of
 
 if TYPE_CHECKING:
@@ -40,36 +40,6 @@ SECRETS = pytest.StashKey[Collection[str]]()
 SURFACES = pytest.StashKey["SurfaceStates"]()
 START_WITHIN_S = 50.0  # below the patience of a Platform, because this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
-
-
-class SurfaceStates:
-    """Whether the surfaces of a target answer.
-
-    If a check gets no answer, its surface is in doubt: before the next check of this surface, one
-    request finds out whether the surface answers at all. So a platform that hangs during the run
-    does not cost a time limit for each remaining check.
-    """
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._problems: dict[Surface, DoubleCheckError] = dict(target.problems)
-        self._doubted: set[Surface] = set()
-
-    def doubt(self, surface: Surface, error: BaseException) -> None:
-        """Record the result of a check of a surface."""
-        if isinstance(error, (NoAnswerError, UnreachableError)):
-            self._doubted.add(preflight.probed(surface))
-
-    def require(self, surface: Surface) -> None:
-        """Raise the problem that prevents checks of a surface."""
-        asked = preflight.probed(surface)
-        if asked in self._doubted:
-            self._doubted.discard(asked)
-            found = preflight.problem(self._target, asked)
-            if found is not None:
-                self._problems[asked] = found
-        if asked in self._problems:
-            raise self._problems[asked]
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +73,7 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
 def _any_of_runtimes(session: pytest.Session) -> bool:
     """Whether a selected check needs a runtime; otherwise no runtime is declared."""
     marks = filter(None, (item.get_closest_marker(MARKER) for item in session.items))
-    return any(mark.args[0].surface == "runtimes" for mark in marks)
+    return any(mark.kwargs["surface"] == "runtimes" for mark in marks)
 
 
 def _restricted() -> dict[str, Any]:
@@ -191,17 +161,39 @@ def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> Surfac
 
 
 @pytest.fixture(autouse=True)
+def _traffic(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Count what a check asks, until everything that it made is removed."""
+    traffic, surface = Traffic(), request.node.get_closest_marker(MARKER).kwargs["surface"]
+    with request_log.listening(lambda exchange: traffic.note(surface, exchange)):
+        yield
+    request.node.user_properties.append((TRAFFIC, traffic.to_dict()))
+
+
+@pytest.fixture(autouse=True)
 def _observable(
-    request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates
+    request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates, _traffic: None
 ) -> None:
     """Skip a check that this target cannot show; fail with an error if it does not answer."""
     mark = request.node.get_closest_marker(MARKER)
+    clause, surface = mark.args[0], mark.kwargs["surface"]
     needs = {name: mark.kwargs[name] for name in ("reference_app", "writes")}
-    reason = verdicts.why_not(mark.args[0], platform.target, **needs)
+    reason = verdicts.why_not(clause, platform.target, surface=surface, **needs)
     if reason is not None:
         pytest.skip(reason)
     platform.exchanges.clear()
-    _surfaces.require(mark.args[0].surface)
+    _surfaces.require(surface)
+    _surfaces.require_evidence(platform, clause, surface)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    plan = pytest_options.plan_of(config)
+    shown = levels.Shown(
+        plan.value("level") or "full",
+        reference_app=bool(plan.value("reference_app")),
+        writes=plan.kind == "double" or bool(plan.value("allow_writes")),
+        everything=plan.in_process,
+    )
+    levels.select(config, items, shown)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -228,7 +220,7 @@ def pytest_runtest_makereport(
     if not report.failed or call.excinfo is None or mark is None:
         return report
     if SURFACES in item.config.stash:
-        item.config.stash[SURFACES].doubt(mark.args[0].surface, call.excinfo.value)
+        item.config.stash[SURFACES].doubt(mark.kwargs["surface"], call.excinfo.value)
     if mark.kwargs["unknown"] is not None and report.when == "call":
         _unseen(report, call.excinfo)
         _redact(report, secrets)

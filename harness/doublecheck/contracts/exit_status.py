@@ -57,14 +57,14 @@ class ExitStatus:
         self._counts["checks"] += report.when == "setup" and CLAUSE in told
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Set the exit status, unless something else than a check failed."""
         counts = self._counts
-        if session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+        if exitstatus == pytest.ExitCode.TESTS_FAILED:
             if not counts["failed"] and (self._forgives() or not counts["recommended"]):
                 asked = not counts["not asked"]
                 session.exitstatus = ExitCode.PASSED if asked else ExitCode.COULD_NOT_ASK
-        elif session.exitstatus == pytest.ExitCode.OK and self._nothing_checked():
+        elif exitstatus == pytest.ExitCode.OK and self._nothing_checked():
             session.exitstatus = ExitCode.NOTHING_CHECKED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

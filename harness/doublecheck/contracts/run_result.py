@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.contracts.traffic import Asked
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict, worst
 from doublecheck.exit_codes import ExitCode
 from doublecheck.notebook_repr import Shown
@@ -43,7 +44,8 @@ class Run:
     """The results of the checks; ``pytest_exit`` is pytest's exit code.
 
     ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
-    ``strict_should`` says that a failed recommendation also fails the run.
+    ``strict_should`` says that a failed recommendation also fails the run. ``asked`` is what the
+    checks asked of the platform, and made there.
     """
 
     checks: tuple[Check, ...]
@@ -53,6 +55,7 @@ class Run:
     chosen: int = 0
     interrupted: bool = False
     strict_should: bool = False
+    asked: Asked = field(default_factory=Asked)
 
     def by_clause(self) -> Mapping[Clause, Sequence[Check]]:
         """Return the checks of each clause that has any, in the specification's order."""

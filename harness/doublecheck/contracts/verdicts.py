@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from doublecheck.errors import AnswerError, DoubleCheckError, NoAnswerError
+from doublecheck.errors import AnswerError, BrokenOfferError, DoubleCheckError, NoAnswerError
 
 if TYPE_CHECKING:
     from doublecheck.contracts.clauses import Clause
+    from doublecheck.target.surfaces import Surface
     from doublecheck.target.target import Target
 
 CLAUSE = "clause"
@@ -50,18 +51,28 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def why_not(
-    clause: Clause, target: Target, *, reference_app: bool, writes: bool = False
+    clause: Clause,
+    target: Target,
+    *,
+    reference_app: bool,
+    writes: bool = False,
+    surface: Surface | None = None,
 ) -> str | None:
-    """Return why a check cannot run on a target, or None if it can.
+    """Return why a check cannot run on a target, and what would let it; or None if it can.
 
-    ``writes`` says that the check creates or deletes something there.
+    ``writes`` says that the check creates or deletes something there; ``surface`` is the one that
+    it asks, by default the clause's.
     """
+    surface = surface or clause.surface
     if clause.scope == "library" and not target.offers("library"):
         return f"{Verdict.NOT_APPLICABLE.value}: checks the library of this process, not a platform"
-    if not target.offers(clause.surface):
-        return f"{Verdict.NOT_OFFERED.value}: {target.name} declares no {clause.surface}"
+    if not target.offers(surface):
+        return f"{Verdict.NOT_OFFERED.value}: {target.name} declares no {surface}"
     if reference_app and not target.reference_app:
-        return f"{Verdict.NOT_OBSERVABLE.value}: needs the reference application"
+        return (
+            f"{Verdict.NOT_OBSERVABLE.value}: needs the reference application, which 'doublecheck "
+            "contracts app' writes and --reference-app declares"
+        )
     if writes and target.kind == "live" and not target.allow_writes:
         return (
             f"{Verdict.NOT_RUN.value}: makes or deletes something on {target.name}, which "
@@ -74,7 +85,7 @@ def why_not(
 def of_failure(when: str, error: BaseException) -> Verdict:
     """Return FAILED if an exception speaks against the platform, else why nothing was learned."""
     broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
-    if when == "call" and isinstance(error, broken):
+    if isinstance(error, BrokenOfferError) or (when == "call" and isinstance(error, broken)):
         return Verdict.FAILED
     return Verdict.COULD_NOT_ASK if isinstance(error, DoubleCheckError) else Verdict.ERROR
 

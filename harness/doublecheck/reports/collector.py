@@ -16,6 +16,7 @@ import pytest
 from doublecheck import contracts
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.traffic import TRAFFIC, Traffic
 from doublecheck.contracts.verdicts import CLAUSE, OBSERVED, REASON, VERDICT, Verdict, of_skip
 
 _FOLDER = Path(contracts.__file__).resolve().parent
@@ -37,6 +38,7 @@ class Collector:
         self._seconds: dict[str, float] = {}
         self._interrupted = False
         self._strict_should = False
+        self._traffic = Traffic()
 
     def run(self, pytest_exit: int) -> Run:
         """Return the results so far."""
@@ -48,6 +50,7 @@ class Collector:
             chosen=len(self._chosen),
             interrupted=self._interrupted,
             strict_should=self._strict_should,
+            asked=self._traffic.summed(),
         )
 
     def checks(self) -> tuple[Check, ...]:
@@ -82,6 +85,9 @@ class Collector:
         clause = dict(report.user_properties).get(CLAUSE) or _marked(report.nodeid)
         if clause is None:
             return
+        told = dict(report.user_properties).get(TRAFFIC)
+        if report.when == "teardown" and isinstance(told, dict):
+            self._traffic.add(Traffic.from_dict(told))
         id_ = report.nodeid
         self._seconds[id_] = self._seconds.get(id_, 0.0) + report.duration
         outcome = _outcome(report)

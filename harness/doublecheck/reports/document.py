@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from agentdouble import __version__
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.traffic import Asked
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
@@ -36,6 +37,12 @@ def to_document(report: Report) -> dict[str, Any]:
         "interrupted": run.interrupted,
         "strict_should": run.strict_should,
         "pytest_exit": run.pytest_exit,
+        "exit_code": int(run.exit_code),
+        "asked": {
+            "requests": run.asked.requests,
+            "made": dict(run.asked.made),
+            "addresses": {name: list(found) for name, found in run.asked.addresses.items()},
+        },
         "clauses": [
             _clause_document(clause, verdicts[clause].value, checks)
             for clause, checks in run.by_clause().items()
@@ -134,6 +141,10 @@ class _Place:
         for index, value in enumerate(self.of(list)):
             yield _Place(value, f"{self._path}[{index}]")
 
+    def items(self) -> Iterator[tuple[str, _Place]]:
+        mapping: Mapping[str, Any] = self.of(dict)
+        return ((key, self[key]) for key in mapping)
+
     def of(self, *kinds: type[T]) -> T:
         value = self._value
         if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
@@ -164,9 +175,18 @@ def _report(place: _Place) -> Report:
         chosen=place["chosen"].of(int),
         interrupted=place["interrupted"].of(bool),
         strict_should=place["strict_should"].of(bool),
+        asked=_asked(place["asked"]),
     )
     name, url = target["name"].of(str), target["url"].of(str, type(None))
     return Report(name, "live" if kind == "live" else "double", url, run)
+
+
+def _asked(place: _Place) -> Asked:
+    return Asked(
+        place["requests"].of(int),
+        {kind: one.of(int) for kind, one in place["made"].items()},
+        {name: tuple(one.of(str) for one in found) for name, found in place["addresses"].items()},
+    )
 
 
 def _checks(clause: _Place) -> list[Check]:

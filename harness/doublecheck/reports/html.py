@@ -73,7 +73,7 @@ def _about(report: Report, name: str) -> Markup:
     started = None if run.started is None else run.started.strftime("%Y-%m-%d %H:%M:%S %Z")
     lines = [
         f"{report.kind} at {report.url}" if report.url else report.kind,
-        f"{len(run.checks)} checks in {run.duration_s:.1f} s",
+        report.effort,
         started,
         f"{unchecked} of {len(clauses())} clauses not checked" if unchecked else None,
     ]
@@ -82,6 +82,7 @@ def _about(report: Report, name: str) -> Markup:
         element("h2", name),
         element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
+        *(element("p", line.strip(), class_="facts") for line in report.answered_by),
         report.cut_short and element("p", report.cut_short, class_="warning"),
         class_="about",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree
 
 from doublecheck.contracts.clauses import Clause, clauses
@@ -39,12 +39,18 @@ def _suite(report: Report) -> ElementTree.Element:
     if run.started is not None:
         suite.set("timestamp", run.started.strftime("%Y-%m-%dT%H:%M:%S"))
     told = {"target": report.name, "kind": report.kind, "url": report.url or ""}
-    suite.append(_properties({**told, "interrupted": str(run.interrupted).lower()}))
+    answered = {f"answered by {one}": ", ".join(names) for one, names in _addresses(report)}
+    interrupted = {"interrupted": str(run.interrupted).lower()}
+    suite.append(_properties({**told, **interrupted, "asked": run.asked.in_words, **answered}))
     for clause, checks in run.by_clause().items():
         suite.extend(_case(clause, check, _tag(run, check)) for check in checks)
     if report.cut_short:
         suite.append(_text("system-err", report.cut_short))
     return suite
+
+
+def _addresses(report: Report) -> Iterable[tuple[str, Sequence[str]]]:
+    return report.run.asked.surfaces_by_address.items()
 
 
 def _case(clause: Clause, check: Check, tag: str | None) -> ElementTree.Element:

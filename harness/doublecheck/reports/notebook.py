@@ -92,7 +92,7 @@ def _about(report: Report, name: str) -> Markup:
     unchecked = len(clauses()) - len(report.verdicts)
     facts = [
         f"{report.kind} at {report.url}" if report.url else "a double of its own",
-        f"{counted(len(run.checks), 'check')} in {run.duration_s:.1f} s",
+        report.effort,
         None if run.started is None else run.started.strftime("%Y-%m-%d %H:%M:%S %Z"),
         f"{unchecked} of {len(clauses())} clauses not checked" if unchecked else None,
     ]
@@ -100,6 +100,7 @@ def _about(report: Report, name: str) -> Markup:
         (
             title(name, *_counted(report.counts())),
             element("div", quiet(" · ".join(one for one in facts if one))),
+            *(element("div", quiet(line.strip())) for line in report.answered_by),
             report.cut_short and element("div", toned(report.cut_short, WARNING)),
         )
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +62,20 @@ class Report(Shown, drawn_by="reports.notebook.report"):
     def exit_code(self) -> ExitCode:
         """What the run comes to: PASSED only if something passed and nothing failed."""
         return self.run.exit_code
+
+    @property
+    def effort(self) -> str:
+        """How many checks there were, what they asked, and how long it took."""
+        run = self.run
+        return (
+            f"{counted(len(run.checks), 'check')}, {run.asked.in_words}, in {run.duration_s:.1f} s"
+        )
+
+    @property
+    def answered_by(self) -> Sequence[str]:
+        """A line for each address that answered, with the surfaces that it answered for."""
+        found = self.run.asked.surfaces_by_address
+        return [f"  {address} answered: {', '.join(names)}" for address, names in found.items()]
 
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by verdict, the worst first.

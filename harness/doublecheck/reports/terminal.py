@@ -37,6 +37,8 @@ def show(reports: Sequence[Report], console: Console) -> None:
     console.print()
     for report in reports:
         console.print(Text(summary(report)), soft_wrap=True)
+        for line in report.answered_by:
+            console.print(Text(line, "dim"), soft_wrap=True)
         if report.cut_short:
             console.print(Text(report.cut_short, "bold yellow"), soft_wrap=True)
 
@@ -47,10 +49,9 @@ def summary(report: Report) -> str:
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     unchecked = len(clauses()) - sum(counts.values())
     left_out = f"{unchecked} of {len(clauses())} clauses were not checked. " if unchecked else ""
-    checks = len(report.run.checks)
     return (
         f"{report.platform_description}: {told or 'nothing was checked'}. {left_out}"
-        f"{checks} check{'' if checks == 1 else 's'} in {report.run.duration_s:.1f} s."
+        f"{report.effort}."
     )
 
 

@@ -74,6 +74,8 @@ def _options(target: Target) -> Iterator[str]:
     yield "--platform-project="
     yield f"--platform-target={target.kind}"
     for name, field_name in FIELDS.items():
+        if field_name == "offered" and target.offers_assumed:
+            continue
         option, value = f"--platform-{name.replace('_', '-')}", getattr(target, field_name)
         if value is True:
             yield option

@@ -85,6 +85,13 @@ def _kind(value: Any) -> str:
     return str(value)
 
 
+def _level(value: Any) -> str:
+    """Read which checks are carried out."""
+    if value not in ("full", "smoke"):
+        raise ValueError("full or smoke")
+    return str(value)
+
+
 def _surfaces(value: Any) -> frozenset[Surface]:
     """Read a list of surfaces, or text with commas between them."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
@@ -139,6 +146,7 @@ _READERS: Mapping[Type, Callable[[Any], Value]] = {
     "file": _text,
     "flag": _flag,
     "kind": _kind,
+    "level": _level,
     "number": _number,
     "secret": _variable,
     "secret_by_surface": _variables,

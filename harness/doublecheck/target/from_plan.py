@@ -17,7 +17,7 @@ from doublecheck.target.target import Target
 FIELDS = {
     fact.key: "offered" if fact.name == "offers" else fact.name
     for fact in FACTS
-    if fact.type in ("address", "count", "file", "flag", "number", "surfaces", "text")
+    if fact.type in ("address", "count", "file", "flag", "level", "number", "surfaces", "text")
 }
 _ADDRESSES = tuple(fact.key for fact in FACTS if fact.type == "address")
 

@@ -30,7 +30,9 @@ BY_CALLER = "the caller"
 _WAYS = frozenset({"url", "emulator_command"})
 _OURS = "DOUBLECHECK_"
 _OF_SURFACES = frozenset(fact.key for fact in FACTS if fact.type == "address") - {"url"}
-_OF_THE_CHECKS = frozenset({"allow_writes", "examples", "seed"})  # whatever they are run against
+_OF_THE_CHECKS = frozenset(
+    {"allow_writes", "examples", "level", "seed"}
+)  # whatever they are run against
 _LOCATING = frozenset(fact.key for fact in FACTS if fact.type in ("address", "command"))
 
 

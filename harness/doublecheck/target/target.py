@@ -39,10 +39,11 @@ class Target:
     ``control_plane`` are the addresses of those surfaces, by default the same. ``api_key`` is sent
     to each surface, unless ``api_keys`` has another key for it. ``problems`` has the surfaces that
     are known not to answer. ``offered`` are the surfaces that the target declares, by default those
-    of its kind. ``allow_writes`` lets checks create and delete things on a live platform. ``examples``
-    is how many generated inputs each check tries, by default as many as suit the kind, and ``seed``
-    where they begin. ``name`` is its name in reports. ``reference_app`` declares that the application is the reference
-    application of the contract checks. ``ca_file`` names the certificates to trust instead of the
+    of its kind, and then ``offers_assumed`` is set. ``allow_writes`` lets checks create and delete
+    things on a live platform. ``examples`` is how many generated inputs each check tries, by default
+    as many as suit the kind, and ``seed`` where they begin. ``level`` says which checks are carried
+    out. ``name`` is its name in reports. ``reference_app`` declares that the application is the
+    reference application of the contract checks. ``ca_file`` names the certificates to trust instead of the
     public ones. ``restricted`` is a key pair without the full-access permission, for CTL-07, and
     ``other_key`` the key of another identity at the reference runtimes, for AUT-03.
     ``make_service`` creates an MCP service with a name in front of a backend and returns its access
@@ -65,9 +66,11 @@ class Target:
     drop_service: DropService | None = field(default=None, repr=False, compare=False)
     name: str = ""
     offered: frozenset[Surface] = frozenset()
+    offers_assumed: bool = False
     allow_writes: bool = False
     examples: int | None = None
     seed: int = 0
+    level: str = "full"
     api_server: str = ""
     mcp: str = ""
     a2a: str = ""
@@ -78,6 +81,7 @@ class Target:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind)
+        object.__setattr__(self, "offers_assumed", self.offers_assumed or not self.offered)
         object.__setattr__(self, "offered", self.offered or DEFAULT_OFFERS[self.kind])
         object.__setattr__(self, "url", checked(self.url))
         for surface in _WITH_ADDRESS:

@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, overload
 
@@ -25,6 +25,17 @@ from doublecheck.wire.exchanges import Exchange
 KEPT = 64
 BODY_LIMIT = 64 * 1024
 _INTERRUPTS = (KeyboardInterrupt, asyncio.CancelledError)
+_listeners: list[Callable[[Exchange], None]] = []
+
+
+@contextmanager
+def listening(listener: Callable[[Exchange], None]) -> Iterator[None]:
+    """Call a function with each exchange of any client that ends while the context lasts."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.exchanges"):
@@ -52,6 +63,8 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.
             raise
         finally:
             recording.ended()
+            for listener in _listeners:
+                listener(recording.exchange)
 
     def since(self, total: int) -> tuple[Exchange, ...]:
         """Return the exchanges after the first ``total`` ones, if they are still stored."""

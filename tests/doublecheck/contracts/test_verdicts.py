@@ -64,7 +64,10 @@ def test_what_a_target_cannot_show_is_said() -> None:
 
     assert [
         "not applicable: checks the library of this process, not a platform",
-        "not observable: needs the reference application",
+        (
+            "not observable: needs the reference application, which 'doublecheck contracts app' "
+            "writes and --reference-app declares"
+        ),
         None,
         None,
         "not offered: live declares no services",

@@ -40,7 +40,7 @@ def test_the_matrix_is_in_the_specifications_order() -> None:
         "CTL-04  should  not run  An unknown tool id is refused.",
         "                         not run: takes long",
         "",
-        "a double of its own: 1 failed, 1 not run. 83 of 85 clauses were not checked. 3 checks in 0.0 s.",
+        "a double of its own: 1 failed, 1 not run. 83 of 85 clauses were not checked. 3 checks, 0 requests, in 0.0 s.",
     ] == [line.rstrip() for line in show(colours=False).strip().splitlines()]
 
 
@@ -64,8 +64,9 @@ def test_clauses_without_a_check_are_told_only_where_there_are_some() -> None:
     report = Report("double", "double", None, Run(checks, pytest_exit=0))
 
     count = len(checks)
-    assert f"a double of its own: {count} passed. {count} checks in 0.0 s." == terminal.summary(
-        report
+    assert (
+        f"a double of its own: {count} passed. {count} checks, 0 requests, in 0.0 s."
+        == terminal.summary(report)
     )
 
 

@@ -23,6 +23,7 @@ EXAMPLES = {
     "file": "/ca.pem",
     "flag": "true",
     "kind": "double",
+    "level": "smoke",
     "number": 3,
     "secret": "THE_VARIABLE",
     "secret_by_surface": "THE_VARIABLE",

@@ -1,0 +1,135 @@
+"""A server that speaks another protocol gets no false pass, and no false failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from doublecheck.contracts.run_result import Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.exit_codes import ExitCode
+from doublecheck.runner import runner
+from tests.doublecheck import other_servers
+from tests.doublecheck.other_servers import Answers
+
+pytestmark = pytest.mark.once
+
+MODULES = [f"test_{one}" for one in ("invocation", "probes", "api_server", "mcp", "a2a", "smoke")]
+PROTOCOLS: dict[str, Answers] = {
+    "INV PRB": other_servers.APPLICATION,
+    "API": other_servers.api_server,
+    "MCP": other_servers.mcp,
+    "A2A": other_servers.a2a,
+}
+OFFERS = {"INV PRB": "application", "API": "api_server", "MCP": "mcp", "A2A": "a2a"}
+NOBODYS = (other_servers.json_rpc, other_servers.web_site, other_servers.failing)
+CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED}
+
+Check = Callable[..., Run]
+
+
+@pytest.fixture
+def check() -> Check:
+    """Runs the checks of a live target that may be anything."""
+
+    def run(url: str, *arguments: str) -> Run:
+        live = ("--platform-target=live", f"--platform-url={url}", "--platform-examples=1")
+        modules = [*MODULES, "test_control_plane", "test_sandbox"]
+        return runner.run(
+            [*live, *arguments, "-p", "no:faulthandler"], verbose=False, modules=modules
+        )
+
+    return run
+
+
+def groups(run: Run, *verdicts: Verdict) -> set[str]:
+    """Return the groups of clauses that have a check with one of these verdicts."""
+    return {check.clause[:3] for check in run.checks if check.verdict in verdicts}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_surface_is_not_offered_if_nothing_shows_it(check: Check, protocol: str) -> None:
+    """Nobody said that it is there; the surface that is there is checked."""
+    with other_servers.serving(PROTOCOLS[protocol]) as server:
+        run = check(server.url)
+
+    assert groups(run, *CARRIED_OUT) <= {*protocol.split()}, run.checks
+    assert groups(run, Verdict.PASSED), run.checks
+    assert set() == groups(run, Verdict.ERROR, Verdict.COULD_NOT_ASK)
+    told = next(one.reason for one in run.checks if one.verdict is Verdict.NOT_OFFERED)
+    assert told.startswith("not offered: ")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_surface_could_not_be_asked_if_it_is_said_to_be_there(
+    check: Check, protocol: str
+) -> None:
+    """A 404 of a route that is not there is no refusal; what is missing is told."""
+    others = {name for key, name in OFFERS.items() if key != protocol}
+    with other_servers.serving(PROTOCOLS[protocol]) as server:
+        run = check(server.url, f"--platform-offers={','.join(others)}", "--platform-allow-writes")
+
+    assert set() == groups(run, *CARRIED_OUT), run.checks
+    assert ExitCode.COULD_NOT_ASK is run.exit_code
+    assert any("HTTP 404" in one.reason for one in run.checks)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_smoke_level_fails_for_a_surface_that_is_not_there(check: Check, protocol: str) -> None:
+    """The platform was said to offer it, and that is what a first look is about."""
+    others = {name for key, name in OFFERS.items() if key != protocol}
+    with other_servers.serving(PROTOCOLS[protocol]) as server:
+        run = check(server.url, "--platform-level=smoke", f"--platform-offers={','.join(others)}")
+
+    failing = {one[:3] for key in PROTOCOLS if key != protocol for one in key.split()}
+    assert failing - {"INV"} == groups(run, Verdict.FAILED)
+    assert set() == groups(run, Verdict.PASSED)
+    assert ExitCode.FAILED is run.exit_code
+
+
+@pytest.mark.parametrize("answers", NOBODYS, ids=["json-rpc", "web site", "errors"])
+@pytest.mark.parametrize("offers", [(), ("--platform-offers=application,api_server,mcp,a2a",)])
+def test_a_server_without_any_surface_could_not_be_asked(
+    check: Check, answers: Answers, offers: tuple[str, ...]
+) -> None:
+    """Whether somebody said what it has, or nobody did."""
+    with other_servers.serving(answers) as server:
+        run = check(server.url, *offers)
+
+    assert set() == groups(run, *CARRIED_OUT), run.checks
+    assert ExitCode.COULD_NOT_ASK is run.exit_code
+
+
+def test_a_server_that_wants_a_key_says_which_variable_has_it(check: Check) -> None:
+    """A refusal of everything tells nothing about a surface."""
+    with other_servers.serving(other_servers.closed) as server:
+        run = check(server.url, "-k", "PRB-01 or INV-08")
+
+    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks}
+    assert all("If it wants a key, set DOUBLECHECK_API_KEY" in one.reason for one in run.checks)
+
+
+def test_one_wrong_answer_of_a_surface_that_is_there_is_a_failure(check: Check) -> None:
+    """Its other answers show it, so this one is judged."""
+
+    def broken(method: str, path: str, content: bytes) -> other_servers.Answer:
+        if path == "/list-apps":
+            return 500, {"detail": "broken"}
+        return other_servers.api_server(method, path, content)
+
+    with other_servers.serving(broken) as server:
+        run = check(server.url, "-k", "API-01 or API-15")
+
+    found = {one.clause: one.verdict for one in run.checks if one.verdict in CARRIED_OUT}
+    assert {"API-01": Verdict.FAILED, "API-15": Verdict.PASSED} == found
+
+
+def test_a_page_of_health_of_an_api_server_is_no_probe(check: Check) -> None:
+    """Both surfaces have the path; only one of them is there."""
+    with other_servers.serving(other_servers.api_server) as server:
+        run = check(server.url, "-k", "PRB-02 or API-14")
+
+    assert {"PRB-02": Verdict.NOT_OFFERED, "API-14": Verdict.PASSED} == {
+        one.clause: one.verdict for one in run.checks
+    }

@@ -1,0 +1,75 @@
+"""Which checks a level has."""
+
+from __future__ import annotations
+
+import pytest
+
+from doublecheck.contracts.levels import Shown, select
+from doublecheck.runner import runner
+
+pytestmark = pytest.mark.once
+
+LIVE = ("--platform-target=live", "--platform-url=http://127.0.0.1:1")
+
+
+class Collected:
+    """A pytest plugin that keeps the marks of the checks of a run, by module."""
+
+    def __init__(self) -> None:
+        self.marks: dict[str, list[pytest.Mark]] = {}
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            mark = item.get_closest_marker("clause")
+            assert mark is not None
+            self.marks.setdefault(item.path.stem, []).append(mark)
+
+
+def collected(*arguments: str) -> dict[str, list[pytest.Mark]]:
+    """Return the marks of the checks of a run, by module."""
+    plugin = Collected()
+    quiet = ("--collect-only", "-qq", "-p", "no:faulthandler")
+    runner.run([*quiet, *arguments], verbose=False, plugins=[plugin])
+    return plugin.marks
+
+
+def test_the_smoke_level_asks_little() -> None:
+    """It needs no reference application; each surface of a live platform has some checks."""
+    found = collected(*LIVE, "--platform-level=smoke")
+
+    marks = [mark for marks in found.values() for mark in marks]
+    surfaces = {"application", "api_server", "mcp", "a2a", "control_plane"}
+    assert [] == [mark.args[0].id for mark in marks if mark.kwargs["reference_app"]]
+    assert surfaces == {mark.kwargs["surface"] for mark in marks}
+    assert len(marks) < 30
+    assert [] == [
+        mark.args[0].id for mark in marks if mark.kwargs["writes"] and not mark.kwargs["smoke"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), set()),
+        ((*LIVE, "--platform-reference-app", "--platform-allow-writes"), {"MCP-02"}),
+        ((*LIVE, "--platform-allow-writes"), {"INV-04", "MCP-02", "MCP-03", "MCP-04"}),
+        (LIVE, {"API-04", "API-06", "INV-04", "MCP-02", "MCP-03", "MCP-04"}),
+    ],
+)
+def test_the_full_level_has_them_where_nothing_else_is_seen(
+    arguments: tuple[str, ...], expected: set[str]
+) -> None:
+    """They stand in for checks that need the reference application, or writes."""
+    found = collected(*arguments).get("test_smoke", [])
+
+    told = {mark.args[0].id for mark in found}
+    assert expected == {id_ for id_ in told if not id_.startswith("A2A")}
+
+
+def test_other_tests_are_of_every_level(pytester: pytest.Pytester) -> None:
+    """They have no clause."""
+    items = list(pytester.getitems("def test_own(): pass"))
+
+    select(items[0].config, items, Shown("smoke"))
+
+    assert ["test_own"] == [item.name for item in items]
