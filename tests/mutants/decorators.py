@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,13 +73,19 @@ def _refuses(owner: Any, name: str, decorator: str, refuses: Callable[[Any], boo
         whole = getattr(owner, name)
 
         def check(function: Any, *given: Any) -> None:
-            if refuses(function):
+            if refuses(function) and not _is_ours(function):
                 raise _refused(decorator, "it is not supported")
             whole(function, *given)
 
         patch.setattr(owner, name, check)
 
     return mutant
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether a function or class is of the reference applications, which must be made."""
+    module = getattr(function, "__module__", "")
+    return module.startswith(("doublecheck.contracts.reference", "agentdouble."))
 
 
 def _names(function: Any) -> list[str]:
@@ -194,6 +202,11 @@ PINGS: tuple[tuple[str, str, Mutate], ...] = (
         _ping(lambda one: inspect._ParameterKind.KEYWORD_ONLY in _kinds(one)),
     ),
     (
+        "accept_any_number_of_parameters",
+        NO_PARAMETERS,
+        _ping(lambda one: inspect._ParameterKind.VAR_POSITIONAL in _kinds(one)),
+    ),
+    (
         "accept_two_parameters",
         NO_PARAMETERS,
         _ping(lambda one: not _is_async(one) and len(_names(one)) == 2),
@@ -270,7 +283,7 @@ def _refuses_parameters(refuses: Callable[[inspect.Parameter], bool]) -> Mutate:
         whole = tools._check_parameter
 
         def check(function: Function, parameter: inspect.Parameter) -> None:
-            if refuses(parameter):
+            if refuses(parameter) and not _is_ours(function):
                 raise _refused("tool", f"its parameter {parameter.name!r} is too complex")
             whole(function, parameter)
 
@@ -431,26 +444,6 @@ def _executor_arguments(change: Callable[[dict[str, Any]], dict[str, Any]]) -> M
     return mutant
 
 
-def _direct_only(name: str, base: type, decorator: str) -> Mutate:
-    return _refuses(
-        classes,
-        name,
-        decorator,
-        lambda cls: isinstance(cls, type) and issubclass(cls, base) and base not in cls.__bases__,
-    )
-
-
-def _called(patch: pytest.MonkeyPatch) -> None:
-    """Register an executor without its instance's own ``execute``."""
-    whole = classes.executor_of
-
-    def executor_of(cls: Any, arguments: Mapping[str, Any]) -> AgentExecutor:
-        whole(cls, arguments)
-        return _Nothing()
-
-    patch.setattr(classes, "executor_of", executor_of)
-
-
 def _direct_executor(patch: pytest.MonkeyPatch) -> None:
     whole = classes.executor_of
 
@@ -547,7 +540,7 @@ def _refuses_methods(refuses: Callable[[Any], bool]) -> Mutate:
         whole = classes.store_of
 
         def store_of(cls: Any, arguments: Mapping[str, Any]) -> TaskStore:
-            if _is_store(cls) and refuses(getattr(cls, "save_task", None)):
+            if _is_store(cls) and refuses(getattr(cls, "save_task", None)) and not _is_ours(cls):
                 raise _refused("task_store", "its methods are of the other kind")
             return whole(cls, arguments)
 
@@ -636,7 +629,9 @@ def _run(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Mutate:
 def _another_port(patch: pytest.MonkeyPatch) -> None:
     whole = serving.open_socket
     patch.setattr(
-        application, "serving", _With(serving, open_socket=lambda host, port: whole(host, 0))
+        application,
+        "serving",
+        _With(serving, open_socket=lambda host, port: whole(host, port + 1 if port else 0)),
     )
 
 
@@ -647,22 +642,40 @@ class _With:
         self.__dict__.update({**vars(module), **others})
 
 
-def _renamed(given: dict[str, Any]) -> dict[str, Any]:
-    card = given["agent_card"]
-    if hasattr(card, "name"):
-        card = type(card).FromString(card.SerializeToString())
-        card.name = "agent"
-    elif isinstance(card, dict):
-        card = {**card, "name": "agent"}
-    return {**given, "agent_card": card}
+def _card(**others: str) -> Mutate:
+    def changed(given: dict[str, Any]) -> dict[str, Any]:
+        card = given["agent_card"]
+        if isinstance(card, Mapping):
+            return {**given, "agent_card": {**card, **others}}
+        if card is not None:
+            card = type(card).FromString(card.SerializeToString())
+            for name, value in others.items():
+                setattr(card, name, value)
+        return {**given, "agent_card": card}
+
+    return _run(changed)
 
 
-RUNNING: tuple[tuple[str, Mutate], ...] = (
-    ("ignore_the_card", _run(lambda given: {**given, "agent_card": None})),
-    ("rename_the_card", _run(_renamed)),
-    ("ignore_the_host", _run(lambda given: {**given, "host": "127.0.0.9"})),
-    ("ignore_the_port", _another_port),
-)
+# An application runs in a process of its own, so that its signals end it.
+IN_PROCESSES: Mapping[str, Mutate] = {
+    "ignore_the_card": _run(lambda given: {**given, "agent_card": None}),
+    "rename_the_card": _card(name="agent"),
+    "change_the_description_of_the_card": _card(description="An agent."),
+    "listen_at_another_host": _run(lambda given: {**given, "host": "127.0.0.9"}),
+    "listen_at_every_host": _run(lambda given: {**given, "host": "0.0.0.0"}),
+    "listen_at_another_port": _another_port,
+}
+
+
+def _in_processes(name: str) -> Mutate:
+    """Break an application that a check starts as a process."""
+
+    def mutant(patch: pytest.MonkeyPatch) -> None:
+        here = Path(__file__).parent
+        patch.setenv("PYTHONPATH", f"{here / 'in_processes'}{os.pathsep}{here.parents[1]}")
+        patch.setenv("MUTANT", f"{__name__}:{name}")
+
+    return mutant
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -672,5 +685,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *(Mutant(name, "DEC-04", sentence, change) for name, sentence, change in TOOLS),
     *(Mutant(name, "DEC-05", sentence, change) for name, sentence, change in EXECUTORS),
     *(Mutant(name, "DEC-06", sentence, change) for name, sentence, change in STORES),
-    *(Mutant(name, "A2A-05", RUNS, change) for name, change in RUNNING),
+    *(Mutant(name, "A2A-05", RUNS, _in_processes(name)) for name in IN_PROCESSES),
 )
