@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.invoke_tool_action import InvokeTool
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.result import ExecutionResult
 from tests.mutants import Mutant
 from tests.mutants.sandbox_changes import (
     PYTHON,
@@ -268,18 +270,21 @@ def _by_deletion(which: Callable[[Instance, Instance], bool]) -> Patched:
 
 
 def _answers_of_others(patch: pytest.MonkeyPatch) -> None:
-    """Answer two executions that end together with the outputs of the first."""
+    """Answer with the outputs of another session's code that has ended meanwhile."""
     original = Instance.execute
-    running: list[Instance] = []
-    ended: list[Any] = []
+    running: dict[object, tuple[Instance, list[ExecutionResult]]] = {}
 
-    async def execute(self: Instance, *rest: Any, **more: Any) -> Any:
-        running.append(self)
-        ran = await original(self, *rest, **more)
-        ended.append(ran)
-        together = len(running) > 1
-        running.remove(self)
-        return ended[-2] if not together and len(ended) > 1 and ended[-1] is not ran else ended[0]
+    async def execute(self: Instance, *rest: Any, **more: Any) -> ExecutionResult:
+        mark, ended = object(), list[ExecutionResult]()
+        running[mark] = self, ended
+        try:
+            ran = await original(self, *rest, **more)
+        finally:
+            del running[mark]
+        for other, theirs in running.values():
+            if other is not self:
+                theirs.append(ran)
+        return replace(ran, outputs=ended[0].outputs) if ended else ran
 
     patch.setattr(Instance, "execute", execute)
 

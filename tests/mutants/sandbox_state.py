@@ -120,7 +120,8 @@ def recycled(*languages: str, same_session: bool) -> Patched:
             return instance
 
         async def without_end(self: Instance, reason: str) -> None:
-            left = {name: self._kernels.pop(name) for name in languages if name in self._kernels}
+            living = [name for name in languages if name in self._kernels]
+            left = {name: self._kernels.pop(name) for name in living}
             ended[self.key if same_session else ""] = left
             if left:
                 self._workspace = None  # the kernels go on in its directories
