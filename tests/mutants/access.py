@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote
+from weakref import WeakSet
 
 import pytest
 from starlette.requests import HTTPConnection
@@ -148,14 +149,19 @@ def _open_to_others(when: Callable[[str, str], bool]) -> Patching:
     """Let every identity in at some endpoints, by method and path."""
 
     def patching(patch: pytest.MonkeyPatch) -> None:
-        guarded = Isolation.check
+        guarded, require = Isolation.check, Isolation._require
+        opened: WeakSet[Isolation] = WeakSet()
 
         async def check(self: Isolation, path: str, scope: Scope, receive: Receive) -> Receive:
             if when(scope.get("method", ""), unquote(path)):
-                return receive
+                opened.add(self)
             return await guarded(self, path, scope, receive)
 
+        def required(self: Isolation, own: bool) -> None:
+            require(self, own or self in opened)
+
         patch.setattr(Isolation, "check", check)
+        patch.setattr(Isolation, "_require", required)
 
     return patching
 

@@ -294,7 +294,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "leave_every_version_null",
         "API-15",
         IS_VERSION,
-        wire.answers(VERSION, dict.fromkeys),
+        wire.answers(VERSION, lambda found: dict.fromkeys(found)),
     ),
     Mutant(
         "answer_a_web_page_for_version",
