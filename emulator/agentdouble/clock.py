@@ -92,6 +92,15 @@ class Clock:
         self._offset = self._stood_still = dt.timedelta(0)
         self._stopped_at = None
 
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that sets the clock as it is now: how far it is moved, or stopped."""
+        now = self._offset, self._stood_still, self._stopped_at
+
+        def back() -> None:
+            self._offset, self._stood_still, self._stopped_at = now
+
+        return back
+
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call ``watcher`` after each ``advance()``; return a function that ends this."""
         self._watchers.append(watcher)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import ssl
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,7 @@ from agentdouble.platform import Platform
 from agentdouble.routing import certificate
 from agentdouble.settings import Settings
 from agentdouble.surfaces import HostedA2A, HostedApplications, MCPServices, Runtimes, Surface
+from agentdouble.surfaces.resetting import Snapshot
 
 S = TypeVar("S", bound=Surface)
 T = TypeVar("T")
@@ -158,13 +159,32 @@ class Emulator:
                 self.app, self._listener, started, platform.restore, tls, platform.begin_shutdown
             )
 
-    def reset(self) -> None:
-        """Destroy all session instances, tools, MCP services and runtimes except the declared ones.
+    def reset(self, *, keep: Collection[str] | None = None) -> None:
+        """Return to how the double was at its start, except for what is kept.
 
-        Empty the journal, reset the clock and remove the faults. The faults of the settings are
-        armed again.
+        The parts are ``sessions`` (of the sandbox), ``tools``, ``mcp`` (services and toolsets),
+        ``runtimes``, ``agent_sessions`` (of API-server mode, with artifacts), ``tasks`` (of A2A),
+        ``journal``, ``clock`` and ``faults``. By default the parts are kept that outlive the double
+        in its state, which ``state`` names as well; ``keep=()`` keeps nothing. Raises PartError.
         """
-        self._call(self._platform.reset())
+        self._call(self._platform.parts.reset(keep=keep))
+
+    def snapshot(self) -> Snapshot:
+        """Return how the double is now, for ``restore()``.
+
+        It has tools, MCP services and toolsets, the declarations of runtimes with their versions,
+        sessions of agents with their artifacts, the clock and the faults.
+        """
+        return self._call(self._platform.parts.snapshot())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot of this double; raise UnknownSnapshotError for another's.
+
+        What cannot be returned to ends: sessions of the sandbox with their kernels, tasks of A2A,
+        and instances of runtimes that have changed. The journal is emptied. State that agents keep
+        for users and applications is returned with the sessions of these.
+        """
+        self._call(self._platform.parts.restore(snapshot.id))
 
     def __enter__(self) -> Emulator:
         return self.start()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from agentdouble import __version__, ledger
@@ -20,8 +19,9 @@ from agentdouble.journal import Journal
 from agentdouble.routing import admission, application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
-from agentdouble.state import make_store
+from agentdouble.state import MemoryStore, make_store
 from agentdouble.surfaces import SURFACES, Context
+from agentdouble.surfaces.resetting import Part, Parts, part_of
 
 
 class Platform:
@@ -51,13 +51,15 @@ class Platform:
             ledger=settings.chosen(),
             store=make_store(settings.state),
             refuses=self._refuses,
-            reset=self.reset,
+            parts=lambda: self.parts,
             advance=self._advance,
         )
         for make in SURFACES:
             self.context.surfaces.append(make(self.context))
         self._starting = tuple(reversed(self.context.surfaces))  # callers start last
-        self._resetting = asyncio.Lock()
+        self.parts = Parts(
+            tuple(self._parts()), outlives=not isinstance(self.context.store, MemoryStore)
+        )
         policy = policy_of(self.context)
         self.rules = admission(self.context, policy)
         self.app = application(self.context, policy, self.rules, lambda _app: self._running())
@@ -74,15 +76,15 @@ class Platform:
             await store.close()
             raise
 
-    async def reset(self, wait: bool = True) -> None:
-        """Return to the initial state; without ``wait`` running work may end afterwards."""
+    def _parts(self) -> Iterator[Part]:
         context = self.context
-        async with self._resetting:  # two resets at once would declare the same runtimes
-            context.faults.reset()
-            context.clock.reset()  # first, because declared resources are made again at this time
-            for surface in self._starting:
-                await surface.reset(wait=wait)
-            context.journal.clear()  # last, because the calls that the reset ended are also written
+        yield part_of("faults", context.faults.reset, context.faults.snapshot)
+        # before the surfaces, because declared resources are made again at this time
+        yield part_of("clock", context.clock.reset, context.clock.snapshot)
+        for surface in self._starting:
+            yield from surface.parts()
+        # last, because the calls that the reset ended are also written
+        yield part_of("journal", context.journal.clear)
 
     async def settle(self) -> None:
         """Return when everything is handled that became due when the clock was moved."""

@@ -99,6 +99,7 @@ MOVED = {
         "Reports",
         "Session",
         "Sessions",
+        "Snapshot",
         "StreamEvent",
         "Unknown",
         "Unknowns",

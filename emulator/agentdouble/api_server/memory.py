@@ -70,6 +70,14 @@ class MemorySessions:
         found = [self._stored(SessionKey(app, user, id_), one) for id_, one in sessions.items()]
         return sorted(found, key=lambda one: (one.last_update, one.key.id))
 
+    async def all(self) -> Sequence[StoredSession]:
+        """Return every session with its events."""
+        return [
+            self._stored(SessionKey(app, user, id_), session, tuple(session.events))
+            for (app, user), sessions in self._sessions.items()
+            for id_, session in sessions.items()
+        ]
+
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
         """Store events and apply them to the state; return False if there is no such session."""
         session = self._find(key)
@@ -157,6 +165,12 @@ class MemoryArtifacts:
     async def versions(self, key: ArtifactKey) -> Sequence[StoredArtifact]:
         """Return every version without its content, oldest first."""
         return [_without_content(one) for one in self._artifacts.get(key, [])]
+
+    async def all(self) -> Sequence[StoredArtifact]:
+        """Return every version of every artifact with its content, the oldest of each first."""
+        every = [(one.key, one.version) for kept in self._artifacts.values() for one in kept]
+        found = [await self.load(*one) for one in every]
+        return [one for one in found if one is not None]
 
     async def names(self, app: str, user: str, session: str) -> Sequence[str]:
         """Return the names of a session's artifacts and of the user's, sorted."""

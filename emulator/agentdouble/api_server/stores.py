@@ -122,6 +122,9 @@ class SessionStore(Protocol):
     async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
         """Return a user's sessions without their events, the least recently updated first."""
 
+    async def all(self) -> Sequence[StoredSession]:
+        """Return every session with its events."""
+
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
         """Store events and apply them to the state; return False if there is no such session."""
 
@@ -156,6 +159,9 @@ class ArtifactStore(Protocol):
     async def versions(self, key: ArtifactKey) -> Sequence[StoredArtifact]:
         """Return every version without its content, oldest first."""
 
+    async def all(self) -> Sequence[StoredArtifact]:
+        """Return every version of every artifact with its content, the oldest of each first."""
+
     async def names(self, app: str, user: str, session: str) -> Sequence[str]:
         """Return the names of a session's artifacts and of the user's, sorted."""
 
@@ -167,3 +173,10 @@ class ArtifactStore(Protocol):
 
     async def restore(self) -> None:
         """Load the data of an earlier process."""
+
+
+async def recreate(store: SessionStore, session: StoredSession) -> None:
+    """Store a session as it was read with its events; the store must not have one of its key."""
+    at = session.last_update
+    events = [StoredEvent("", at, event) for event in session.events]
+    await store.create(session.key, session.state, events, at)

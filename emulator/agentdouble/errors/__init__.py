@@ -12,6 +12,8 @@
     ├── NotBuiltError             a part of the platform that the double does not have yet
     ├── FaultError                a fault that cannot be armed, or is not armed
     ├── AddressInUseError         a port that another program listens on
+    ├── PartError                 a part that a reset should keep, and that no double has
+    ├── UnknownSnapshotError      a snapshot that the double does not have
     ├── StateError                a state that cannot be opened, read or written
     ├── ApplicationLoadError      an application that cannot be imported or served
     ├── DecorationError           a function that breaks the decorator contract (also a TypeError)
@@ -124,9 +126,11 @@ from agentdouble.errors.ground import (
     MissingExtraError,
     NotBuiltError,
     NotRunningError,
+    PartError,
     ProfileError,
     SettingsError,
     StateError,
+    UnknownSnapshotError,
 )
 from agentdouble.errors.mcp_services import (
     BackendError,
@@ -230,6 +234,7 @@ __all__ = [
     "NotBuiltError",
     "NotRunningError",
     "PageError",
+    "PartError",
     "PlatformError",
     "PlatformUnreachableError",
     "ProfileError",
@@ -265,6 +270,7 @@ __all__ = [
     "UnknownRuntimeError",
     "UnknownServiceError",
     "UnknownSessionError",
+    "UnknownSnapshotError",
     "UnknownToolError",
     "UnknownToolsetError",
     "UnknownVersionError",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agentdouble.errors.base import AgentDoubleError
 
 
@@ -75,6 +77,25 @@ class FaultError(AgentDoubleError):
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
         self.field = field
+
+
+class PartError(AgentDoubleError, ValueError):
+    """A double has no part of a name that a reset should keep; ``name`` is that name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"A reset cannot keep {name[:80]!r}; it can keep {', '.join(known)}.")
+        self.name = name
+
+
+class UnknownSnapshotError(AgentDoubleError):
+    """A double has no snapshot of an id, which is ``id``."""
+
+    def __init__(self, id_: str, most: int) -> None:
+        super().__init__(
+            f"This double has no snapshot {id_[:80]!r}. It has the last {most} that it was asked for, "
+            "until it stops."
+        )
+        self.id = id_
 
 
 class AddressInUseError(AgentDoubleError):

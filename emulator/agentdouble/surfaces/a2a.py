@@ -11,6 +11,7 @@ from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.apps.hosted import A2AApplications
 from agentdouble.surfaces.api_server import ApiServerMode
+from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.surface import Context, Surface
 
 
@@ -40,7 +41,11 @@ class HostedA2A(Surface):
         """Listen for gRPC; if that fails, the double does not start."""
         await self.hosted.listen_grpc(self._grpc_binding())
 
-    async def reset(self, *, wait: bool) -> None:
+    def parts(self) -> Sequence[Part]:
+        """Return the tasks, which no snapshot can have: turns that run cannot be returned to."""
+        return [Part("tasks", self._reset, in_state=True)]
+
+    async def _reset(self, _wait: bool) -> None:
         await self.hosted.reset()
 
     @asynccontextmanager

@@ -23,14 +23,17 @@ from agentdouble.errors import (
     HostingError,
     LedgerError,
     LiveError,
+    PartError,
     SandboxError,
     StateError,
     TooManyListenersError,
     UnknownRuntimeError,
+    UnknownSnapshotError,
 )
 from agentdouble.faults.routes import fault_routes
 from agentdouble.guard import Refusal
 from agentdouble.journal_routes import journal_routes
+from agentdouble.surfaces.reset_routes import reset_routes
 from agentdouble.surfaces.surface import Surface
 
 _LONGEST_ID = 18  # digits
@@ -55,15 +58,14 @@ class Admin(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return one route for all."""
         routes = [route for surface in self.context.surfaces for route in surface.admin_routes()]
-        failures = (RefusedError, FaultError, HostingError, LiveError, SandboxError, StateError)
-        app = Starlette(routes=routes, exception_handlers=dict.fromkeys(failures, _refuse))
+        app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_FAILURES, _refuse))
         return [Mount(OWN, app)]
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes for the whole double."""
         return [
             Route("/health", self._health),
-            Route("/reset", self._reset, methods=["POST"]),
+            *reset_routes(self.context.parts()),
             Route("/clock", self._clock),
             Route("/clock", self._change_clock, methods=["POST"]),
             *journal_routes(self.context.journal),
@@ -90,14 +92,6 @@ class Admin(Surface):
         for surface in context.surfaces:
             shown.update(surface.health())
         return JSONResponse(shown, status)
-
-    async def _reset(self, request: Request) -> Response:
-        """Destroy every session instance, empty the journal and reset the clock.
-
-        With ``wait=false`` it does not wait for the instances' processes to end.
-        """
-        await self.context.reset(request.query_params.get("wait") != "false")
-        return JSONResponse({"status": "reset"})
 
     async def _clock(self, _request: Request) -> Response:
         """Return the platform's time."""
@@ -159,6 +153,10 @@ class Admin(Surface):
         }
 
 
+_FAILURES = (
+    *(RefusedError, FaultError, HostingError, LiveError, SandboxError, StateError),
+    *(PartError, UnknownSnapshotError),
+)
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
     "/clock": "the platform's time; POST moves it or stops it",
@@ -184,7 +182,7 @@ def _refusal(error: Exception) -> Refusal:
             return Refusal(404 if error.field == "id" else 400, "FaultError", message)
         case StateError():
             return Refusal(error.status, "StateError", message)
-        case UnknownRuntimeError():
+        case UnknownRuntimeError() | UnknownSnapshotError():
             return Refusal(404, "NotFound", message)
         case TooManyListenersError():
             return Refusal(503, "TooManyListeners", message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.state import MemoryStore
 from agentdouble.surfaces.late_app import LateApp
+from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.surface import Context, Surface
 from agentdouble.threads import import_in_thread
 
@@ -58,9 +60,18 @@ class ApiServerMode(Surface):
             await import_in_thread(_SERVER)
             await self._made().load()
 
-    async def reset(self, *, wait: bool) -> None:
+    def parts(self) -> Sequence[Part]:
+        """Return the sessions of agents, with their artifacts."""
+        return [Part("agent_sessions", self._reset, self._snapshot, in_state=True)]
+
+    async def _reset(self, _wait: bool) -> None:
         if self._server is not None:
             await self._server.reset()
+
+    async def _snapshot(self) -> Return:
+        if self._server is None:
+            return functools.partial(self._reset, True)
+        return await self._server.snapshot()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -11,6 +11,7 @@ from agentdouble import mcp_hosting
 from agentdouble.control_plane.routes import Action
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.toolsets import Toolsets
+from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.surface import Context, Surface
 
 
@@ -47,9 +48,25 @@ class MCPServices(Surface):
         await self.services.load()
         await self.toolsets.load()
 
-    async def reset(self, *, wait: bool) -> None:
+    def parts(self) -> Sequence[Part]:
+        """Return the services and toolsets, which share names and addresses."""
+        return [Part("mcp", self._reset, self._snapshot, in_state=True)]
+
+    async def _reset(self, _wait: bool) -> None:
         await self.toolsets.reset()  # first, because toolsets are made of services
         await self.services.reset()
+
+    async def _snapshot(self) -> Return:
+        toolsets, services = self.toolsets.snapshot(), self.services.snapshot()
+
+        async def back() -> None:
+            now = self.toolsets.snapshot()
+            kept = {id_: one for id_, one in now.items() if id_ in toolsets}
+            await self.toolsets.return_to(kept)  # first, because their names may be services' again
+            await self.services.return_to(services)
+            await self.toolsets.return_to(toolsets)
+
+        return back
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

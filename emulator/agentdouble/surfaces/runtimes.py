@@ -23,6 +23,7 @@ from agentdouble.state import MemoryStore
 from agentdouble.surfaces.a2a import HostedA2A
 from agentdouble.surfaces.applications import HostedApplications
 from agentdouble.surfaces.late_app import LateApp
+from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.surface import Context, Surface
 from agentdouble.threads import import_in_thread
 
@@ -107,9 +108,22 @@ class Runtimes(Surface):
         if self._hosting is not None or not isinstance(self.context.store, MemoryStore):
             await (await self._registry()).load()
 
-    async def reset(self, *, wait: bool) -> None:
+    def parts(self) -> Sequence[Part]:
+        """Return the runtimes; a snapshot has their declarations, not what runs."""
+        return [Part("runtimes", self._reset, self._snapshot, in_state=True)]
+
+    async def _reset(self, _wait: bool) -> None:
         if self._hosting is not None:
             await self._hosting.registry.reset()
+
+    async def _snapshot(self) -> Return:
+        before = {} if self._hosting is None else self._hosting.registry.snapshot()
+
+        async def back() -> None:
+            if self._hosting is not None:
+                await self._hosting.registry.return_to(before)
+
+        return back
 
     async def settle(self) -> None:
         if self._hosting is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
 from agentdouble.surfaces.late_app import LateApp
+from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
 
@@ -76,9 +78,24 @@ class Sandbox(Surface):
         await self.tools.load()
         await self.instances.load()
 
-    async def reset(self, *, wait: bool) -> None:
+    def parts(self) -> Sequence[Part]:
+        """Return the sessions, which no snapshot can have, and the tools."""
+        tools = Part("tools", self._reset_tools, self._snapshot_tools, in_state=True)
+        return [Part("sessions", self._reset_sessions), tools]
+
+    async def _reset_sessions(self, wait: bool) -> None:
         await self.instances.reset("the double was reset", wait=wait)
+
+    async def _reset_tools(self, _wait: bool) -> None:
+        before = self.tools.all()
         await self.tools.reset()
+        there = {tool.id for tool in self.tools.all()}
+        for tool in before:
+            if tool.id not in there:
+                await self.instances.destroy_of(tool.id, "its tool is gone")
+
+    async def _snapshot_tools(self) -> Return:
+        return functools.partial(self.tools.return_to, self.tools.snapshot())
 
     async def settle(self) -> None:
         await self.instances.settle()

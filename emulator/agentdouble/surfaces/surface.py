@@ -20,6 +20,7 @@ from agentdouble.ledger import Ledger
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 from agentdouble.state import Store
+from agentdouble.surfaces.resetting import Part, Parts
 
 S = TypeVar("S", bound="Surface")
 
@@ -30,7 +31,7 @@ class Context:
 
     ``environment`` are the variables that point a client at the double. ``refuses`` returns
     whether a caller, given by its address and ours, may not call routes without credentials.
-    ``reset`` and ``advance`` act on the whole double.
+    ``advance`` acts on the whole double, as does what ``parts`` returns.
     """
 
     settings: Settings
@@ -44,7 +45,7 @@ class Context:
     store: Store
     environment: Mapping[str, str]
     refuses: Callable[[Address, Address], Awaitable[bool]]
-    reset: Callable[[bool], Awaitable[None]]
+    parts: Callable[[], Parts]
     advance: Callable[[dt.timedelta], Awaitable[None]]
     surfaces: list[Surface] = field(default_factory=list)
 
@@ -95,8 +96,9 @@ class Surface:
     async def restore(self) -> None:
         """Restore what an earlier double kept in the store."""
 
-    async def reset(self, *, wait: bool) -> None:
-        """Return to the initial state; without ``wait`` running work may end afterwards."""
+    def parts(self) -> Sequence[Part]:
+        """Return what a reset empties, in this order, and what a snapshot has."""
+        return ()
 
     async def settle(self) -> None:
         """Return when everything is handled that became due when the clock was moved."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from doublecheck.errors import ArgumentError, NotADoubleError
 from doublecheck.target.target import Target
-from doublecheck.values.double import ClockTime, Journal, JournalEntry, Session, Sessions
+from doublecheck.values.double import ClockTime, Journal, JournalEntry, Session, Sessions, Snapshot
 from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 PREFIX = "/_emulator"
 _CLOCK = f"{PREFIX}/clock"
+_SNAPSHOTS = f"{PREFIX}/snapshots"
 _UNKNOWNS = f"{PREFIX}/unknowns"
 
 
@@ -77,12 +79,27 @@ def duration(by: dt.timedelta | None, **units: float) -> dt.timedelta:
     return whole
 
 
-def reset(target: Target, wait: bool) -> Call[None]:
-    """Return the call that resets a double; raise NotADoubleError."""
+def reset(target: Target, wait: bool, keep: Sequence[str] | None = None) -> Call[None]:
+    """Return the call that resets a double, except for parts to keep; raise NotADoubleError."""
     _require_double(target, "reset()")
-    return Call(
-        calls.request(target, "POST", f"{PREFIX}/reset?wait={str(wait).lower()}"), calls.refuse
-    )
+    query = {"wait": str(wait).lower()}
+    if keep is not None:
+        query["keep"] = keep if isinstance(keep, str) else ",".join(keep)
+    path = f"{PREFIX}/reset?{urlencode(query, safe=',')}"
+    return Call(calls.request(target, "POST", path), calls.refuse)
+
+
+def snapshot(target: Target) -> Call[Snapshot]:
+    """Return the call that takes a snapshot of a double; raise NotADoubleError."""
+    _require_double(target, "snapshot()")
+    return Call(calls.request(target, "POST", _SNAPSHOTS), _read_snapshot)
+
+
+def restore(target: Target, snapshot: Snapshot) -> Call[None]:
+    """Return the call that returns a double to a snapshot; raise NotADoubleError."""
+    _require_double(target, "restore()")
+    path = f"{_SNAPSHOTS}/{quote(snapshot.id, safe='')}/restore"
+    return Call(calls.request(target, "POST", path), calls.refuse)
 
 
 def journal(target: Target) -> Call[Journal]:
@@ -146,6 +163,11 @@ def _read_clock(response: httpx.Response) -> ClockTime:
         moved=dt.timedelta(seconds=document["offset_s"]),
         frozen=bool(document.get("frozen")),
     )
+
+
+def _read_snapshot(response: httpx.Response) -> Snapshot:
+    document = calls.read_json(response)
+    return Snapshot(document["id"], tuple(document["parts"]))
 
 
 def _read_journal(response: httpx.Response) -> Journal:

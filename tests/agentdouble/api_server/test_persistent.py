@@ -100,7 +100,7 @@ def test_a_reset_is_kept_too(state: str) -> None:
     """Nothing comes back."""
     with serving(state) as first:
         fill(first)
-        first.reset()
+        first.reset(keep=())
         empty = known(first)
     with serving(state) as second:
         assert empty == known(second)

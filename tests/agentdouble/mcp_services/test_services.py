@@ -344,7 +344,7 @@ def test_services_and_keys_outlive_the_double(tmp_path: Path, backend: Backend) 
         assert works(double, "kept", "second")
         ping = mcp_wire.post(at(double, "kept"), mcp_wire.message("ping"), "second", session)
         assert 404 == ping.status_code
-        double.reset()
+        double.reset(keep=())
 
     with Emulator(state=state) as double:
         assert () == double.mcp.list()

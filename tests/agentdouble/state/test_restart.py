@@ -78,12 +78,12 @@ def test_an_ended_session_stays_ended_over_a_restart(state: str) -> None:
     assert "the double was restarted" in refused[2]
 
 
-def test_a_reset_empties_the_file_too(state: str) -> None:
+def test_a_reset_that_keeps_nothing_empties_the_file_too(state: str) -> None:
     """What a test has left behind does not come back."""
     with Emulator(state=state) as first:
         act(first, "CreateTool", Name="one", ToolType="CodeEnv")
         result(first, "1")
-        first.reset()
+        first.reset(keep=())
 
     with Emulator(state=state) as second:
         names = [tool["Name"] for tool in act(second, "ListTools")["Tools"]]

@@ -141,6 +141,10 @@ class Toolsets(Registry[Toolset]):
         self._check_services(new.service_ids)
         await self._serve(new)
 
+    async def _resume(self, one: Toolset, record: Record | None) -> Toolset:
+        await self._serve(one)
+        return one
+
     async def _stop(self, gone: Toolset) -> None:
         await self._host.remove(gone.name)
 

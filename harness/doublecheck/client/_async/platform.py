@@ -5,7 +5,7 @@ The module is thin: ``wire`` builds the requests and reads the answers.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +32,7 @@ from doublecheck.values.agents import (
     AgentSessions,
     StreamEvent,
 )
-from doublecheck.values.double import Journal, Sessions
+from doublecheck.values.double import Journal, Sessions, Snapshot
 from doublecheck.values.failures import checked
 from doublecheck.values.sandbox import BashResult, CodeResult, Completion, OnOutput, Ran
 from doublecheck.values.unknowns import Unknowns
@@ -432,13 +432,36 @@ class AsyncPlatform:
         """Return a double's ledger, with the unknowns relied on; raise NotADoubleError."""
         return await self._call(admin.ledger(self.target))
 
-    async def reset(self, *, wait: bool = True) -> None:
-        """Destroy a double's sessions, empty its journal and reset its clock.
+    async def reset(self, *, wait: bool = True, keep: Sequence[str] | None = None) -> None:
+        """Return a double to how it was at its start, except for the parts to ``keep``.
+
+        The parts are ``sessions`` (of the sandbox), ``tools``, ``mcp`` (services and toolsets),
+        ``runtimes``, ``agent_sessions`` (of API-server mode, with artifacts), ``tasks`` (of A2A),
+        ``journal``, ``clock`` and ``faults``. By default the parts are kept that the double keeps
+        in its state, which ``state`` names as well; ``keep=()`` keeps nothing.
 
         Without ``wait`` it returns when no session can be reached; some of their processes may
         still be ending. Raises NotADoubleError.
         """
-        await self._call(admin.reset(self.target, wait))
+        await self._call(admin.reset(self.target, wait, keep))
+
+    async def snapshot(self) -> Snapshot:
+        """Return how a double is now, for ``restore()``; raise NotADoubleError.
+
+        It has tools, MCP services and toolsets, the declarations of runtimes with their versions,
+        sessions of agents with their artifacts, the clock and the faults. A double has the last 32
+        snapshots, until it stops.
+        """
+        return await self._call(admin.snapshot(self.target))
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """Return a double to a snapshot, as often as you like; raise NotADoubleError.
+
+        What cannot be returned to ends: sessions of the sandbox with their kernels, tasks of A2A,
+        and instances of runtimes that have changed. The journal is emptied. State that agents keep
+        for users and applications is returned with the sessions of these.
+        """
+        await self._call(admin.restore(self.target, snapshot))
 
     async def request(
         self,

@@ -152,7 +152,7 @@ def test_tasks_outlive_the_process_where_a_state_keeps_them(tmp_path: Any) -> No
     with Emulator(A2AApp("one", runner="echo"), state=state) as double:
         found = http.get(double.url + f"/tasks/{task['id']}", headers=V1).json()
         listed = http.get(double.url + "/tasks", headers=V1).json()
-        double.reset()
+        double.reset(keep=())
     with Emulator(A2AApp("one", runner="echo"), state=state) as double:
         gone = http.get(double.url + f"/tasks/{task['id']}", headers=V1)
 

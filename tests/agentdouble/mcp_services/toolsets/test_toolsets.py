@@ -553,7 +553,7 @@ def test_toolsets_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
         url, session = open_(double, "set")
         used = mcp_wire.call(url, KEY, session, "use", name="kept__echo", arguments={"a": 1})
         assert {"arguments": {"a": 1}} == used["structuredContent"]
-        double.reset()
+        double.reset(keep=())
         assert () == double.mcp_toolsets.list()
 
     with Emulator(state=state) as double:
