@@ -73,6 +73,8 @@ def outcome(number: int) -> str:
     """Return ``caught``, or what else became of the mutant with this number, in words."""
     mutant = mutants()[number]
     told = verdicts(mutant)
+    if not told:
+        return "broken: no check ran"
     if Verdict.FAILED in told.values():
         return CAUGHT
     if mutant.survives:
