@@ -15,7 +15,7 @@ from doublecheck.runner.progress_bar import Bar
 from doublecheck.runner.subject import target_of
 from doublecheck.target.target import Target
 from doublecheck.twins import conversation, conversation_run, scripts
-from doublecheck.twins.command import PlatformOptions
+from doublecheck.twins.command import DoubleOptions, PlatformOptions
 from doublecheck.twins.comparison import Comparison, Part
 
 if TYPE_CHECKING:
@@ -29,26 +29,29 @@ def twin(
     target: str | None = None,
     script: str | Path | None = None,
     agent: str | None = None,
+    profile: str | Path | None = None,
     allow_writes: bool = False,
 ) -> Comparison:
     """Send the same requests to a double and to another platform and return the differences.
 
     Each platform is an open one or a URL. Without ``double`` a new one is started; ``target`` names
     the other platform in the configuration. The requests use every surface and an agent: ``agent``,
-    or one that both platforms have. A TOML file, ``script``, replaces these requests. Only with
-    ``allow_writes`` are things created on a live platform.
+    or one that both platforms have. A TOML file, ``script``, replaces these requests. A new double
+    answers as the file ``profile`` says, which ``calibrate`` writes. Only with ``allow_writes`` is
+    anything invoked or created on a live platform; sessions that are made are removed.
 
     Raises TargetError, UnreachableError, and InterruptedTwinError, which contains the results so
     far.
     """
     with ExitStack() as stack:
         theirs = _theirs(other, target, stack)
-        one = stack.enter_context(Platform(_ours(double, stack)))
+        one = stack.enter_context(Platform(_ours(double, profile, stack)))
         two = stack.enter_context(Platform(theirs))
+        token = secrets.token_hex(4)
         topics = (
             scripts.read(Path(script))
             if script is not None
-            else conversation.default(one, two, secrets.token_hex(4), agent)
+            else conversation.default(one, two, token, agent)
         )
         bar, parts = stack.enter_context(Bar("twin")), list[Part]()
 
@@ -58,15 +61,22 @@ def twin(
 
         allowed = allow_writes or theirs.allow_writes
         try:
-            return conversation_run.run(topics, one, two, allow_writes=allowed, on_part=on_part)
+            return conversation_run.run(
+                topics, one, two, allow_writes=allowed, names=(token,), on_part=on_part
+            )
         except KeyboardInterrupt:
             came = Comparison(one.url, two.url, tuple(parts))
             raise InterruptedTwinError(came, len(topics)) from None
 
 
-def _ours(double: Platform | AsyncPlatform | str | None, stack: ExitStack) -> Target:
+def _ours(
+    double: Platform | AsyncPlatform | str | None, profile: str | Path | None, stack: ExitStack
+) -> Target:
     if double is None:
-        return stack.enter_context(doubles.serving_double())
+        options = DoubleOptions(profile=None if profile is None else Path(profile))
+        return stack.enter_context(options.serving())
+    if profile is not None:
+        raise TargetError("profile= is about a double that is started here, not a running one.")
     if isinstance(double, str):
         return doubles.running_double(double)
     target = target_of(double)

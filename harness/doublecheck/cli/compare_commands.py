@@ -16,9 +16,13 @@ TWIN_EXAMPLES = """
 
   doublecheck twin --url ... --target live --allow-writes --app my.module:app --html twin.html
 
+  doublecheck twin --url ... --target live --allow-writes --profile profile.toml
+
   doublecheck twin --url http://127.0.0.1:8001 --script conversation.toml --json
 
-[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: not carried out
+Without --allow-writes it only reads from a live platform, and says what it left out. Sessions that it makes are removed. A profile, which doublecheck calibrate writes, makes the double answer as a deployment does where the specification leaves that open.
+
+[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: a platform could not be asked, 5: nothing was compared
 """
 
 
@@ -29,6 +33,7 @@ TWIN_EXAMPLES = """
 def twin(
     double: options.Double = None,
     apps: options.Apps = None,
+    profile: options.Profile = None,
     script: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +53,7 @@ def twin(
 
     code = command.twin(
         command.PlatformOptions(**platform),
-        command.DoubleOptions(double, apps or ()),
+        command.DoubleOptions(double, apps or (), profile),
         script,
         command.OutputOptions(html, as_json),
         agent,
@@ -91,9 +96,11 @@ REPLAY_EXAMPLES = """
 
   doublecheck replay recording.jsonl --app my.module:app
 
+  doublecheck replay recording.jsonl --profile profile.toml
+
   doublecheck replay recording.jsonl --url http://127.0.0.1:8000 --html replay.html
 
-[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: not carried out
+[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: the double could not be asked, 5: nothing was compared
 """
 
 
@@ -103,6 +110,7 @@ def replay(
     ],
     url: options.Double = None,
     apps: options.Apps = None,
+    profile: options.Profile = None,
     html: options.Html = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -110,7 +118,8 @@ def replay(
     from doublecheck.recordings import command
     from doublecheck.twins.command import DoubleOptions, OutputOptions
 
-    code = command.replay(recording, DoubleOptions(url, apps or ()), OutputOptions(html, as_json))
+    ours = DoubleOptions(url, apps or (), profile)
+    code = command.replay(recording, ours, OutputOptions(html, as_json))
     raise typer.Exit(code)
 
 

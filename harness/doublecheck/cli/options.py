@@ -23,6 +23,10 @@ Apps = Annotated[
     list[str] | None,
     typer.Option("--app", metavar="MODULE:APP", help="What the double serves; may be repeated."),
 ]
+Profile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What the double answers where it is left open, in TOML."),
+]
 Html = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
 ]

@@ -29,12 +29,12 @@ from agentdouble.canonical import read_query
 from agentdouble.errors import SignatureError
 from agentdouble.signing import ALGORITHM, Credentials
 from doublecheck.client import transport
+from doublecheck.recordings.recording_file import KEPT
 from doublecheck.target.surfaces import surface_of
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 
-KEPT = 1024 * 1024  # bytes of a body
 TIMEOUT_S = 330.0  # the time limit of code, and some more
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _OF_THE_CONNECTION = frozenset(

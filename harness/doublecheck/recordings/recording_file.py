@@ -25,6 +25,7 @@ from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 
 FORMAT = "doublecheck-recording/1"
+KEPT = 1024 * 1024  # bytes of a body
 LARGEST = 256 * 1024 * 1024
 _FAMILY = FORMAT.partition("/")[0]
 

@@ -13,10 +13,10 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.comparing.operations import operation
 from doublecheck.comparing.references import Pairs, parsed
 from doublecheck.errors import NoAnswerError
-from doublecheck.recordings.recording_file import Recorded, Recording
+from doublecheck.recordings.recording_file import KEPT, Recorded, Recording
 from doublecheck.target.surfaces import surface_of
-from doublecheck.twins import conversation_run
 from doublecheck.twins.comparison import Compared, Comparison, Part, pair
+from doublecheck.twins.guesses import Guesses
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange, without_secrets
 from doublecheck.wire.redaction import HIDDEN
@@ -44,10 +44,11 @@ def replay_recording(recording: Recording, double: Platform) -> Comparison:
 
     An id of the double replaces the recorded id in every later request. Raises UnreachableError.
     """
-    pairs = Pairs()
+    pairs, guesses = Pairs(), Guesses(double)
+    double.exchanges.body_limit = KEPT
     pairs.seed("platform", double.url, recording.target)
     pairs.seed("host", _host(double.url), _host(recording.target))
-    replayed = [(recorded, _replayed(recorded, double, pairs)) for recorded in recording.exchanges]
+    replayed = [(one, _replayed(one, double, pairs, guesses)) for one in recording.exchanges]
     return Comparison(double.url, f"{recording.target} (recorded)", tuple(_by_operation(replayed)))
 
 
@@ -63,7 +64,9 @@ def _by_operation(replayed: Sequence[tuple[Recorded, Compared | str]]) -> Iterat
         yield Part(name, tuple(compared))
 
 
-def _replayed(recorded: Recorded, double: Platform, pairs: Pairs) -> Compared | str:
+def _replayed(
+    recorded: Recorded, double: Platform, pairs: Pairs, guesses: Guesses
+) -> Compared | str:
     """Return the outcome of one request, or the reason why it was not sent."""
     obstacle = _obstacle(recorded.exchange, double)
     if obstacle:
@@ -72,9 +75,7 @@ def _replayed(recorded: Recorded, double: Platform, pairs: Pairs) -> Compared | 
     double.exchanges.clear()
     with suppress(NoAnswerError):  # a missing answer is part of the comparison
         double.send(_request(recorded.exchange.request, double, pairs))
-    (ours,) = conversation_run.with_unknowns(
-        without_secrets(double.exchanges[:], double.target), double
-    )
+    (ours,) = guesses.named(without_secrets(double.exchanges[:], double.target))
     _pair_sessions(ours, recorded.exchange, pairs)
     return pair(ours, recorded.exchange, pairs)
 

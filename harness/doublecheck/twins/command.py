@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -23,29 +24,33 @@ from doublecheck.target.target import Target
 from doublecheck.twins import conversation, conversation_run, document, html_page, scripts, tree
 from doublecheck.twins.comparison import Comparison, Part
 
-SAME, DIVERGES, NOT_CARRIED_OUT = 0, 1, 3
-
 
 @dataclass(frozen=True)
 class DoubleOptions:
-    """The options about the double: the one at ``url``, or one that is started with ``apps``."""
+    """The options about the double: the one at ``url``, or one that is started here.
+
+    That one serves ``apps``, and answers as the file ``profile`` says.
+    """
 
     url: str | None = None
     apps: Sequence[str] = ()
+    profile: Path | None = None
 
     @contextmanager
     def serving(self) -> Iterator[Target]:
         """Yield its target for as long as the context lasts; raise TargetError."""
         if self.url is not None:
-            if self.apps:
-                raise TargetError(
-                    "--app applies to a double that is started here, not to a running one."
-                )
+            for option, given in (("--app", self.apps), ("--profile", self.profile)):
+                if given:
+                    raise TargetError(
+                        f"{option} applies to a double that is started here, not to a running one."
+                    )
             yield doubles.running_double(self.url)
             return
         with ExitStack() as stack:
             try:
-                target = stack.enter_context(doubles.serving_double(*self.apps))
+                settings: Mapping[str, Any] = {"profile": self.profile} if self.profile else {}
+                target = stack.enter_context(doubles.serving_double(*self.apps, **settings))
             except AgentDoubleError as error:
                 raise TargetError(f"No double can be started: {error}") from None
             yield target
@@ -94,9 +99,7 @@ class OutputOptions:
             print(json.dumps(document.document(comparison), indent=2))  # noqa: T201
         else:
             tree.show(comparison, Console())
-        if not comparison.calls:
-            return NOT_CARRIED_OUT
-        return SAME if comparison.cls.harmless else DIVERGES
+        return comparison.exit_code
 
 
 def twin(
@@ -117,14 +120,19 @@ def twin(
         Platform(double) as one,
         Platform(target) as other,
     ):
+        token = secrets.token_hex(4)
         topics = (
-            conversation.default(one, other, secrets.token_hex(4), agent)
+            conversation.default(one, other, token, agent)
             if script is None
             else scripts.read(script)
         )
-        allow_writes = target.allow_writes
         comparison = conversation_run.run(
-            topics, one, other, allow_writes=allow_writes, on_part=_progress
+            topics,
+            one,
+            other,
+            allow_writes=target.allow_writes,
+            names=(token,),
+            on_part=_progress,
         )
     return showing.show(comparison)
 

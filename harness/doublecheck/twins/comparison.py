@@ -12,6 +12,7 @@ from doublecheck.comparing.differences import Class, Difference, worst
 from doublecheck.comparing.operations import operation
 from doublecheck.comparing.references import Pairs
 from doublecheck.comparing.requests import Request, learn
+from doublecheck.exit_codes import ExitCode
 from doublecheck.notebook_repr import Shown, counted
 from doublecheck.target.target import Target
 from doublecheck.wire.exchanges import Exchange
@@ -77,6 +78,24 @@ class Comparison(Shown, drawn_by="twins.notebook.render"):
         """The class of the conversation."""
         return worst(part.cls for part in self.parts)
 
+    @property
+    def told(self) -> str:
+        """The class of the conversation in words; without a call it is no verdict."""
+        return self.cls.value if self._compared else "nothing compared"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the comparison comes to, as the exit code of ``doublecheck twin``."""
+        if not self._compared:
+            return ExitCode.NOTHING_CHECKED
+        return ExitCode.PASSED if self.cls.harmless else ExitCode.FAILED
+
+    @property
+    def _compared(self) -> bool:
+        """Whether a side has answered any call: two platforms that are gone are not the same."""
+        sides = (side for call in self.calls for side in (call.double, call.live))
+        return any(side is not None and side.status is not None for side in sides)
+
     def counts(self) -> Mapping[Class, int]:
         """Count the calls by class, the worst first."""
         counts = Counter(call.cls for call in self.calls)
@@ -85,7 +104,7 @@ class Comparison(Shown, drawn_by="twins.notebook.render"):
     def __repr__(self) -> str:
         told = ", ".join(f"{count} {cls.value}" for cls, count in self.counts().items())
         calls = counted(len(self.calls), "call")
-        return f"<Comparison {self.cls.value}: {calls}{told and f', {told}'}>"
+        return f"<Comparison {self.told}: {calls}{told and f', {told}'}>"
 
 
 def compared(

@@ -1,7 +1,7 @@
 """A conversation: the requests to both platforms, part by part.
 
-The default conversation uses every surface. Its requests leave nothing behind, except for
-resources that end by themselves soon.
+The default conversation uses every surface. On a live platform only what reads is asked unless more
+is allowed.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class Topic:
     """A part of a conversation: its requests, and the surfaces it needs.
 
     ``talk`` sends the requests to a platform; it runs once for each. ``writes`` says that it
-    creates something there, ``skipped`` why it cannot run.
+    invokes or creates something there, ``does`` what, and ``skipped`` why it cannot run.
     """
 
     name: str
     surfaces: tuple[Surface, ...]
     talk: Talk = field(repr=False)
     writes: bool = False
+    does: str = "creates something"
     skipped: str | None = None
 
 
@@ -60,8 +61,17 @@ def default(
     named = partial(_without, "no application that both have")
     return (
         Topic("probes", ("application",), _probes),
-        Topic("invocations", ("application",), partial(_invocations, token=token)),
+        Topic(
+            "invocations",
+            ("application",),
+            partial(_invocations, token=token),
+            writes=True,
+            does="invokes an agent",
+        ),
         Topic("what the API server has", ("api_server",), _api_server),
+        Topic(
+            "refusals of runs", ("api_server",), _refused_runs, writes=True, does="asks for runs"
+        ),
         Topic(
             "sessions and runs",
             ("api_server",),
@@ -70,13 +80,20 @@ def default(
             skipped=named(agent),
         ),
         Topic("refusals of the control plane", ("control_plane",), _refusals),
-        Topic("code in the sandbox", ("sandbox",), partial(_sandbox, token=token), writes=True),
+        Topic(
+            "code in the sandbox",
+            ("sandbox",),
+            partial(_sandbox, token=token),
+            writes=True,
+            does="runs code",
+        ),
         Topic("MCP", ("mcp",), _mcp),
         Topic(
             "a tool of MCP",
             ("mcp",),
-            partial(_tool, name=tool or ""),
+            partial(_tool, name=tool or "", token=token),
             writes=True,
+            does="calls tools",
             skipped=_without("no tool that both have and that is not destructive", tool),
         ),
         Topic(
@@ -84,7 +101,7 @@ def default(
             ("a2a",),
             lambda one: one.request("GET", "/.well-known/agent-card.json"),
         ),
-        Topic("A2A", ("a2a",), _a2a, writes=True),
+        Topic("A2A", ("a2a",), _a2a, writes=True, does="sends messages to an agent"),
     )
 
 
@@ -122,6 +139,9 @@ def _invocations(platform: Platform, token: str) -> None:
 def _api_server(platform: Platform) -> None:
     for path in ("/list-apps", "/version", "/apps/no-such-app/users/twin/sessions/no-session"):
         platform.request("GET", path)
+
+
+def _refused_runs(platform: Platform) -> None:
     body = {
         "appName": "no-such-app",
         "userId": "twin",
@@ -156,7 +176,8 @@ def _turns(platform: Platform, session: AgentSession) -> None:
 
 
 def _refusals(platform: Platform) -> None:
-    for query in ("Action=InvokeTool&Version=2025-10-30", "Action=NoSuchAction&Version=2025-10-30"):
+    # without a signature, and none of them invokes anything
+    for query in ("Action=ListTools&Version=2025-10-30", "Action=NoSuchAction&Version=2025-10-30"):
         request = calls.Request("POST", f"{platform.target.control_plane}/?{query}", _JSON, b"{}")
         platform.send(request)
 
@@ -179,12 +200,14 @@ def _callable_tools(platform: Platform) -> Collection[str]:
 def _mcp(platform: Platform) -> None:
     with platform.mcp() as client:
         client.tools()
+
+
+def _tool(platform: Platform, name: str, token: str) -> None:
+    # an agent behind a tool names its sandbox session by these
+    who = {"user_id": "twin", "session_id": f"twin-{token}"}
+    with platform.mcp(headers=who) as client:
         with suppress(RefusedError):
             client.call("no-such-tool")
-
-
-def _tool(platform: Platform, name: str) -> None:
-    with platform.mcp() as client:
         tool = next(one for one in client.tools() if one.name == name)
         with suppress(RefusedError):
             client.call(name, **dict(_arguments(tool)))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from doublecheck.client import preflight
 from doublecheck.client._sync.platform import Platform
-from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.twins.comparison import (
     Comparison,
@@ -16,10 +15,11 @@ from doublecheck.twins.comparison import (
     seeded,
 )
 from doublecheck.twins.conversation import Topic
-from doublecheck.values.double import JournalEntry
+from doublecheck.twins.guesses import Guesses
+from doublecheck.twins.leftovers import Leftovers
 from doublecheck.wire.exchanges import Exchange, without_secrets
 
-_UNKNOWNS = "x-agentdouble-unknowns"
+BODY_LIMIT = 16 * 1024 * 1024  # bytes of an answer that are compared
 
 
 def run(
@@ -28,20 +28,64 @@ def run(
     live: Platform,
     *,
     allow_writes: bool,
+    names: Sequence[str] = (),
     on_part: Callable[[Part], None] = lambda _part: None,
 ) -> Comparison:
     """Run each topic on both platforms, the double first; call ``on_part`` after each.
 
+    The sessions that it makes are removed at the end; ``names`` are those that nobody else uses.
     Raises UnreachableError.
     """
-    pairs = seeded(double.target, live.target)
+    conversation = _Conversation(double, live, allow_writes=allow_writes)
     parts = []
-    for topic in topics:
-        skipped = _why_not(topic, double, live, allow_writes=allow_writes)
-        part = Part(topic.name, skipped=skipped) if skipped else _part(topic, double, live, pairs)
-        on_part(part)
-        parts.append(part)
-    return Comparison(double.url, live.url, tuple(parts))
+    with conversation.removing(topics, names) as left:
+        for topic in topics:
+            part = conversation.part(topic)
+            on_part(part)
+            parts.append(part)
+    return Comparison(double.url, live.url, (*parts, *left))
+
+
+class _Conversation:
+    """A conversation with a double and another platform."""
+
+    def __init__(self, double: Platform, live: Platform, *, allow_writes: bool) -> None:
+        self._double = double
+        self._live = live
+        self._allow_writes = allow_writes
+        self._pairs = seeded(double.target, live.target)
+        self._guesses = Guesses(double)
+        self._leftovers: list[Leftovers] = []
+        for platform in (double, live):
+            platform.exchanges.body_limit = BODY_LIMIT
+
+    def part(self, topic: Topic) -> Part:
+        """Run a topic on both platforms, or say why not."""
+        skipped = _why_not(topic, self._double, self._live, allow_writes=self._allow_writes)
+        if skipped:
+            return Part(topic.name, skipped=skipped)
+        ours, theirs = (exchanges_of(topic, one) for one in (self._double, self._live))
+        for leftovers, exchanges in zip(self._leftovers, (ours, theirs)):  # noqa: B905 (none, if nothing is made)
+            leftovers.note(exchanges)
+        return Part(topic.name, tuple(compared(self._guesses.named(ours), theirs, self._pairs)))
+
+    @contextmanager
+    def removing(self, topics: Sequence[Topic], names: Sequence[str]) -> Iterator[list[Part]]:
+        """Remove what the topics make; add a part to the list if something cannot be removed."""
+        left: list[Part] = []
+        if any(one.writes and self._carries_out(one) for one in topics):
+            self._leftovers = [Leftovers(one, names) for one in (self._double, self._live)]
+        try:
+            yield left
+        finally:
+            for platform, leftovers in zip((self._double, self._live), self._leftovers):  # noqa: B905
+                sessions = leftovers.remove()
+                if sessions:
+                    told = f"{', '.join(sessions)} could not be removed from {platform.url}"
+                    left.append(Part("removing its sessions", skipped=told))
+
+    def _carries_out(self, topic: Topic) -> bool:
+        return not _why_not(topic, self._double, self._live, allow_writes=self._allow_writes)
 
 
 def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bool) -> str | None:
@@ -55,7 +99,7 @@ def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bo
             if problem is not None:
                 return str(problem)
     if topic.writes and live.target.kind == "live" and not allow_writes:
-        return "it creates something on the live platform, which needs --allow-writes (in Python allow_writes=True)"
+        return f"it {topic.does} on the live platform, which needs --allow-writes (in Python allow_writes=True)"
     for platform in (double, live):
         if "sandbox" in topic.surfaces and not _has_keys(platform):
             return f"no key pair and tool id for {platform.url}"
@@ -64,11 +108,6 @@ def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bo
 
 def _has_keys(platform: Platform) -> bool:
     return platform.target.credentials is not None and platform.target.tool_id is not None
-
-
-def _part(topic: Topic, double: Platform, live: Platform, pairs: Pairs) -> Part:
-    ours, theirs = exchanges_of(topic, double), exchanges_of(topic, live)
-    return Part(topic.name, tuple(compared(with_unknowns(ours, double), theirs, pairs)))
 
 
 def exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
@@ -85,33 +124,3 @@ def exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
     except (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError, StopIteration):
         pass
     return without_secrets(platform.exchanges[:], platform.target)
-
-
-def with_unknowns(exchanges: Sequence[Exchange], platform: Platform) -> tuple[Exchange, ...]:
-    """Return exchanges whose headers name all unknowns that a double relied on.
-
-    The headers of a stream are sent before its end; the journal has the later unknowns.
-    """
-    streamed = [one for one in exchanges if _is_stream(one)]
-    if not streamed or not platform.target.admin:
-        return tuple(exchanges)
-    with Platform(platform.target) as asking:
-        entries = list(asking.journal())
-    return tuple(_completed(one, entries) if _is_stream(one) else one for one in exchanges)
-
-
-def _completed(exchange: Exchange, entries: list[JournalEntry]) -> Exchange:
-    request = exchange.request
-    for entry in reversed(entries):
-        asked = (entry.method, entry.url, entry.request_body.encode())
-        if asked == (request.method, request.url, request.content):
-            headers = {**exchange.headers, _UNKNOWNS: ", ".join(entry.unknowns)}
-            return dataclasses.replace(exchange, headers=headers)
-    return exchange
-
-
-def _is_stream(exchange: Exchange) -> bool:
-    return any(
-        name.lower() == "content-type" and value.startswith("text/event-stream")
-        for name, value in exchange.headers.items()
-    )

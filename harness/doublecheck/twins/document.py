@@ -17,7 +17,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "format": FORMAT,
         "double": comparison.double,
         "live": comparison.live,
-        "class": comparison.cls.value,
+        "class": comparison.told,
         "summary": {cls.value: count for cls, count in comparison.counts().items()},
         "parts": [_part(part) for part in comparison.parts],
     }

@@ -44,12 +44,12 @@ def page(comparison: Comparison) -> str:
         element("meta", charset="utf-8"),
         element("meta", name_="viewport", content="width=device-width"),
         element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        element("title", f"doublecheck: {comparison.cls.value}"),
+        element("title", f"doublecheck: {comparison.told}"),
         element("style", Markup(_STYLE)),
     )
     body = element(
         "body",
-        element("h1", html_parts.TITLE, _verdict(comparison.cls)),
+        element("h1", html_parts.TITLE, _verdict(comparison.cls, comparison.told)),
         element("p", html_parts.addresses(comparison, _LOOK)),
         element("p", html_parts.summary(comparison)),
         *(one for part in comparison.parts for one in _part(part)),
@@ -64,8 +64,9 @@ def _part(part: Part) -> Iterable[Markup]:
     return element("h2", part.name, _verdict(part.cls)), *calls
 
 
-def _verdict(cls: Class) -> Markup:
-    return element("span", cls.value, class_=f"class {cls.value.replace(' ', '-')}")
+def _verdict(cls: Class, told: str = "") -> Markup:
+    told = told or cls.value
+    return element("span", told, class_=f"class {told.replace(' ', '-')}")
 
 
 def _quiet(text: str) -> Markup:

@@ -46,7 +46,7 @@ def summary(comparison: Comparison) -> str:
     not_said = (
         f"; {skipped} of {len(comparison.parts)} parts were not carried out" if skipped else ""
     )
-    return f"{len(comparison.calls)} calls: {told or 'none'}{not_said}."
+    return f"{len(comparison.calls)} calls: {told or 'none, so nothing was compared'}{not_said}."
 
 
 def addresses(comparison: Comparison, look: Look) -> Markup:

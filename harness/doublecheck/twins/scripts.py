@@ -122,6 +122,7 @@ def _topic(step: Step, number: int, saved: dict[int, dict[str, Any]]) -> Topic:
         ("control_plane", "sandbox") if step.code else (),
         talk,
         writes=step.creates,
+        does="runs code" if step.code else f"sends {step.verb}",
     )
 
 

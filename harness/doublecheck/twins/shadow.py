@@ -18,8 +18,9 @@ from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError
-from doublecheck.twins import conversation_run
 from doublecheck.twins.comparison import Compared, compared, seeded
+from doublecheck.twins.conversation_run import BODY_LIMIT
+from doublecheck.twins.guesses import Guesses
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import without_secrets
 
@@ -63,6 +64,9 @@ class Both:
         self._live = live
         self._double = double
         self._pairs = seeded(double.target, live.target)
+        self._guesses = Guesses(double)
+        for platform in (live, double):
+            platform.exchanges.body_limit = BODY_LIMIT
         self.calls: list[Compared] = []
 
     def platform(self) -> Platform:
@@ -100,8 +104,7 @@ class Both:
         """Compare the exchanges of both sides since a mark."""
         theirs = without_secrets(self._live.exchanges.since(mark[0]), self._live.target)
         ours = without_secrets(self._double.exchanges.since(mark[1]), self._double.target)
-        ours = conversation_run.with_unknowns(ours, self._double)
-        self.calls += compared(ours, theirs, self._pairs)
+        self.calls += compared(self._guesses.named(ours), theirs, self._pairs)
 
     def _own(self, given: Any) -> Any:
         """Return arguments with the double's ids."""

@@ -60,13 +60,15 @@ def test_it_prints_json_and_writes_a_page(
     assert {"script.toml", "twin.html"} == {path.name for path in tmp_path.iterdir()}
 
 
-def test_nothing_that_can_be_said_exits_with_3(double: Target, live: Target, script: Path) -> None:
-    """A script that only writes, on a live platform, without leave."""
+def test_nothing_that_is_compared_is_exit_code_5(
+    double: Target, live: Target, script: Path
+) -> None:
+    """A script that only writes, on a live platform, without leave, is not the same."""
     script.write_text(SCRIPT.replace("writes = false", ""))
 
     ended = CliRunner().invoke(app, words(double, live, script))
 
-    assert (3, True) == (ended.exit_code, "needs --allow-writes" in ended.output.replace("\n", " "))
+    assert (5, True) == (ended.exit_code, "needs --allow-writes" in ended.output.replace("\n", " "))
 
 
 def test_an_unusable_order_is_refused(double: Target, script: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from doublecheck.errors import TargetError
 from doublecheck.twins import conversation, conversation_run, document, html_page, scripts, tree
 from doublecheck.twins.comparison import Compared, Comparison
 from doublecheck.twins.conversation import Topic
+from doublecheck.twins.guesses import Guesses
 
 CHEAP = ("probes", "invocations", "what the API server has", "sessions and runs")
 
@@ -105,7 +106,7 @@ def test_what_a_stream_relied_on_is_known_from_the_journal(one: Platform) -> Non
     (exchange,) = one.exchanges[-1:]
     assert "U-EVENT-FIELDS" not in exchange.headers.get("x-agentdouble-unknowns", "")
 
-    (completed,) = conversation_run.with_unknowns([exchange], one)
+    (completed,) = Guesses(one).named([exchange])
 
     assert "U-EVENT-FIELDS" in completed.headers["x-agentdouble-unknowns"]
 
