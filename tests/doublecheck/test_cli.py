@@ -138,21 +138,37 @@ def test_several_targets_stand_side_by_side(
     lines = [line.split() for line in ended.stdout.strip().splitlines()]
     assert 3 == ended.returncode, ended.stderr
     assert ["clause", "level", "double", "other"] == lines[0]
-    assert ["INV-01", "must", "passed", "not", "observable"] == lines[1][:5]
-    assert ["CTL-04", "should", "passed", "could"] in [line[:4] for line in lines]
+    assert ["CTL-04", "should", "passed", "could"] == lines[1][:4]
+    assert ["INV-01", "must", "passed", "not", "observable"] in [line[:5] for line in lines]
 
 
 def test_a_run_is_kept_for_browsers_and_for_ci(doublecheck: Command, tmp_path: Path) -> None:
     """A page and JUnit XML are written as well; what could not be is refused before the run."""
-    ended = doublecheck("run", "-k", "DEC-03", "--html", "told.html", "--junit", "told.xml")
+    files = ("--html", "told.html", "--junit", "told.xml", "--markdown", "told.md")
+    ended = doublecheck("run", "--only", "DEC-03", *files)
 
     assert 0 == ended.returncode, ended.stderr
-    assert ["told.html", "told.xml"] == sorted(path.name for path in tmp_path.iterdir())
+    assert ["told.html", "told.md", "told.xml"] == sorted(path.name for path in tmp_path.iterdir())
 
     refused = doublecheck("run", "-k", "DEC-03", "--html", "told.xml/told.html")
 
     told = "doublecheck: No report can be written to told.xml/told.html: Not a directory."
     assert (2, "", [told]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
+
+
+def test_a_job_of_github_actions_is_told(
+    doublecheck: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The failure is an annotation on stderr, where it disturbs no JSON; the summary is Markdown."""
+    monkeypatch.setattr(simple.SimpleApp, "async_task", lambda _self, function: function)
+    job = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+
+    ended = doublecheck("run", "-k", "DEC-03", "--json", environment=job)
+
+    (told,) = [line for line in ended.stderr.splitlines() if line.startswith("::")]
+    assert told.startswith("::error file=doublecheck/contracts/test_decorators.py,title=DEC-03 ")
+    assert {"failed": 1} == json.loads(ended.stdout)["summary"]
+    assert "| DEC-03 | must | failed |" in (tmp_path / "summary.md").read_text("utf-8")
 
 
 def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_path: Path) -> None:
@@ -180,7 +196,7 @@ def test_a_running_double_is_checked(doublecheck: Command, platform_server: Targ
 
     assert 0 == ended.returncode, ended.stderr
     assert "not observable: needs the reference application" in ended.stdout
-    assert f"double at {platform_server.url}: 1 not observable, 1 passed." in ended.stdout
+    assert f"double at {platform_server.url}: 1 passed, 1 not observable." in ended.stdout
 
 
 def test_refused_keys_are_told_before_the_first_check(
@@ -226,7 +242,7 @@ def test_a_target_of_the_project_is_checked(
     assert 0 == ended.returncode, ended.stderr
     assert f"platform: staging, live, at {platform_server.url} ({tmp_path}/pyp" in ended.stderr
     assert "not offered: staging declares no api_server" in ended.stdout
-    assert f"staging, live at {platform_server.url}: 1 not offered, 1 passed." in ended.stdout
+    assert f"staging, live at {platform_server.url}: 1 passed, 1 not offered." in ended.stdout
 
 
 def test_a_target_that_hangs_is_told_at_once(
@@ -270,7 +286,15 @@ def test_a_run_without_any_verdict_is_not_green(
         (["--target", "stagin"], 2, "There is no target 'stagin'"),
         (["--target", "live"], 2, "--target live needs a running platform"),
         (["--reference-app"], 2, "--reference-app needs a running platform"),
-        (["-k", "NOBODY"], 2, "No check matches -k 'NOBODY'"),
+        (["-k", "NOBODY"], 2, "No check matches --only 'NOBODY'"),
+        (["--offers", "nothing"], 2, "--offers must be surfaces out of a2a, api_server"),
+        (["--offers", ""], 2, "--offers must be surfaces out of a2a, api_server"),
+        (["--level", "smok"], 2, "--level must be full or smoke, not 'smok'"),
+        (
+            ["--level", "smoke", "--strict-should"],
+            2,
+            "--level smoke and --strict-should contradict each other",
+        ),
     ],
 )
 def test_what_stands_in_the_way_is_one_line(
@@ -313,7 +337,7 @@ def test_help_teaches_by_example(doublecheck: Command) -> None:
 
     for line in (
         "doublecheck run --url http://127.0.0.1:8000",
-        'doublecheck run -k "INV or PRB"',
+        'doublecheck run --only "INV or PRB"',
         "0: something passed, and nothing failed, 1: a check failed, 2: wrong usage,",
         "5: nothing was checked",
     ):

@@ -19,6 +19,8 @@ def check(
     *,
     target: str | None = None,
     only: str | None = None,
+    k: str | None = None,
+    level: str | None = None,
     strict_should: bool = False,
     allow_writes: bool = False,
 ) -> Report:
@@ -26,7 +28,9 @@ def check(
 
     ``platform`` is an open platform or a URL; alternatively, ``target`` names a target of the
     configuration. Without either, the environment and the configuration decide; by default a double
-    is started. ``only`` selects clauses: ``"INV or PRB"``. With ``strict_should``, a clause that is
+    is started. ``only`` selects clauses: ``"INV or PRB"``; ``k`` is
+    another name for it. ``level`` is ``"full"``, the default, or ``"smoke"``: a first look, for which
+    nothing has to be deployed. With ``strict_should``, a clause that is
     only recommended can also fail the run. With ``allow_writes``, checks also create and delete
     things on a live platform. The checks run in a separate process.
 
@@ -34,20 +38,26 @@ def check(
     InterruptedChecksError, which contains the report so far, and ChecksCrashedError.
     """
     check_target.require_runnable()
-    found = _subject(platform, target, allow_writes=allow_writes)
-    return check_target.run_checks(found, only=only, strict_should=strict_should)
+    check_target.require_consistent(level, strict_should)
+    found = _subject(platform, target, allow_writes=allow_writes, level=level)
+    return check_target.run_checks(found, only=only or k, strict_should=strict_should)
 
 
 def _subject(
-    platform: Platform | AsyncPlatform | str | None, target: str | None, *, allow_writes: bool
+    platform: Platform | AsyncPlatform | str | None,
+    target: str | None,
+    *,
+    allow_writes: bool,
+    level: str | None,
 ) -> subject.Subject:
     if platform is None:
-        return subject.from_configuration(target, allow_writes=allow_writes)
+        return subject.from_configuration(target, allow_writes=allow_writes, level=level)
     if target is not None:
         raise TargetError(
             f"Both a platform and the target {target!r} are given: check one at a time."
         )
     if not isinstance(platform, str):
-        return subject.from_target(subject.target_of(platform), allow_writes=allow_writes)
+        found = subject.target_of(platform)
+        return subject.from_target(found, allow_writes=allow_writes, level=level)
     found, _ = Wanted(platform).open()
-    return subject.from_target(found, allow_writes=allow_writes)
+    return subject.from_target(found, allow_writes=allow_writes, level=level)

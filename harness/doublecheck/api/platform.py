@@ -29,6 +29,8 @@ class Platform(sync_client.Platform):
         self,
         *,
         only: str | None = None,
+        k: str | None = None,
+        level: str | None = None,
         strict_should: bool = False,
         allow_writes: bool = False,
     ) -> Report:
@@ -36,7 +38,11 @@ class Platform(sync_client.Platform):
         from doublecheck.runner.check_target import check_target
 
         return check_target(
-            self.target, only=only, strict_should=strict_should, allow_writes=allow_writes
+            self.target,
+            only=only or k,
+            level=level,
+            strict_should=strict_should,
+            allow_writes=allow_writes,
         )
 
 
@@ -52,6 +58,8 @@ class AsyncPlatform(async_client.AsyncPlatform):
         self,
         *,
         only: str | None = None,
+        k: str | None = None,
+        level: str | None = None,
         strict_should: bool = False,
         allow_writes: bool = False,
     ) -> Report:
@@ -62,5 +70,9 @@ class AsyncPlatform(async_client.AsyncPlatform):
         from doublecheck.runner.check_target import check_target_async
 
         return await check_target_async(
-            self.target, only=only, strict_should=strict_should, allow_writes=allow_writes
+            self.target,
+            only=only or k,
+            level=level,
+            strict_should=strict_should,
+            allow_writes=allow_writes,
         )

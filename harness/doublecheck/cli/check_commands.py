@@ -24,11 +24,13 @@ RUN_EXAMPLES = f"""
 
   doublecheck run --target double --target staging
 
-  doublecheck run -k "INV or PRB"                 the clauses of two groups
+  doublecheck run --url https://agent.example.com --target live --level smoke
+
+  doublecheck run --only "INV or PRB"             the clauses of two groups
 
   doublecheck run --json > double.json            kept for [bold]doublecheck report[/bold]
 
-  doublecheck run --html report.html --junit report.xml
+  doublecheck run --html report.html --junit report.xml --markdown report.md
 
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
 and DOUBLECHECK_OTHER_API_KEY of another identity at runtimes
@@ -50,7 +52,8 @@ def run(
         ),
     ] = None,
     select: Annotated[
-        str | None, typer.Option("-k", metavar="EXPR", help="Only clauses or checks that match.")
+        str | None,
+        typer.Option("--only", "-k", metavar="EXPR", help="Only clauses or checks that match."),
     ] = None,
     strict_should: Annotated[
         bool,
@@ -62,6 +65,7 @@ def run(
     as_json: options.AsJson = False,
     html: options.Html = None,
     junit: options.Junit = None,
+    markdown: options.Markdown = None,
     **platform: Any,
 ) -> None:
     """Check a platform clause by clause and print the results."""
@@ -71,7 +75,7 @@ def run(
         run_command.RunOptions({"target": one, **platform}, select, verbose, strict_should)
         for one in (dict.fromkeys(target) if target else (None,))
     ]
-    code = run_command.run_checks(runs, run_command.Outputs(as_json, html, junit))
+    code = run_command.run_checks(runs, run_command.Outputs(as_json, html, junit, markdown))
     raise typer.Exit(code)
 
 
@@ -97,12 +101,13 @@ def report(
     as_json: options.AsJson = False,
     html: options.Html = None,
     junit: options.Junit = None,
+    markdown: options.Markdown = None,
 ) -> None:
     """Put the reports of several runs side by side, clause by clause."""
     from doublecheck.reports import document
     from doublecheck.runner.run_command import Outputs
 
-    outputs = Outputs(as_json, html, junit)
+    outputs = Outputs(as_json, html, junit, markdown)
     outputs.require_writable()
     outputs.write([report for file in files for report in document.read(file)])
 
@@ -142,7 +147,8 @@ def calibrate(
         ),
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this unknown; may be repeated.")
+        list[str] | None,
+        typer.Option("--only", "-k", metavar="ID", help="Only this unknown; may be repeated."),
     ] = None,
     as_json: options.AsJson = False,
     **platform: Any,

@@ -33,6 +33,9 @@ Html = Annotated[
 Junit = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write JUnit XML as well, for CI.")
 ]
+Markdown = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write Markdown as well, for a comment.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

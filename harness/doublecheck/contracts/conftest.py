@@ -27,6 +27,7 @@ from doublecheck.contracts.surface_states import SurfaceStates
 from doublecheck.contracts.traffic import TRAFFIC, Traffic
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
+from doublecheck.errors import TargetError
 from doublecheck.target import pytest_options
 from doublecheck.wire import request_log
 from doublecheck.wire.redaction import redact, secrets_of
@@ -187,6 +188,11 @@ def _observable(
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     plan = pytest_options.plan_of(config)
+    strict = config.getoption("platform_strict_should")
+    try:
+        levels.require_consistent(plan.value("level"), strict, "--platform-{}".format)
+    except TargetError as error:
+        raise pytest.UsageError(str(error)) from None
     shown = levels.Shown(
         plan.value("level") or "full",
         reference_app=bool(plan.value("reference_app")),
@@ -204,9 +210,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     level = clause.level if unknown is None else "unspecified"
     # pytest-xdist's workers only transfer text and these properties
     item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, level)]
+    item.user_properties.append((verdicts.ROLE, _role(marks[0])))
     item.extra_keyword_matches.add(clause.id)  # so that -k INV-05 finds it
     if unknown is not None:
         item.extra_keyword_matches.add(unknown)
+
+
+def _role(mark: pytest.Mark) -> str:
+    if mark.kwargs["unknown"] is not None:
+        return "observation"
+    return "smoke" if mark.kwargs["smoke"] else "check"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -39,7 +39,7 @@ class Failure:
         self._exchanges = exchanges
         self._secrets = secrets
         self._example = example
-        self._again = shlex.join(["doublecheck", "run", *where, "-k", clause.id])
+        self._again = shlex.join(["doublecheck", "run", *where, "--only", clause.id])
         self.reprcrash = self._redacted(getattr(shown, "reprcrash", None))  # the name is pytest's
 
     @property

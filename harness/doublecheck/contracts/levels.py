@@ -9,10 +9,12 @@ the smoke level; the full level says that it could not be asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import pytest
+
+from doublecheck.errors import TargetError
 
 SMOKE = "smoke"
 _MARKER = "clause"
@@ -35,6 +37,17 @@ class Shown:
 _LITTLE = frozenset(
     {"PRB-01", "PRB-02", "PRB-03", "PRB-04", "PRB-07", "API-01", "API-14", "API-15", "A2A-01"}
 )
+
+
+def require_consistent(
+    level: str | None, strict_should: bool, spelled: Callable[[str], str]
+) -> None:
+    """Raise TargetError for a level with an option that is about another one."""
+    if level == SMOKE and strict_should:
+        raise TargetError(
+            f"{spelled('level')} {SMOKE} and {spelled('strict-should')} contradict each other: a first "
+            "look leaves out most of what is recommended. Leave out one of them."
+        )
 
 
 def select(config: pytest.Config, items: list[pytest.Item], shown: Shown) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.traffic import Asked
@@ -17,6 +18,10 @@ from doublecheck.notebook_repr import Shown
 # Summaries use this word instead, unless the run is strict, so that counts, report.failed and the
 # exit code agree.
 FORGIVEN = "failed (should)"
+# What was carried out of its checks passed, and others were not; or a smoke check stood in for them.
+PARTLY = "passed in part"
+Role = Literal["check", "smoke", "observation"]
+ROLES: tuple[Role, ...] = get_args(Role)
 # pytest's exit codes for a run that came to its end
 _COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
 
@@ -25,7 +30,9 @@ _COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
 class Check(Shown, drawn_by="reports.notebook.check"):
     """One check and its verdict; ``reason`` says why it did not pass.
 
-    ``details`` describe a failure: its place, the last exchanges, and how to repeat them.
+    ``details`` describe a failure: its place, the last exchanges, and how to repeat them. ``role``
+    says whether it speaks for its whole clause, stands in for a check that does, or observes what the
+    clause leaves open.
     """
 
     name: str
@@ -34,6 +41,14 @@ class Check(Shown, drawn_by="reports.notebook.check"):
     reason: str = ""
     duration_s: float = 0.0
     details: str = ""
+    role: Role = "check"
+
+    @property
+    def line(self) -> str:
+        """The first line of the reason; an observation that was not made is told as one."""
+        first = self.reason.partition("\n")[0].rstrip()
+        unseen = self.role == "observation" and self.verdict is not Verdict.OBSERVED
+        return f"observation, {first}" if unseen else first
 
     def __repr__(self) -> str:
         return f"<Check {self.clause} {self.verdict.value}: {self.name}, {self.duration_s:.2f} s>"
@@ -73,11 +88,24 @@ class Run:
         }
 
     def counts(self) -> Mapping[str, int]:
-        """Count the clauses by verdict, the worst first.
+        """Count the clauses by outcome: failures, then passes, then what was not carried out.
 
         ``failed`` are the clauses that fail the run; other failed clauses are ``failed (should)``.
         """
-        return in_order(self.outcome(clause, one) for clause, one in self.verdicts().items())
+        return in_order(self.outcomes().values())
+
+    def outcomes(self) -> Mapping[Clause, str]:
+        """Return what each clause that was checked came to, in words: one outcome a clause."""
+        return {
+            clause: self.clause_outcome(clause, one) for clause, one in self.by_clause().items()
+        }
+
+    def clause_outcome(self, clause: Clause, checks: Sequence[Check]) -> str:
+        """Return what a clause came to, in words."""
+        verdict = worst([check.verdict for check in checks])
+        if verdict is Verdict.PASSED and _is_partial(checks):
+            return PARTLY
+        return self.outcome(clause, verdict)
 
     def outcome(self, clause: Clause, verdict: Verdict) -> str:
         """Return the verdict on a clause in words, which say whether a failure fails the run."""
@@ -105,8 +133,31 @@ class Run:
         )
 
 
+OUTCOMES = (
+    Verdict.FAILED.value,
+    FORGIVEN,
+    Verdict.ERROR.value,
+    Verdict.COULD_NOT_ASK.value,
+    Verdict.PASSED.value,
+    PARTLY,
+    Verdict.OBSERVED.value,
+    Verdict.NOT_RUN.value,
+    Verdict.NOT_OBSERVABLE.value,
+    Verdict.NOT_APPLICABLE.value,
+    Verdict.NOT_OFFERED.value,
+)
+NOT_CARRIED_OUT = OUTCOMES[-4:]
+
+
 def in_order(words: Iterable[str]) -> Mapping[str, int]:
-    """Count the verdicts, the worst first."""
+    """Count the outcomes: failures, then passes, then what was not carried out."""
     found = Counter(words)
-    known = [Verdict.FAILED.value, FORGIVEN, *(verdict.value for verdict in Verdict)]
-    return {word: found[word] for word in dict.fromkeys(known) if found[word]}
+    return {word: found[word] for word in OUTCOMES if found[word]}
+
+
+def _is_partial(checks: Sequence[Check]) -> bool:
+    """Whether the checks that passed say only a part of what their clause says."""
+    parts = [check for check in checks if check.role != "observation"]
+    left_out = [one for one in parts if one.verdict in (Verdict.NOT_RUN, Verdict.NOT_OBSERVABLE)]
+    whole = [one for one in parts if one.verdict is Verdict.PASSED and one.role == "check"]
+    return bool(left_out) or not whole

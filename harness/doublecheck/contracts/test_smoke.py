@@ -113,7 +113,7 @@ def test_an_unknown_task_is_refused(platform: Platform) -> None:
     assert _refused(_asked(agent, method, {"id": uuid.uuid4().hex})) in ERRORS_OF_JSON_RPC
 
 
-@clause("A2A-03", smoke=True)
+@clause("A2A-02", smoke=True)
 def test_an_unknown_method_is_refused(platform: Platform) -> None:
     """By an error of JSON-RPC; which code it has is left open."""
     assert _refused(_asked(Agent.of(platform), "doublecheck/nothing", {})) in ERRORS_OF_JSON_RPC

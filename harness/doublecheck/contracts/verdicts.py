@@ -19,6 +19,7 @@ CLAUSE = "clause"
 VERDICT = "verdict"
 OBSERVED = "observed"
 REASON = "reason"
+ROLE = "role"
 
 
 class Verdict(str, Enum):

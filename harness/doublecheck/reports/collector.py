@@ -15,9 +15,17 @@ import pytest
 
 from doublecheck import contracts
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.run_result import ROLES, Check, Role, Run
 from doublecheck.contracts.traffic import TRAFFIC, Traffic
-from doublecheck.contracts.verdicts import CLAUSE, OBSERVED, REASON, VERDICT, Verdict, of_skip
+from doublecheck.contracts.verdicts import (
+    CLAUSE,
+    OBSERVED,
+    REASON,
+    ROLE,
+    VERDICT,
+    Verdict,
+    of_skip,
+)
 
 _FOLDER = Path(contracts.__file__).resolve().parent
 
@@ -35,6 +43,7 @@ class Collector:
         self._chosen: Sequence[str] = ()
         self._outcomes: dict[str, tuple[str, Verdict, str]] = {}
         self._details: dict[str, str] = {}
+        self._roles: dict[str, Role] = {}
         self._seconds: dict[str, float] = {}
         self._interrupted = False
         self._strict_should = False
@@ -63,6 +72,7 @@ class Collector:
                 *self._outcomes[id_],
                 duration_s=round(self._seconds[id_], 4),
                 details=self._details.get(id_, ""),
+                role=self._roles.get(id_, "check"),
             )
             for id_ in found
         )
@@ -89,6 +99,7 @@ class Collector:
         if report.when == "teardown" and isinstance(told, dict):
             self._traffic.add(Traffic.from_dict(told))
         id_ = report.nodeid
+        self._roles[id_] = _role(report)
         self._seconds[id_] = self._seconds.get(id_, 0.0) + report.duration
         outcome = _outcome(report)
         before = self._outcomes.get(id_)
@@ -98,6 +109,11 @@ class Collector:
 
     def _choose(self, ids: Sequence[str]) -> None:
         self._chosen = [id_ for id_ in ids if _home(id_) is not None]
+
+
+def _role(report: pytest.TestReport) -> Role:
+    told = dict(report.user_properties).get(ROLE)
+    return next((role for role in ROLES if role == told), "check")
 
 
 def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import Clause, clauses
-from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.run_result import ROLES, Check, Role, Run
 from doublecheck.contracts.traffic import Asked
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
@@ -26,7 +26,7 @@ _LARGEST = 64 * 1024 * 1024  # bytes; a report of all clauses has about 50 KiB
 def to_document(report: Report) -> dict[str, Any]:
     """Return the report as a document: the target, its clauses and checks, and the counts."""
     run = report.run
-    verdicts = run.verdicts()
+    verdicts, outcomes = run.verdicts(), run.outcomes()
     return {
         "format": FORMAT,
         "written_by": f"doublecheck {__version__}",
@@ -44,7 +44,7 @@ def to_document(report: Report) -> dict[str, Any]:
             "addresses": {name: list(found) for name, found in run.asked.addresses.items()},
         },
         "clauses": [
-            _clause_document(clause, verdicts[clause].value, checks)
+            _clause_document(clause, verdicts[clause].value, outcomes[clause], checks)
             for clause, checks in run.by_clause().items()
         ],
         "summary": dict(run.counts()),
@@ -63,7 +63,9 @@ def schema() -> Any:
     return json.loads(file.read_text("utf-8"))
 
 
-def _clause_document(clause: Clause, verdict: str, checks: Sequence[Check]) -> dict[str, Any]:
+def _clause_document(
+    clause: Clause, verdict: str, outcome: str, checks: Sequence[Check]
+) -> dict[str, Any]:
     return {
         "id": clause.id,
         "section": clause.section,
@@ -71,6 +73,7 @@ def _clause_document(clause: Clause, verdict: str, checks: Sequence[Check]) -> d
         "scope": clause.scope,
         "text": clause.text,
         "verdict": verdict,
+        "outcome": outcome,
         "checks": [_check_document(check) for check in checks],
     }
 
@@ -82,6 +85,7 @@ def _check_document(check: Check) -> dict[str, Any]:
         "reason": check.reason,
         "duration_s": check.duration_s,
         "details": check.details,
+        "role": check.role,
     }
 
 
@@ -199,9 +203,14 @@ def _checks(clause: _Place) -> list[Check]:
             check["reason"].of(str),
             _seconds(check),
             check["details"].of(str),
+            _role(check["role"]),
         )
         for check in clause["checks"]
     ]
+
+
+def _role(place: _Place) -> Role:
+    return next(role for role in ROLES if role == place.one_of(*ROLES))
 
 
 def _seconds(place: _Place) -> float:

@@ -17,10 +17,19 @@ from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import Check
+from doublecheck.contracts.run_result import OUTCOMES, Check
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.notebook.display.markup import Markup, element, joined
-from doublecheck.reports.matrix import Cell, Row, groups, matrix, names
+from doublecheck.notebook_repr import counted
+from doublecheck.reports.matrix import (
+    Cell,
+    Row,
+    carried_out,
+    groups,
+    matrix,
+    names,
+    not_carried_out,
+)
 from doublecheck.reports.report import Report
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -36,7 +45,8 @@ def render(reports: Sequence[Report]) -> str:
         element("h1", "Contract checks"),
         *(_about(report, name) for report, name in zip(reports, names(reports), strict=True)),
         _filter(rows),
-        _table(rows, names(reports)),
+        _table(carried_out(rows), names(reports)),
+        _folded(rows, names(reports)),
         element("footer", f"doublecheck {__version__}"),
     )
 
@@ -58,8 +68,8 @@ def _page(title: str, *body: str | None) -> str:
 @cache
 def _styles() -> str:
     shown = "\n".join(
-        f"body:has(#show-{_slug(verdict)}:checked) .any-{_slug(verdict)} {{ display: var(--row); }}"
-        for verdict in Verdict
+        f"body:has(#show-{_slug(word)}:checked) .any-{_slug(word)} {{ display: var(--row); }}"
+        for word in OUTCOMES
     )
     file = resources.files("doublecheck.reports").joinpath("report.css")
     hidden = "tbody tr { display: none; }"
@@ -89,14 +99,33 @@ def _about(report: Report, name: str) -> Markup:
 
 
 def _filter(rows: Sequence[Row]) -> Markup:
-    counts = Counter(verdict for row in rows for verdict in set(row.verdicts))
-    boxes = [_box(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]]
+    counts = Counter(word for row in rows for word in _words(row))
+    boxes = [_box(word, counts[word]) for word in OUTCOMES if counts[word]]
     return element("fieldset", element("legend", "Show clauses that are"), *boxes)
 
 
-def _box(verdict: Verdict, count: int) -> Markup:
-    box = element("input", type="checkbox", id=f"show-{_slug(verdict)}", checked=True)
-    return element("label", box, f" {verdict.value} ", element("b", str(count)))
+def _words(row: Row) -> set[str]:
+    return {cell.outcome for cell in row.cells if cell.outcome}
+
+
+def _box(word: str, count: int) -> Markup:
+    box = element("input", type="checkbox", id=f"show-{_slug(word)}", checked=True)
+    return element("label", box, f" {word} ", element("b", str(count)))
+
+
+def _folded(rows: Sequence[Row], told: Sequence[str]) -> Markup | None:
+    """Return the clauses that were not checked, folded: the reasons, and a table."""
+    reasons = not_carried_out(rows)
+    ids = {id_ for named in reasons.values() for id_ in named}
+    if not ids:
+        return None
+    lines = [
+        element("p", f"{f'{name}: ' if len(told) > 1 else ''}{reason}: {', '.join(named)}")
+        for (name, reason), named in reasons.items()
+    ]
+    summed = f"{counted(len(ids), 'clause')} not checked"
+    table = _table([row for row in rows if row.clause.id in ids], told)
+    return element("details", element("summary", summed), *lines, table, class_="folded")
 
 
 def _table(rows: Sequence[Row], told: Sequence[str]) -> Markup:
@@ -118,7 +147,7 @@ def _row(row: Row) -> Markup:
         *(_verdict(cell, alone=len(row.cells) == 1) for cell in row.cells),
         element("td", _explained(row), class_="text"),
         id=id_,
-        class_=" ".join(sorted(f"any-{_slug(verdict)}" for verdict in set(row.verdicts))),
+        class_=" ".join(sorted(f"any-{_slug(word)}" for word in _words(row))),
     )
 
 

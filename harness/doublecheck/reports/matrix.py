@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from doublecheck.contracts.clauses import Clause, clauses
-from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.run_result import NOT_CARRIED_OUT, OUTCOMES, Check, Run
 from doublecheck.contracts.verdicts import Verdict, worst
 from doublecheck.reports.report import Report
 
@@ -58,6 +58,35 @@ def names(reports: Sequence[Report]) -> Sequence[str]:
     ]
 
 
+def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows with a check that was carried out: failures first, then in order."""
+    found = [row for row in rows if any(map(_is_carried_out, row.cells))]
+    return sorted(found, key=lambda row: min(map(_rank, row.cells)))
+
+
+def not_carried_out(rows: Sequence[Row]) -> Mapping[tuple[str, str], Sequence[str]]:
+    """Return the clauses of the other rows, by the name of the platform and the reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if any(map(_is_carried_out, row.cells)):
+            continue
+        for cell in row.cells:
+            lines = [check.line for check in cell.checks if check.role != "observation"]
+            for line in dict.fromkeys(lines or [check.line for check in cell.checks]):
+                reasons.setdefault((cell.name, line), []).append(row.clause.id)
+    return reasons
+
+
+def _is_carried_out(cell: Cell) -> bool:
+    return cell.outcome is not None and cell.outcome not in NOT_CARRIED_OUT
+
+
+def _rank(cell: Cell) -> int:
+    """Return the place of a cell: the kinds of failures one after the other, then all others."""
+    place = OUTCOMES.index(cell.outcome) if cell.outcome in OUTCOMES else len(OUTCOMES)
+    return min(place, OUTCOMES.index(Verdict.PASSED.value))
+
+
 def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
     """Return the rows by the group of their clause, such as INV."""
     found: dict[str, list[Row]] = {}
@@ -70,4 +99,4 @@ def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Cell:
     if not checks:
         return Cell(name, None, checks)
     verdict = worst([check.verdict for check in checks])
-    return Cell(name, verdict, checks, run.outcome(clause, verdict))
+    return Cell(name, verdict, checks, run.clause_outcome(clause, checks))

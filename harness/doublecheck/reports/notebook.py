@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from doublecheck.contracts.clauses import Clause, clauses
-from doublecheck.contracts.run_result import FORGIVEN, Check, in_order
+from doublecheck.contracts.run_result import FORGIVEN, PARTLY, Check, in_order
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.notebook.display.markup import (
     BAD,
@@ -36,6 +36,7 @@ from doublecheck.reports.report import Report
 
 _TONES: Mapping[str, str] = {
     Verdict.PASSED.value: GOOD,
+    PARTLY: GOOD,
     Verdict.FAILED.value: BAD,
     FORGIVEN: WARNING,
     Verdict.ERROR.value: ODD,
@@ -171,7 +172,7 @@ def _verdict(cell: Cell) -> Markup:
 def _explained(row: Row) -> Markup:
     """Return the text of a clause, and the first line of each reason below it."""
     reasons = dict.fromkeys(
-        _line(check.reason) for cell in row.cells for check in cell.checks if check.reason
+        _line(check.line) for cell in row.cells for check in cell.checks if check.reason
     )
     return joined([row.clause.text, *(element("div", quiet(one)) for one in reasons)])
 

@@ -95,7 +95,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         return self.side_by_side(*others)
 
     def write(self, path: str | Path) -> Path:
-        """Write the report to a file ending in .html, .json or .xml (JUnit); return its path.
+        """Write the report to a file ending in .html, .json, .md or .xml (JUnit); return its path.
 
         Raises ReportError.
         """

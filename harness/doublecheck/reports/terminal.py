@@ -1,4 +1,4 @@
-"""The matrix on a terminal: the verdicts side by side, with reasons for those that did not pass."""
+"""The matrix on a terminal: failures first, then what passed, then what was not carried out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.run_result import PARTLY
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.reports.matrix import Cell, Row, matrix, names
+from doublecheck.reports.matrix import Cell, Row, carried_out, matrix, names, not_carried_out
 from doublecheck.reports.report import Report
 from doublecheck.sanitize import visible
 
 _STYLES = {
     Verdict.PASSED.value: "green",
+    PARTLY: "green",
     Verdict.FAILED.value: "bold red",
     Verdict.ERROR.value: "bold magenta",
     Verdict.COULD_NOT_ASK.value: "bold magenta",
@@ -26,14 +28,18 @@ _GAP = 2
 
 
 def show(reports: Sequence[Report], console: Console) -> None:
-    """Print the matrix and, for each report, a line that sums it up."""
-    rows = matrix(reports)
+    """Print what was carried out, the reasons for the rest, and a line that sums up each report."""
+    every = matrix(reports)
+    rows = carried_out(every)
     console.print()
-    if _room(rows, reports, console.width) >= _READABLE:
+    if not rows:
+        pass
+    elif _room(rows, reports, console.width) >= _READABLE:
         console.print(_table(rows, reports, with_text=True))
     else:
         console.print(_table(rows, reports, with_text=False))
         _explain_below(rows, console)
+    _fold(every, console, several=len(reports) > 1)
     console.print()
     for report in reports:
         console.print(Text(summary(report)), soft_wrap=True)
@@ -53,6 +59,15 @@ def summary(report: Report) -> str:
         f"{report.platform_description}: {told or 'nothing was checked'}. {left_out}"
         f"{report.effort}."
     )
+
+
+def _fold(rows: Sequence[Row], console: Console, *, several: bool) -> None:
+    """Print the clauses that were not checked, a line for each reason."""
+    for (name, reason), ids in not_carried_out(rows).items():
+        told = visible(f"{name}: {reason}" if several else reason)
+        console.print()
+        console.print(Text(told, "yellow"))
+        console.print(Text(f"  {' '.join(ids)}", "dim"))
 
 
 def _room(rows: Sequence[Row], reports: Sequence[Report], width: int) -> int:
@@ -105,6 +120,6 @@ def _reasons(row: Row) -> Iterator[str]:
     """Yield the first line of each reason once, with the platform if there are several."""
     for cell in row.cells:
         prefix = f"{cell.name}: " if len(row.cells) > 1 else ""
-        lines = (check.reason.partition("\n")[0] for check in cell.checks if check.reason)
+        lines = (check.line for check in cell.checks if check.reason)
         for line in dict.fromkeys(lines):
             yield visible(prefix + line)

@@ -31,6 +31,7 @@ def check_target(
     target: Target,
     *,
     only: str | None = None,
+    level: str | None = None,
     strict_should: bool = False,
     allow_writes: bool = False,
     cancelled: threading.Event | None = None,
@@ -40,12 +41,18 @@ def check_target(
     Set ``cancelled`` to interrupt the checks.
     """
     require_runnable()
-    found = subject.from_target(target, allow_writes=allow_writes)
+    require_consistent(level, strict_should)
+    found = subject.from_target(target, allow_writes=allow_writes, level=level)
     return run_checks(found, only=only, strict_should=strict_should, cancelled=cancelled)
 
 
 async def check_target_async(
-    target: Target, *, only: str | None, strict_should: bool, allow_writes: bool
+    target: Target,
+    *,
+    only: str | None,
+    level: str | None,
+    strict_should: bool,
+    allow_writes: bool,
 ) -> Report:
     """Check a platform in a thread; a cancelled call waits until the checks have ended."""
     cancelled, context = threading.Event(), contextvars.copy_context()
@@ -53,6 +60,7 @@ async def check_target_async(
         check_target,
         target,
         only=only,
+        level=level,
         strict_should=strict_should,
         allow_writes=allow_writes,
         cancelled=cancelled,
@@ -75,6 +83,13 @@ def require_runnable() -> None:
             "check() ends the process of its checks together with everything that it has started. "
             "This system has no way to do that. 'doublecheck run' runs the same checks here."
         )
+
+
+def require_consistent(level: str | None, strict_should: bool) -> None:
+    """Raise TargetError for a level with an argument that contradicts it."""
+    from doublecheck.contracts import levels  # this module needs pytest
+
+    levels.require_consistent(level, strict_should, lambda name: name.replace("-", "_"))
 
 
 def run_checks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,12 +78,13 @@ class Outputs:
     as_json: bool = False
     html: Path | None = None
     junit: Path | None = None
+    markdown: Path | None = None
 
     def require_writable(self) -> None:
         """Raise ReportError, before a run, for a file that could not be written after it."""
         from doublecheck.reports import files
 
-        for path in (self.html, self.junit):
+        for path in (self.html, self.junit, self.markdown):
             if path is not None:
                 files.require_writable(path)
 
@@ -90,7 +92,7 @@ class Outputs:
         """Print the reports and write the files; raise ReportError if a file cannot be written."""
         from rich.console import Console
 
-        from doublecheck.reports import document, files, html, junit, terminal
+        from doublecheck.reports import document, files, html, junit, markdown, terminal
 
         if self.as_json:
             print(document.render(reports), end="")  # noqa: T201
@@ -100,6 +102,8 @@ class Outputs:
             files.write_text(html.render(reports), self.html)
         if self.junit is not None:
             files.write_text(junit.render(reports), self.junit)
+        if self.markdown is not None:
+            files.write_text(markdown.render(reports), self.markdown)
 
 
 def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
@@ -110,7 +114,10 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     """
     require_pytest()
     outputs.require_writable()
+    from doublecheck.contracts import levels
+
     for run in runs:
+        levels.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
         if run.verbose:
             told = plan_text.lines(run.plan, run.sources.environ)
             print(*told, sep="\n", file=sys.stderr)  # noqa: T201
@@ -118,7 +125,17 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     reports, codes = _run_all(runs)
     if reports:
         outputs.write(reports)
+        _tell_ci(reports)
     return ExitCode.worst(codes)
+
+
+def _tell_ci(reports: Sequence[Report]) -> None:
+    """Annotate the failures and extend the summary of a job of GitHub Actions."""
+    from doublecheck.reports import github
+
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        print(*github.workflow_commands(reports), sep="\n", file=sys.stderr)  # noqa: T201
+    github.append_summary(reports, os.environ)
 
 
 def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
@@ -170,7 +187,7 @@ def _require_double() -> None:
 
 def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
     if run.select is not None and pytest_exit != 2:  # 2: interrupted
-        raise nothing_matches(f"-k {run.select!r}", "-k INV")
+        raise nothing_matches(f"--only {run.select!r}", "--only INV")
     print("doublecheck: no check was carried out.", file=sys.stderr)  # noqa: T201
     return ExitCode.COULD_NOT_ASK
 

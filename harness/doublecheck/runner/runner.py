@@ -44,7 +44,7 @@ def run(
         f"--rootdir={_FOLDER}",
         f"--confcutdir={_FOLDER}",
         *("-p", "no:cacheprovider", "-p", "doublecheck.plugin"),
-        *("--no-header", "--tb=short", "-rN", "-v" if verbose else "-q"),
+        *("--no-header", "--tb=short", "-rN", "-v" if verbose else "-qq"),
     ]
     with progress.shown(wanted=not verbose) as bars, _clean_room():
         if bars:

@@ -35,18 +35,20 @@ class Subject:
     environ: Mapping[str, str] = field(repr=False)
 
 
-def from_configuration(target: str | None, *, allow_writes: bool) -> Subject:
+def from_configuration(
+    target: str | None, *, allow_writes: bool, level: str | None = None
+) -> Subject:
     """Return the subject that the configuration names, by default a double.
 
     Raises an error if the platform cannot be used.
     """
-    options = {"target": target, "allow_writes": allow_writes or None}
+    options = {"target": target, "allow_writes": allow_writes or None, "level": level}
     run = run_command.RunOptions(options, spelled=str)
     run_command.require_target(run)
     return Subject(run.plan.name, run.kind, run.url, run.arguments(), _environ())
 
 
-def from_target(target: Target, *, allow_writes: bool) -> Subject:
+def from_target(target: Target, *, allow_writes: bool, level: str | None = None) -> Subject:
     """Return the subject for an open platform or a URL; raise an error if it cannot be used."""
     open_target.require_answer(target)
     if target.credentials is not None and target.credentials.session_token is not None:
@@ -54,7 +56,9 @@ def from_target(target: Target, *, allow_writes: bool) -> Subject:
             f"The checks cannot use the session token of the key pair for {target.url}; "
             "pass a permanent key pair."
         )
-    target = replace(target, allow_writes=target.allow_writes or allow_writes)
+    target = replace(
+        target, allow_writes=target.allow_writes or allow_writes, level=level or target.level
+    )
     kept = {name: one for name, one in _environ().items() if not name.startswith(_OURS)}
     environ = {**kept, **dict(_keys(target))}
     return Subject(target.name, target.kind, target.url, list(_options(target)), environ)

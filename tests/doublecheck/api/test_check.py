@@ -52,7 +52,7 @@ def test_a_running_loop_goes_on_meanwhile(
 
     async def checked() -> tuple[bool, doublecheck.results.Report]:
         async with doublecheck.AsyncPlatform(platform_server) as platform:
-            checks = asyncio.ensure_future(platform.check(only="PRB-01"))
+            checks = asyncio.ensure_future(platform.check(k="PRB-01"))
             await platform.ping()
             return checks.done(), await checks
 
@@ -154,6 +154,7 @@ def test_a_process_that_dies_is_told_with_what_it_said(
         ({"platform": "http://127.0.0.1:9"}, "Nothing answers at http://127.0.0.1:9"),
         ({"platform": "http://127.0.0.1:9", "target": "live"}, "check one at a time"),
         ({"platform": 5}, "5 is no platform"),
+        ({"level": "smoke", "strict_should": True}, "level smoke and strict_should contradict"),
         ({"target": "nowhere"}, "There is no target 'nowhere'"),
         ({"target": "live"}, "target live needs a running platform"),
     ],
@@ -162,6 +163,16 @@ def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, t
     """The message says what to do."""
     with pytest.raises(doublecheck.DoubleCheckError, match=re.escape(told)):
         doublecheck.check(**asked)
+
+
+def test_a_first_look_needs_no_reference_application(platform: doublecheck.Platform) -> None:
+    """What passes says a part of its clause; the report tells what was asked, and where."""
+    report = platform.check(level="smoke", only="MCP-03")
+
+    assert {"passed in part": 1} == report.counts()
+    assert doublecheck.results.ExitCode.PASSED is report.exit_code
+    assert (4, {"MCP session": 1}) == (report.run.asked.requests, report.run.asked.made)
+    assert [f"  {platform.url} answered: mcp"] == report.answered_by
 
 
 def test_a_choice_that_chooses_nothing_is_told(platform: doublecheck.Platform) -> None:

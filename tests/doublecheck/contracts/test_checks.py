@@ -99,7 +99,7 @@ def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     expected |= {id_: Verdict.NOT_APPLICABLE for id_ in CHECKED if id_[:3] in ("DEC", "RUN")}
     expected |= {f"INV-{number:02d}": Verdict.NOT_OBSERVABLE for number in (1, 2, 3, 5, 6, 7)}
     expected |= dict.fromkeys(("INV-09", "PRB-05"), Verdict.NOT_OBSERVABLE)
-    expected |= dict.fromkeys(("MCP-05", "MCP-06"), Verdict.NOT_OBSERVABLE)
+    expected |= dict.fromkeys(("MCP-05", "MCP-06", "A2A-03"), Verdict.NOT_OBSERVABLE)
     expected |= {"A2A-05": Verdict.NOT_APPLICABLE}
     expected |= dict.fromkeys(("API-09", "API-11", "API-17"), Verdict.NOT_OBSERVABLE)
     expected |= {"SBX-03": Verdict.NOT_RUN, "CTL-07": Verdict.NOT_RUN}

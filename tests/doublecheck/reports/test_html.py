@@ -65,10 +65,20 @@ def test_each_clause_has_an_anchor_and_is_chosen_by_its_verdicts() -> None:
     assert [
         "show-failed",
         "show-error",
-        "show-not-offered",
-        "show-observed",
         "show-passed",
+        "show-observed",
+        "show-not-offered",
     ] == boxes
+
+
+def test_what_was_not_carried_out_is_folded() -> None:
+    """Below what was, with the reasons."""
+    text = html.render([STAGING])
+
+    shown, folded = text.split('<details class="folded">')
+    assert "<summary>1 clause not checked</summary>" in folded
+    assert "not offered: no mcp: MCP-01" in folded
+    assert ('id="MCP-01"' in folded, 'id="MCP-01"' in shown) == (True, False)
 
 
 def test_an_interrupted_run_says_so() -> None:

@@ -31,17 +31,66 @@ def show(*, colours: bool) -> str:
     return file.getvalue()
 
 
-def test_the_matrix_is_in_the_specifications_order() -> None:
+def test_what_was_not_carried_out_is_folded() -> None:
     """Each clause once, with the worst verdict and the first line of each reason."""
     assert [
-        "clause  level   verdict",
-        "INV-04  must    failed   A returned string is wrapped as a JSON response.",
-        "                         assert 1 == 2",
-        "CTL-04  should  not run  An unknown tool id is refused.",
-        "                         not run: takes long",
+        "clause  level  verdict",
+        "INV-04  must   failed   A returned string is wrapped as a JSON response.",
+        "                        assert 1 == 2",
+        "",
+        "not run: takes long",
+        "  CTL-04",
         "",
         "a double of its own: 1 failed, 1 not run. 83 of 85 clauses were not checked. 3 checks, 0 requests, in 0.0 s.",
     ] == [line.rstrip() for line in show(colours=False).strip().splitlines()]
+
+
+def test_failures_come_first() -> None:
+    """Then everything else that was carried out, in the specification's order."""
+    verdicts = [Verdict.PASSED, Verdict.OBSERVED, Verdict.FAILED, Verdict.COULD_NOT_ASK]
+    ids = ["INV-04", "PRB-01", "CTL-01", "CTL-04"]
+    checks = [Check("a", id_, verdict) for id_, verdict in zip(ids, verdicts, strict=True)]
+
+    lines = _lines([Report("live", "live", "http://a", Run(tuple(checks), 1))], width=100)
+
+    expected = ["CTL-01", "CTL-04", "INV-04", "PRB-01"]
+    assert expected == [line[:6] for line in lines if line[:6] in expected]
+
+
+def test_a_clause_of_which_a_part_was_checked_says_so() -> None:
+    """It has one outcome, and the reason for the rest stands below it."""
+    checks = (
+        Check("a", "PRB-06", Verdict.PASSED),
+        Check("b", "PRB-06", Verdict.NOT_OBSERVABLE, "not observable: needs the application"),
+    )
+    report = Report("live", "live", "http://a", Run(checks, 0))
+
+    lines = _lines([report], width=120)
+
+    assert lines[1].startswith("PRB-06  should  passed in part  Ping answers within 1 second")
+    assert "not observable: needs the application" == lines[2].strip()
+    assert {"passed in part": 1} == report.counts()
+
+
+def test_an_observation_is_told_as_one() -> None:
+    """It is no part of the clause, so the clause passed."""
+    why = "not observable: needs the application"
+    checks = (
+        Check("a", "PRB-01", Verdict.PASSED),
+        Check("b", "PRB-01", Verdict.NOT_OBSERVABLE, why, role="observation"),
+    )
+    report = Report("live", "live", "http://a", Run(checks, 0))
+
+    assert f"observation, {why}" in [line.strip() for line in _lines([report], width=120)]
+    assert {"passed": 1} == report.counts()
+
+
+def test_a_smoke_check_passes_a_clause_in_part() -> None:
+    """It stands in for the checks that say all of it."""
+    smoke = Check("a", "MCP-03", Verdict.PASSED, role="smoke")
+
+    assert {"passed in part": 1} == Run((smoke,), 0).counts()
+    assert {"passed": 1} == Run((smoke, Check("b", "MCP-03", Verdict.PASSED)), 0).counts()
 
 
 def test_a_line_that_two_checks_have_in_common_is_told_once() -> None:
@@ -76,10 +125,10 @@ def test_platforms_stand_side_by_side() -> None:
 
     assert "clause  level   double  staging" == shown[0]
     assert (
-        "INV-04  must    passed  failed       A returned string is wrapped as a JSON response."
+        "INV-04  must    passed  failed    A returned string is wrapped as a JSON response."
         in shown
     )
-    assert "CTL-04  should  passed  -            An unknown tool id is refused." in shown
+    assert "CTL-04  should  passed  -         An unknown tool id is refused." in shown
     assert INTERRUPTED == shown[-1]
 
 
