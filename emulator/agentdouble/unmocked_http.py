@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 
 from agentdouble import own_sockets
+from agentdouble.real_files import real_files
 
 T = TypeVar("T")
 
@@ -64,18 +65,18 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20)
 class Transport(httpx.BaseTransport):
     """A transport for ``httpx.Client``, with arguments of ``httpx.HTTPTransport``.
 
-    With ``own`` it is one of a double's own: it connects where a test run forbids sockets.
+    With ``own`` it asks a double: where a test forbids sockets, and where it has faked files.
     """
 
     def __init__(self, *, own: bool = False, **options: Any) -> None:
-        self._permitted = own_sockets.permitted if own else nullcontext
+        self._asking = _asking_a_double if own else nullcontext
         if own:
             options["network_backend"] = _OwnBackend()
         self._pool: httpcore.ConnectionPool = _pool("", **options)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, whose body is not read yet."""
-        with _translated(), self._permitted():
+        with _translated(), self._asking():
             answer = self._pool.handle_request(_sent(request))
         return _received(answer, _Body(answer.stream))
 
@@ -88,18 +89,24 @@ class AsyncTransport(httpx.AsyncBaseTransport):
     """A transport for ``httpx.AsyncClient``, as ``Transport``."""
 
     def __init__(self, *, own: bool = False, **options: Any) -> None:
-        self._permitted = own_sockets.permitted if own else nullcontext
+        self._asking = _asking_a_double if own else nullcontext
         self._pool: httpcore.AsyncConnectionPool = _pool("Async", **options)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, whose body is not read yet."""
-        with _translated(), self._permitted():
+        with _translated(), self._asking():
             answer = await self._pool.handle_async_request(_sent(request))
         return _received(answer, _AsyncBody(answer.stream))
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._pool.aclose()
+
+
+@contextmanager
+def _asking_a_double() -> Iterator[None]:
+    with own_sockets.permitted(), real_files():
+        yield
 
 
 class _OwnBackend(httpcore.SyncBackend):

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from agentdouble import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
+from agentdouble.real_files import real_files
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target.addresses import is_loopback
@@ -92,8 +93,10 @@ def serving_double(
     *apps: SimpleApp | MCPApp | A2AApp | str, reference_app: bool = False, **settings: Any
 ) -> Iterator[Target]:
     """Start a double, yield it as a target, and stop it at the end of the context."""
-    double = start_double(*apps, **settings)
+    with real_files():
+        double = start_double(*apps, **settings)
     try:
         yield Target.of(double, reference_app=reference_app)
     finally:
-        double.stop()
+        with real_files():
+            double.stop()
