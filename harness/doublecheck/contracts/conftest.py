@@ -17,6 +17,12 @@ from hypothesis import configuration
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import levels, verdicts
+from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
+    app,
+    other_user,
+    user,
+    user_elsewhere,
+)
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.examples import ON_A_DOUBLE, ON_A_LIVE_PLATFORM, Examples
 from doublecheck.contracts.exit_status import LEVEL

@@ -62,10 +62,9 @@ class Leftovers:
                 self._delete_instances()
 
     def _delete_sessions(self, app: str, user: str) -> None:
-        listed = self._platform.request("GET", api_server.sessions_path(app, user))
-        for one in listed.json() if listed.is_success else ():
-            id_ = str(one["id"] if isinstance(one, dict) else one)
-            self._platform.request("DELETE", api_server.session_path(app, user, id_))
+        for session in self._platform.list_sessions(app, user_id=user):
+            path = api_server.session_path(app, user, session.id)
+            self._platform.request("DELETE", path)
 
     def _delete_instances(self) -> None:
         tool = self._platform.target.sandbox_tool()

@@ -1,295 +1,305 @@
-"""Checks of API-server mode (API)."""
+"""Checks of the applications and sessions of API-server mode (API)."""
 
 from __future__ import annotations
 
-import json
-import uuid
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+import re
 
 import pytest
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import wire
+from doublecheck.contracts import inputs
+from doublecheck.contracts.agent_users import (
+    REFERENCE,
+    SECOND,
+    User,
+    ends_in_error,
+    new_id,
+    new_user,
+    texts,
+)
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.examples import for_each
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.values.agents import AgentSession
-from doublecheck.wire import api_server
-
-if TYPE_CHECKING:
-    import httpx
-
-REFERENCE = "doublecheck_reference"
-HARMLESS = "echo"
-JSON = {"Content-Type": "application/json"}
-ALONE = {**JSON, "Connection": "close"}  # a server may disconnect after an error
-
-
-@pytest.fixture
-def app(platform: Platform) -> str:
-    """The application to run: the reference agent, an echo, or the first in the list."""
-    names = platform.list_apps()
-    assert names, "The platform lists no application."
-    return next((name for name in (REFERENCE, HARMLESS) if name in names), names[0])
-
-
-@pytest.fixture
-def user(leftovers: Leftovers, app: str) -> str:
-    """A new user, whose sessions are deleted afterwards, as are those of a second user."""
-    user = f"doublecheck-{uuid.uuid4().hex}"
-    for one in (user, f"{user}-other"):
-        leftovers.user(app, one)
-    return user
-
-
-@pytest.fixture
-def session(platform: Platform, app: str, user: str) -> AgentSession:
-    """A session of that user."""
-    return _named(platform.create_session(app, user_id=user), app, user)
+from doublecheck.contracts.verdicts import Verdict
 
 
 @clause("API-01")
 def test_the_applications_are_listed(platform: Platform) -> None:
-    """There is at least one, and names are unique."""
+    """There is at least one, names are unique, and the list is the same when it is asked again."""
     names = platform.list_apps()
 
     assert names
-    assert sorted(set(names)) == sorted(names)
+    assert [] == [name for name in names if not name]
+    assert sorted(set(names)) == sorted(names) == sorted(platform.list_apps())
+
+
+@clause("API-01", reference_app=True)
+def test_every_application_of_the_directory_is_listed(platform: Platform) -> None:
+    """The reference agent is there, and the second one where the reference has it."""
+    names = set(platform.list_apps())
+
+    assert REFERENCE in names
+    if platform.target.kind == "double":
+        assert {REFERENCE, SECOND} <= names
+
+
+@clause("API-01", writes=True)
+def test_every_listed_application_has_sessions(platform: Platform, leftovers: Leftovers) -> None:
+    """A name of the list is what the other endpoints take."""
+    for name in platform.list_apps()[:5]:
+        user = new_user(platform, leftovers, name)
+
+        assert [user.create()] == user.ids()
 
 
 @clause("API-02", writes=True)
-def test_a_session_gets_an_id(platform: Platform, app: str, user: str) -> None:
-    """Two sessions that are created without an id have different ids."""
-    ids = {platform.create_session(app, user_id=user).id for _ in range(2)}
+def test_a_session_gets_an_id(user: User) -> None:
+    """Sessions that are created without an id have different ones, by which they are read."""
+    ids = [user.create() for _ in range(4)]
 
-    assert 2 == len(ids - {""}), ids
+    assert [] == [id_ for id_ in ids if not id_]
+    assert 4 == len(set(ids)), ids
+    assert [True] * 4 == [user.has(id_) for id_ in ids]
+    assert [[]] * 4 == [texts(user.history(id_)) for id_ in ids]
 
 
 @clause("API-03", writes=True)
-def test_a_session_takes_the_id_of_its_path(platform: Platform, app: str, user: str) -> None:
-    """The session has that id, and can be read by it."""
-    id_ = uuid.uuid4().hex
-    path = api_server.session_path(app, user, id_)
+@for_each(id_=inputs.ids())
+def test_a_session_takes_the_id_of_its_path(
+    user: User, other_user: User, user_elsewhere: User, id_: str
+) -> None:
+    """The session has that id and can be read by it; others' sessions come not into being."""
+    assert not user.has(id_)
 
-    created = platform.request("POST", path, headers=JSON, content=b"{}")
-
-    assert id_ == api_server.read_session(created).id
-    assert id_ == platform.get_session(app, id_, user_id=user).id
+    assert id_ == user.create(id_)
+    assert user.has(id_)
+    assert id_ in user.ids()
+    assert not other_user.has(id_)
+    assert user_elsewhere == user or not user_elsewhere.has(id_)
+    user.delete(id_)
 
 
 @clause("API-04", writes=True)
-def test_a_user_s_sessions_are_listed(platform: Platform, app: str, user: str) -> None:
-    """All sessions of the user are listed, and none of another user."""
-    ids = {platform.create_session(app, user_id=user).id for _ in range(2)}
-    platform.create_session(app, user_id=f"{user}-other")
+def test_a_user_s_sessions_are_listed(user: User, other_user: User, user_elsewhere: User) -> None:
+    """All of them, also those with an id of one's own, and nobody else's."""
+    assert [] == user.ids()
 
-    listed = _ids(platform.request("GET", api_server.sessions_path(app, user)))
+    first = [user.create(), user.create("named-1")]
+    theirs = [other_user.create(), other_user.create("named-2")]
+    assert sorted(first) == user.ids()
+    assert sorted(theirs) == other_user.ids()
+    if user_elsewhere != user:
+        there = [user_elsewhere.create(), user_elsewhere.create("named-3")]
+        assert sorted(there) == user_elsewhere.ids()
+    more = [*first, *(user.create() for _ in range(9))]
+    assert sorted(more) == user.ids()
 
-    assert ids == set(listed)
-    assert 2 == len(listed)
+
+@clause("API-04", writes=True)
+def test_the_list_is_up_to_date(user: User) -> None:
+    """A session is in it once it is created, still after a run, and no longer once it is deleted."""
+    kept, deleted = user.create(), user.create()
+    user.say(kept, "hello")
+    user.delete(deleted)
+    assert [kept] == user.ids()
+    user.delete(kept)
+    assert [] == user.ids()
 
 
 @clause("API-05", writes=True)
-def test_a_session_has_its_history(platform: Platform, session: AgentSession) -> None:
-    """After a run the history has the user's message and the agent's events."""
-    events = platform.run(session, "hello")
+@for_each(cost=2, said=inputs.histories())
+def test_a_session_has_its_history(user: User, said: list[str]) -> None:
+    """What the user said, whole and in order, and behind each what the agent replied."""
+    session, untouched = user.create(), user.create()
+    expected = []
+    for number, message in enumerate(said):
+        route = ("/run", "/run_sse")[number % 2]
+        replied = user.say(session, message, route)
+        expected += [message, *texts(replied)]
+        assert expected == texts(user.history(session))
 
-    history = _history(platform, session)
-    before, replies = history[: -len(events)], history[-len(events) :]
-    assert "hello" in [event.text for event in before]
-    assert [event.parts for event in events] == [event.parts for event in replies]
+    history = user.history(session)
+    assert expected == texts(user.history(session)), "another history when it is read again"
+    assert set(said) <= {one.text for one in history if one.role == "user"}
+    assert [] == texts(user.history(untouched))
+
+
+@clause("API-05", reference_app=True, writes=True)
+@for_each(cost=2, said=inputs.histories())
+def test_the_history_has_every_event_of_a_turn(user: User, said: list[str]) -> None:
+    """Several replies, calls of tools and their answers, as the run returned them."""
+    session = user.create()
+    args = {"list": [1, None], "text": said[0]}
+
+    replies = user.order(session, "events", texts=said)
+    called = user.order(session, "call", args=args, response=args, reply="done")
+    user.order(session, "stream", "/run_sse", streaming=True, chunks=["a ", "b"])
+
+    kept = [event.parts for event in user.history(session) if event.role != "user"]
+    calls = [one for event in user.history(session) for one in event.function_calls]
+    answers = [one for event in user.history(session) for one in event.function_responses]
+    expected = [event.parts for event in (*replies, *called) if event.role != "user"]
+    assert expected == kept[: len(expected)]
+    assert ([args], [args]) == (
+        [one["args"] for one in calls],
+        [one["response"] for one in answers],
+    )
+    assert "a b" == user.history(session)[-1].text
 
 
 @clause("API-06", writes=True)
-def test_a_deleted_session_does_not_exist(platform: Platform, session: AgentSession) -> None:
-    """A deleted session can be neither read nor run, and is not listed."""
-    platform.delete_session(session)
-
-    path = api_server.session_path(session.app_name, session.user_id, session.id)
-    sessions = api_server.sessions_path(session.app_name, session.user_id)
-    assert platform.request("GET", path).status_code >= 400
-    assert session.id not in _ids(platform.request("GET", sessions))
-
-
-@clause("API-07", writes=True)
-def test_all_events_of_the_turn_are_returned(platform: Platform, session: AgentSession) -> None:
-    """The list has all events that the history has gained, except the user's message."""
-    platform.run(session, "first")
-    before = len(_history(platform, session))
-
-    events = platform.run(session, "second")
-
-    gained = _history(platform, session)[before + 1 :]
-    assert events
-    assert [event.parts for event in gained] == [event.parts for event in events]
-
-
-@clause("API-08", writes=True)
-def test_a_stream_has_one_event_a_line(platform: Platform, session: AgentSession) -> None:
-    """Each ``data:`` line is the JSON of an event with content; there is at least one."""
-    answer = _run(platform, "/run_sse", api_server.body(session, "hello", {}))
-
-    assert 200 == answer.status_code, answer.text
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    events = [api_server.read_event(data) for data in _data_lines(answer)]
-    assert [event for event in events if event.parts], answer.text
-    assert [] == [event for event in events if event.error is not None]
-
-
-@clause("API-09", writes=True)
-def test_increments_come_as_they_are_produced(platform: Platform, session: AgentSession) -> None:
-    """Each increment is read before the next may be produced; without streaming there are none."""
-    chunks, gate = ["one ", "two ", "three"], uuid.uuid4().hex
-    stream = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
-    order = json.dumps(stream)
-    release = json.dumps({"do": "release", "gate": gate})
-    other = _named(
-        platform.create_session(session.app_name, user_id=session.user_id),
-        session.app_name,
-        session.user_id,
-    )
-
-    seen = []
-    with closing(platform.run_sse(session, order, streaming=True)) as events:
-        for event in events:
-            seen.append(event.text)
-            if len(seen) <= len(chunks):
-                platform.run(other, release)
-    by_default = list(platform.run_sse(session, "whole"))
-
-    assert [*chunks, "".join(chunks)] == seen
-    assert ["whole"] == [event.text for event in by_default]
-
-
-@clause("API-10", writes=True)
-def test_events_have_content(platform: Platform, session: AgentSession) -> None:
-    """Content has a role and parts; a reply is the model's and has text."""
-    events = platform.run(session, "hello")
-
-    contents = [event.raw["content"] for event in events if event.raw.get("content")]
-    assert [] == [one for one in contents if not isinstance(one.get("role"), str)]
-    assert [] == [one for one in contents if not isinstance(one.get("parts"), list)]
-    assert [event for event in events if event.role == "model" and event.text], events
-
-
-@clause("API-11", writes=True)
-def test_events_carry_increments_calls_and_replies(
-    platform: Platform, session: AgentSession
+@pytest.mark.parametrize("named", [False, True], ids=["generated", "named"])
+def test_a_deleted_session_does_not_exist(
+    user: User, other_user: User, user_elsewhere: User, named: bool
 ) -> None:
-    """All three kinds arrive, in the order in which they happen."""
-    order = json.dumps({"do": "tool", "word": "owl"})
+    """It is neither read nor listed, and every other session stays as it was."""
+    deleted = user.create("deleted" if named else None)
+    neighbours = [user.create(), user.create(f"{deleted}-1")]
+    others = [one for one in (other_user, user_elsewhere) if one != user]
+    for one in (user, *others):
+        if one is not user:
+            one.create(deleted)
+        one.say(deleted, "hello")
+    user.say(neighbours[0], "neighbour")
 
-    events = list(platform.run_sse(session, order, streaming=True))
+    user.delete(deleted)
 
-    first = next(event for event in events if event.text)
-    called = [event for event in events if event.function_calls]
-    assert ("o", "owl has 3 letters.") == (first.text, events[-1].text)
-    assert [("count_letters", {"word": "owl"})] == [
-        (call["name"], call["args"]) for event in called for call in event.function_calls
+    assert not user.has(deleted)
+    assert sorted(neighbours) == user.ids()
+    assert "neighbour" in texts(user.history(neighbours[0]))
+    assert [[deleted]] * len(others) == [one.ids() for one in others]
+    assert [True] * len(others) == [
+        "hello" in "".join(texts(one.history(deleted))) for one in others
     ]
 
 
-@clause("API-12", writes=True)
-@pytest.mark.parametrize("field", ["appName", "userId", "sessionId", "newMessage"])
-@pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
-def test_four_fields_are_needed(
-    platform: Platform, session: AgentSession, route: str, field: str
-) -> None:
-    """A request without one of the four fields ends in an error status or an error event."""
-    body = api_server.body(session, "hello", {})
-    del body[field]
+@clause("API-06", writes=True)
+def test_a_deleted_session_leaves_nothing_behind(user: User) -> None:
+    """A new session with its id is a new one, without its history."""
+    user.create("again")
+    user.say("again", "forget this")
+    user.delete("again")
 
-    answer = _run(platform, route, body)
+    assert "again" == user.create("again")
 
-    assert answer.status_code >= 400 or _last_is_an_error(answer), answer.text
+    assert [] == texts(user.history("again"))
+    assert ["again"] == user.ids()
 
 
 @clause("API-13", writes=True)
-def test_artifacts_are_listed(platform: Platform, session: AgentSession) -> None:
+def test_artifacts_are_listed(user: User) -> None:
     """The answer is a list, also for a session without artifacts."""
-    path = api_server.session_path(session.app_name, session.user_id, session.id) + "/artifacts"
+    assert [] == user.artifacts(user.create())
 
-    answer = platform.request("GET", path)
 
-    assert 200 == answer.status_code, answer.text
-    assert isinstance(wire.json_of(answer), list)
+@clause("API-13", reference_app=True, writes=True)
+@for_each(cost=2, name=inputs.ids(40))
+def test_a_session_s_artifacts_are_listed(user: User, other_user: User, name: str) -> None:
+    """All that were saved in it, by their names, and none of another session or user."""
+    session, neighbour = user.create(), user.create()
+    other_user.create(session)
+    names = [f"{name}.txt", f"{name}.2", "last.png"]
+
+    user.order(session, "save", names=names[:1])
+    assert names[:1] == user.artifacts(session)
+    user.order(session, "save", names=names[1:])
+    user.order(neighbour, "save", names=["neighbour.txt"])
+
+    assert sorted(names) == user.artifacts(session) == user.artifacts(session)
+    assert ["neighbour.txt"] == user.artifacts(neighbour)
+    assert [] == other_user.artifacts(session)
+    other_user.delete(session)
 
 
 @clause("API-14")
 def test_health_answers(platform: Platform) -> None:
-    """The answer is a success."""
-    assert platform.request("GET", "/health", surface="api_server").is_success
+    """The answer is a success, each time."""
+    answers = [platform.request("GET", "/health", surface="api_server") for _ in range(2)]
+
+    assert [True, True] == [one.is_success for one in answers], answers[0].text
+    assert "error" not in answers[0].text.lower(), answers[0].text
 
 
 @clause("API-15")
 def test_version_answers(platform: Platform) -> None:
-    """The answer contains the version."""
-    answer = platform.request("GET", "/version")
+    """The answer contains a version, the same one each time."""
+    first, second = (platform.request("GET", "/version") for _ in range(2))
 
-    assert answer.is_success, answer.text
-    assert any(letter.isdigit() for letter in answer.text), answer.text
+    assert first.is_success, first.text
+    assert re.search(r"\d+(\.\w+)+", first.text), f"no version: {first.text}"
+    assert first.text == second.text
 
 
 @clause("API-16")
-def test_applications_are_named_by_directories(platform: Platform, user: str) -> None:
-    """A name is one segment of a path, and an application that is not listed does not run."""
-    unknown = AgentSession("s1", f"no_{uuid.uuid4().hex}", user)
+def test_applications_are_named_by_directories(platform: Platform) -> None:
+    """A name is one segment of a path."""
+    names = platform.list_apps()
 
-    answer = _run(platform, "/run", api_server.body(unknown, "hello", {}))
-
-    assert [] == [name for name in platform.list_apps() if "/" in name or name in ("", ".", "..")]
-    assert 400 <= answer.status_code < 500, answer.text
+    assert [] == [name for name in names if "/" in name or "\\" in name or name in ("", ".", "..")]
 
 
-@clause("API-17", writes=True)
-def test_a_second_turn_sees_the_first(platform: Platform, session: AgentSession) -> None:
-    """The agent finds the messages of earlier turns."""
-    platform.run(session, "remember me")
-    order = json.dumps({"do": "history"})
+@clause("API-16", writes=True)
+@pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
+def test_an_application_that_is_not_listed_does_not_run(user: User, route: str) -> None:
+    """Nor one whose name is nearly the same; the one of that name does run."""
+    session = user.create()
+    assert user.say(session, "hello", route)
 
-    (answer,) = platform.run(session, order)
+    for name in (
+        f"no_{new_id()}",
+        user.app[:-1],
+        f"{user.app}_",
+        f"{user.app}/x",
+        f"../{user.app}",
+    ):
+        if name not in user.platform.list_apps():
+            answer = user.post(route, {**user.body(session, "hello"), "appName": name})
+            assert ends_in_error(answer), f"{name!r} was run: {answer.text}"
 
-    assert ["remember me", order] == json.loads(answer.text)
+
+@clause("API-16", reference_app=True, writes=True)
+def test_the_application_that_is_named_runs(user: User, user_elsewhere: User) -> None:
+    """Each of two answers as itself."""
+    if user_elsewhere == user:
+        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: the platform lists a single application")
+    said = texts(user.say(user.create(), "who?"))
+    said_elsewhere = texts(user_elsewhere.say(user_elsewhere.create(), "who?"))
+
+    assert ["who?"] == said
+    assert said != said_elsewhere
 
 
 @clause("API-18", writes=True)
-def test_users_sessions_are_separate(platform: Platform, app: str, user: str) -> None:
-    """The same session id is another session for another user, who cannot read the first."""
-    path = api_server.session_path(app, f"{user}-other", "s1")
-    session = _named(platform.create_session(app, user_id=user, session_id="s1"), app, user)
+def test_users_sessions_are_separate(user: User, other_user: User, user_elsewhere: User) -> None:
+    """One id is another session for each user and application, with a history of its own."""
+    user.create("shared")
+    user.say("shared", "a secret")
+    others = [one for one in (other_user, user_elsewhere) if one != user]
 
-    missing = platform.request("GET", path)
-    platform.create_session(app, user_id=f"{user}-other", session_id="s1")
-    platform.run(session, "a secret")
-
-    assert missing.status_code >= 400, missing.text
-    assert "a secret" not in platform.request("GET", path).text
-
-
-def _named(session: AgentSession, app: str, user: str) -> AgentSession:
-    """Return a session whose application and user are known, because an answer may omit them."""
-    return AgentSession(session.id, app, user, session.state, session.events)
-
-
-def _history(platform: Platform, session: AgentSession) -> Any:
-    return platform.get_session(session.app_name, session.id, user_id=session.user_id).events
+    assert [False] * len(others) == [one.has("shared") for one in others]
+    assert [[]] * len(others) == [one.ids() for one in others]
+    for one in others:
+        one.create("shared")
+        assert [] == texts(one.history("shared"))
+        one.say("shared", "mine")
+        assert [] == [said for said in texts(one.history("shared")) if "a secret" in said]
+    assert "mine" not in "".join(texts(user.history("shared")))
+    assert ["shared"] == user.ids()
 
 
-def _ids(answer: httpx.Response) -> list[str]:
-    """Return the ids of a list of sessions, in any of the list's formats (U-SESSION-LIST)."""
-    assert 200 == answer.status_code, answer.text
-    return [one["id"] if isinstance(one, dict) else one for one in wire.json_of(answer)]
+@clause("API-18", reference_app=True, writes=True)
+def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> None:
+    """Its history, its user and its artifacts are of the session that runs."""
+    for one, secret in ((user, "first"), (other_user, "second")):
+        one.create("shared")
+        one.say("shared", secret)
+        one.order("shared", "save", names=[f"{secret}.txt"])
 
+    heard = [one.order("shared", "history")[-1].text for one in (user, other_user)]
 
-def _run(platform: Platform, route: str, body: Any) -> httpx.Response:
-    return platform.request("POST", route, headers=ALONE, content=json.dumps(body).encode())
-
-
-def _data_lines(answer: httpx.Response) -> list[str]:
-    lines = [line for line in answer.text.splitlines() if line]
-    assert [] == [line for line in lines if not line.startswith("data:")], answer.text
-    return [line.removeprefix("data:").strip() for line in lines]
-
-
-def _last_is_an_error(answer: httpx.Response) -> bool:
-    return api_server.read_event(_data_lines(answer)[-1]).error is not None
+    assert [("first" in said, "second" in said) for said in heard] == [(True, False), (False, True)]
+    assert [["first.txt"], ["second.txt"]] == [
+        one.artifacts("shared") for one in (user, other_user)
+    ]
+    for one in (user, other_user):
+        assert f'"user": "{one.id}"' in one.order("shared", "heard")[-1].text

@@ -117,10 +117,22 @@ def _segment(name: str, value: str) -> str:
 
 def read_apps(response: httpx.Response) -> tuple[str, ...]:
     """Return the names of applications, in any of the list's formats (U-LIST-APPS)."""
+    listed = read_list(response)
+    return tuple(str(one["name"] if isinstance(one, dict) else one) for one in listed)
+
+
+def read_list(response: httpx.Response) -> list[Any]:
+    """Return a list, which may stand in an object as the only one; raise AnswerError for none."""
     document = calls.read_json(response)
-    if isinstance(document, dict):
-        document = document.get("apps", ())
-    return tuple(one["name"] if isinstance(one, dict) else str(one) for one in document)
+    held = document.values() if isinstance(document, dict) else [document]
+    lists = [one for one in held if isinstance(one, list)]
+    if len(lists) != 1:
+        raise AnswerError(
+            "The answer must be a list, or an object with one.",
+            status=response.status_code,
+            body=response.text,
+        )
+    return lists[0]
 
 
 def read_session(response: httpx.Response) -> AgentSession:
@@ -151,12 +163,17 @@ def _read_asked(response: httpx.Response, app: str, user_id: str) -> AgentSessio
 
 
 def _read_sessions(response: httpx.Response, app: str, user_id: str) -> AgentSessions:
-    found = (_session(one, response) for one in calls.read_json(response))
+    listed = ({"id": one} if isinstance(one, str) else one for one in read_list(response))
+    found = (_session(one, response) for one in listed)
     return AgentSessions(replace(one, app_name=app, user_id=user_id) for one in found)
 
 
 def _read_names(response: httpx.Response) -> tuple[str, ...]:
-    return tuple(calls.read_json(response))
+    listed = read_list(response)
+    named = (
+        one.get("name", one.get("filename")) if isinstance(one, dict) else one for one in listed
+    )
+    return tuple(map(str, named))
 
 
 def _read_content(response: httpx.Response) -> bytes:
@@ -176,14 +193,7 @@ def _read_content(response: httpx.Response) -> bytes:
 
 def read_events(response: httpx.Response) -> AgentEvents:
     """Return the events of a run; raise RefusedError, or AnswerError if it is no list."""
-    document = calls.read_json(response)
-    if not isinstance(document, list):
-        raise AnswerError(
-            "The answer of a run must be a list of events.",
-            status=response.status_code,
-            body=response.text,
-        )
-    return AgentEvents(_event(event) for event in document)
+    return AgentEvents(_event(event) for event in read_list(response))
 
 
 def _session(document: Any, response: httpx.Response) -> AgentSession:

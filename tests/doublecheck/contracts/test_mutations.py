@@ -57,7 +57,9 @@ TABLES: Mapping[Surface, Table] = {
         ("test_invocation", "test_probes"),
         {"INV-09": "starts kernels, which takes longer than all others together"},
     ),
-    "api_server": Table(api_server.MUTATIONS, ("test_api_server", "test_access"), {}),
+    "api_server": Table(
+        api_server.MUTATIONS, ("test_api_server", "test_agent_runs", "test_access"), {}
+    ),
     "mcp": Table(mcp.MUTATIONS, ("test_mcp",), {}),
     "services": Table(services.MUTATIONS, ("test_services",), {}),
     "a2a": Table(a2a.MUTATIONS, ("test_a2a",), {}),

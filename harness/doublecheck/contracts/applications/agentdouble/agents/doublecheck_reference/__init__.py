@@ -3,9 +3,14 @@
 A message that is JSON selects by ``do`` what it does; any other is said back.
 
 ============ ====================================================================
-``stream``   yields each of ``chunks``, the next once ``gate`` is released, ``within_s``
+``stream``   yields each of ``chunks``; with ``gate``, the next once it is released
 ``release``  lets the stream of that ``gate`` go on by one chunk
 ``tool``     says a word in increments, calls a tool, has its answer, concludes
+``call``     calls a tool with any ``args``, has its ``response``, then says ``reply``
+``events``   says each of ``texts`` in an event of its own
+``parts``    says ``texts`` in one event, each in a part of its own
+``save``     saves an artifact under each of ``names``, and names them
+``heard``    answers with the message's parts, the application, the user and the session, as JSON
 ``history``  answers with what users have said in the session, as JSON
 ============ ====================================================================
 """
@@ -27,16 +32,22 @@ async def root_agent(message: Message, session: Session) -> AsyncIterator[str | 
     try:
         order = json.loads(message.text)
         deed = _DEEDS[order.pop("do")]
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError):
         yield message.text
         return
+    if deed is _heard:
+        order["message"] = message
     async for said in deed(session, **order):
         yield said
 
 
 async def _stream(
-    _session: Session, chunks: list[str], gate: str, within_s: float = 5
+    _session: Session, chunks: list[str], gate: str | None = None, within_s: float = 5
 ) -> AsyncIterator[Any]:
+    if gate is None:
+        for chunk in chunks:
+            yield chunk
+        return
     released = _gates[gate] = asyncio.Semaphore(0)
     try:
         for chunk in chunks:
@@ -64,6 +75,37 @@ async def _tool(_session: Session, word: str) -> AsyncIterator[Any]:
     yield f"{word} has {len(word)} letters."
 
 
+async def _call(
+    _session: Session, args: dict[str, Any], response: dict[str, Any], reply: str
+) -> AsyncIterator[Any]:
+    call = Part.of_call("look_up", args)
+    yield call
+    yield Event((Part.of_response(call, response),), role="user")
+    yield reply
+
+
+async def _events(_session: Session, texts: list[str]) -> AsyncIterator[Any]:
+    for text in texts:
+        yield Event((Part.of_text(text),))
+
+
+async def _parts(_session: Session, texts: list[str]) -> AsyncIterator[Any]:
+    yield Event(tuple(map(Part.of_text, texts)))
+
+
+async def _save(session: Session, names: list[str]) -> AsyncIterator[Any]:
+    for name in names:
+        await session.save_artifact(name, f"the content of {name}")
+    yield ", ".join(names)
+
+
+async def _heard(session: Session, message: Message) -> AsyncIterator[Any]:
+    texts = [part.wire.get("text") for part in message.parts]
+    yield json.dumps(
+        {"parts": texts, "app": session.app_name, "user": session.user_id, "session": session.id}
+    )
+
+
 async def _history(session: Session) -> AsyncIterator[Any]:
     events = await session.history()
     yield json.dumps([event.text for event in events if event.author == "user"])
@@ -73,5 +115,10 @@ _DEEDS: dict[str, Any] = {
     "stream": _stream,
     "release": _release,
     "tool": _tool,
+    "call": _call,
+    "events": _events,
+    "parts": _parts,
+    "save": _save,
+    "heard": _heard,
     "history": _history,
 }

@@ -1,0 +1,183 @@
+"""A user of an application in API-server mode, and what checks do with that user's sessions."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.values.agents import AgentEvent, AgentSession
+from doublecheck.wire import api_server
+
+if TYPE_CHECKING:
+    import httpx
+
+REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
+HARMLESS = "echo"
+ROUTES = ("/run", "/run_sse")
+JSON = {"Content-Type": "application/json"}
+ALONE = {**JSON, "Connection": "close"}  # a server may disconnect after an error
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of an application; ids of sessions are what the platform says they are."""
+
+    platform: Platform
+    app: str
+    id: str
+
+    def of(self, app: str) -> User:
+        """Return the user with the same id at another application."""
+        return replace(self, app=app)
+
+    def create(self, session: str | None = None) -> str:
+        """Create a session, with this id or a generated one; return its id."""
+        path = self._path(session) if session else api_server.sessions_path(self.app, self.id)
+        answer = self.platform.request("POST", path, headers=JSON, content=b"{}")
+        return api_server.read_session(answer).id
+
+    def ids(self) -> list[str]:
+        """Return the ids of the listed sessions, sorted."""
+        listed = self.platform.list_sessions(self.app, user_id=self.id)
+        return sorted(session.id for session in listed)
+
+    def has(self, session: str) -> bool:
+        """Whether a session can be read; fail for an answer that tells neither."""
+        answer = self._read(session)
+        assert answer.status_code < 500, answer.text
+        return answer.is_success
+
+    def history(self, session: str) -> Sequence[AgentEvent]:
+        """Return the events of a session with content, as it is read."""
+        found = api_server.read_session(self._read(session))
+        assert session == found.id, f"asked for {session!r}, got {found.id!r}"
+        return [event for event in found.events if event.parts]
+
+    def delete(self, session: str) -> None:
+        """Delete a session."""
+        answer = self.platform.request("DELETE", self._path(session))
+        assert answer.is_success, answer.text
+
+    def artifacts(self, session: str) -> list[str]:
+        """Return the names of a session's artifacts, sorted."""
+        return sorted(self.platform.list_artifacts(self._session(session)))
+
+    def say(
+        self, session: str, message: str, route: str = "/run", **fields: Any
+    ) -> Sequence[AgentEvent]:
+        """Run a turn by one of the routes; return its events with content, none of them an error."""
+        answer = self.post(route, self.body(session, message, **fields))
+        assert answer.is_success, answer.text
+        events = api_server.read_events(answer) if route == "/run" else streamed(answer)
+        assert [event for event in events if event.error is not None] == [], answer.text
+        return [event for event in events if event.parts]
+
+    def order(
+        self, session: str, do: str, route: str = "/run", streaming: bool = False, **given: Any
+    ) -> Sequence[AgentEvent]:
+        """Run a turn in which the reference agent does something."""
+        fields = {"streaming": True} if streaming else {}
+        return self.say(session, json.dumps({"do": do, **given}), route, **fields)
+
+    def body(self, session: str, message: str, **fields: Any) -> dict[str, Any]:
+        """Return the body of a run."""
+        return api_server.body(self._session(session), message, fields)
+
+    def post(self, route: str, body: Any) -> httpx.Response:
+        """Send the body of a run to a route; return the answer, unchanged."""
+        content = json.dumps(body).encode()
+        return self.platform.request("POST", route, headers=ALONE, content=content)
+
+    def _session(self, session: str) -> AgentSession:
+        return AgentSession(session, self.app, self.id)
+
+    def _read(self, session: str) -> httpx.Response:
+        return self.platform.request("GET", self._path(session))
+
+    def _path(self, session: str) -> str:
+        return api_server.session_path(self.app, self.id, session)
+
+
+def streamed(answer: httpx.Response) -> list[AgentEvent]:
+    """Return the events of a stream, each of which is JSON; fail if it is no stream of events."""
+    assert answer.headers["content-type"].lower().startswith("text/event-stream"), answer.headers
+    return [api_server.read_event(data) for data in data_of(answer.text)]
+
+
+def data_of(text: str) -> list[str]:
+    """Return the data of each event of a stream, as the standard reads it."""
+    found: list[str] = []
+    data: list[str] = []
+    for line in re.split("\r\n|\n|\r", text.removeprefix("\ufeff")):
+        name, _, value = line.partition(":")
+        if name == "data":
+            data.append(value.removeprefix(" "))
+        elif not line and data:
+            found.append("\n".join(data))
+            data = []
+    return found
+
+
+def ends_in_error(answer: httpx.Response) -> bool:
+    """Whether a run ended in an error status or an error event."""
+    if answer.status_code >= 400:
+        return True
+    if answer.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        return any(event.error is not None for event in streamed(answer))
+    return any(event.error is not None for event in api_server.read_events(answer))
+
+
+def texts(events: Iterable[AgentEvent]) -> list[str]:
+    """Return the texts of the events that have any."""
+    return [event.text for event in events if event.text]
+
+
+def new_id() -> str:
+    """Return an id that nobody else uses."""
+    return f"doublecheck-{uuid.uuid4().hex}"
+
+
+def new_user(platform: Platform, leftovers: Leftovers, app: str) -> User:
+    """Return a user that nobody else is, whose sessions are deleted when the check ends."""
+    user = User(platform, app, new_id())
+    leftovers.user(app, user.id)
+    return user
+
+
+@pytest.fixture
+def app(platform: Platform) -> str:
+    """The application to run: the reference agent, an echo, or the first in the list."""
+    names = platform.list_apps()
+    assert names, "The platform lists no application."
+    return next((name for name in (REFERENCE, HARMLESS) if name in names), names[0])
+
+
+@pytest.fixture
+def user(platform: Platform, leftovers: Leftovers, app: str) -> User:
+    """A new user, whose sessions are deleted afterwards."""
+    return new_user(platform, leftovers, app)
+
+
+@pytest.fixture
+def other_user(platform: Platform, leftovers: Leftovers, app: str, user: User) -> User:
+    """Another user of the same application; the id begins like the first one's."""
+    leftovers.user(app, f"{user.id}-other")
+    return User(platform, app, f"{user.id}-other")
+
+
+@pytest.fixture
+def user_elsewhere(platform: Platform, leftovers: Leftovers, app: str, user: User) -> User:
+    """The same user at another application, if the platform has one; else the same."""
+    names = [name for name in platform.list_apps() if name != app]
+    preferred = [name for name in (SECOND,) if name in names]
+    found = (preferred or names or [app])[0]
+    leftovers.user(found, user.id)
+    return user.of(found)

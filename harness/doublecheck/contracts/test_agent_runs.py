@@ -1,0 +1,248 @@
+"""Checks of runs in API-server mode: their events, as a list and as a stream (API)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts import inputs, wire
+from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, new_id, streamed, texts
+from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.examples import for_each
+from doublecheck.values.agents import AgentSession
+from doublecheck.wire import api_server
+
+REQUIRED = ("appName", "userId", "sessionId", "newMessage")
+
+
+@clause("API-07", writes=True)
+@for_each(said=inputs.texts(empty=False, carriage_returns=True))
+def test_a_run_returns_what_the_turn_has_gained(user: User, said: str) -> None:
+    """The list has the events that the history has gained behind the user's message."""
+    session = user.create()
+    for message in (f"first {said}", f"second {said}"):
+        before = user.history(session)
+        events = user.say(session, message)
+        gained = user.history(session)[len(before) :]
+
+        assert events
+        assert message == gained[0].text
+        assert [one.parts for one in gained[1:]] == [one.parts for one in events]
+
+
+@clause("API-07", reference_app=True, writes=True)
+@for_each(said=inputs.histories())
+def test_a_run_returns_every_event(user: User, said: list[str]) -> None:
+    """All that the agent says in a turn, in order, each once, and with every part."""
+    session = user.create()
+    several = [*said, *said]
+
+    assert several == texts(user.order(session, "events", texts=several))
+    (event,) = user.order(session, "parts", texts=several)
+    assert several == [part["text"] for part in event.parts]
+    assert said[:1] == texts(user.order(session, "events", texts=said[:1]))
+
+
+@clause("API-08", writes=True)
+@for_each(said=inputs.texts(empty=False, carriage_returns=True))
+def test_a_stream_has_events_as_json(user: User, said: str) -> None:
+    """The answer is a stream, and its events are those that a list would have."""
+    session, listing = user.create(), user.create()
+    message = f"said: {said}"
+
+    events = user.say(session, message, "/run_sse")
+
+    assert events
+    assert texts(user.say(listing, message)) == texts(events)
+    assert texts(events) == texts(user.history(session))[1:]
+
+
+@clause("API-08", reference_app=True, writes=True)
+@for_each(said=inputs.histories())
+def test_a_stream_has_every_event(user: User, said: list[str]) -> None:
+    """All that the agent says in a turn, in order, each once, and with every part."""
+    session = user.create()
+    several = [*said, *said]
+
+    assert several == texts(user.order(session, "events", "/run_sse", texts=several))
+    (event,) = user.order(session, "parts", "/run_sse", texts=several)
+    assert several == [part["text"] for part in event.parts]
+
+
+@clause("API-09", writes=True)
+@for_each(cost=2, chunks=inputs.histories())
+def test_increments_come_as_they_are_produced(
+    platform: Platform, user: User, chunks: list[str]
+) -> None:
+    """Each increment is read before the next may be produced, and the whole text comes last."""
+    gate, session, other = new_id(), user.create(), user.create()
+    stream = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
+    seen: list[str] = []
+    released = 0
+
+    running = AgentSession(session, user.app, user.id)
+    with closing(platform.run_sse(running, json.dumps(stream), streaming=True)) as events:
+        for event in events:
+            assert event.error is None, event.error
+            seen += texts([event])
+            while released < len(chunks) and "".join(seen) == "".join(chunks[: released + 1]):
+                user.order(other, "release", gate=gate)
+                released += 1
+
+    assert "".join(chunks) == seen.pop(), "the whole text is not the last"
+    assert "".join(chunks) == "".join(seen)
+    assert len(chunks) <= len(seen), "the increments were joined"
+    assert "".join(chunks) == user.history(session)[-1].text
+
+
+@clause("API-09", reference_app=True, writes=True)
+@pytest.mark.parametrize("fields", [{}, {"streaming": False}], ids=["default", "false"])
+def test_without_streaming_there_are_no_increments(user: User, fields: dict[str, Any]) -> None:
+    """A text comes as a whole, which is also the default."""
+    session = user.create()
+    order = json.dumps({"do": "tool", "word": "owl"})
+
+    for route in ROUTES:
+        assert ["whole text"] == texts(user.say(session, "whole text", route, **fields))
+        said = texts(user.say(session, order, route, **fields))
+        assert "owl has 3 letters." == said[-1]
+        assert "o" not in said, "an increment"
+
+
+@clause("API-10", writes=True)
+@pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "increments"])
+def test_events_have_content(user: User, route: str, streaming: bool) -> None:
+    """Content has a role and parts; a reply is the model's, in each turn, and has text."""
+    session = user.create()
+    for message in ("hello", "hello again"):
+        events = user.say(session, message, route, streaming=streaming)
+
+        contents = [event.raw["content"] for event in events]
+        assert [] == [one for one in contents if not isinstance(one.get("role"), str)]
+        assert [] == [one for one in contents if not isinstance(one.get("parts"), list)]
+        assert texts(events), "no reply with text"
+        assert {"model"} == {event.role for event in events if event.text}
+    assert {"user", "model"} == {event.role for event in user.history(session)}
+
+
+@clause("API-10", reference_app=True, writes=True)
+@pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
+def test_every_reply_is_the_model_s(user: User, route: str) -> None:
+    """Each of several has content, the role model and its text."""
+    session = user.create()
+
+    events = user.order(session, "events", route, texts=["one", "two", "three"])
+
+    assert [("model", "one"), ("model", "two"), ("model", "three")] == [
+        (event.role, event.text) for event in events
+    ]
+
+
+@clause("API-11", writes=True)
+@pytest.mark.parametrize("word", ["owl", "ü"])
+def test_events_carry_increments_calls_and_replies(user: User, word: str) -> None:
+    """All three kinds arrive, in the order in which they happen."""
+    events = user.order(user.create(), "tool", "/run_sse", streaming=True, word=word)
+
+    kinds = ["call" if event.function_calls else event.text for event in events]
+    called = [call for event in events for call in event.function_calls]
+    reply = f"{word} has {len(word)} letters."
+    assert list(word) == kinds[: len(word)]
+    assert [("count_letters", {"word": word})] == [(call["name"], call["args"]) for call in called]
+    assert kinds.index("call") < kinds.index(reply)
+    assert reply == kinds[-1]
+
+
+@clause("API-11", writes=True)
+@pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
+@for_each(args=inputs.payloads())
+def test_calls_carry_their_arguments_and_answers(
+    user: User, route: str, args: dict[str, Any]
+) -> None:
+    """A call, its answer and the reply behind it, each time it happens."""
+    session = user.create()
+    for reply in ("once", "twice"):
+        events = user.order(session, "call", route, args=args, response={"is": args}, reply=reply)
+
+        calls = [call for event in events for call in event.function_calls]
+        answers = [one for event in events for one in event.function_responses]
+        assert [("look_up", args)] == [(one["name"], one.get("args", {})) for one in calls]
+        assert [("look_up", {"is": args})] == [(one["name"], one["response"]) for one in answers]
+        order = [bool(event.function_calls) or -bool(event.function_responses) for event in events]
+        assert [True, -1] == [one for one in order if one]
+        assert reply == texts(events)[-1] == events[-1].text
+
+
+@clause("API-12", writes=True)
+@pytest.mark.parametrize("field", REQUIRED)
+@pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
+def test_four_fields_are_required(user: User, route: str, field: str) -> None:
+    """With all of them a turn runs; without one it ends in an error, and the session stays."""
+    session = user.create()
+    body = user.body(session, "hello")
+    assert not ends_in_error(user.post(route, body))
+    before = texts(user.history(session))
+    del body[field]
+
+    answer = user.post(route, body)
+
+    assert ends_in_error(answer), answer.text
+    assert before == texts(user.history(session))
+
+
+@clause("API-12", reference_app=True, writes=True)
+@pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
+@for_each(said=inputs.texts(empty=False, carriage_returns=True))
+def test_the_fields_reach_the_agent(user: User, route: str, said: str) -> None:
+    """The application, the user, the session, and each part of the message."""
+    session = user.create()
+    body = user.body(session, "")
+    order = json.dumps({"do": "heard"})
+    # the reference agent joins the parts of a message to read what it is asked for
+    body["newMessage"]["parts"] = [{"text": order[:9]}, {"text": order[9:]}]
+
+    answer = user.post(route, body)
+    echoed = user.post(route, {**body, "newMessage": _message("said: ", said)})
+
+    told = json.loads(_events(route, answer)[-1].text)
+    assert {
+        "parts": [order[:9], order[9:]],
+        "app": user.app,
+        "user": user.id,
+        "session": session,
+    } == told
+    assert f"said: {said}" == _events(route, echoed)[-1].text
+
+
+@clause("API-17", writes=True)
+@for_each(cost=2, said=inputs.histories())
+def test_each_turn_sees_those_before(user: User, other_user: User, said: list[str]) -> None:
+    """The agent finds all messages of earlier turns, by either route, and no others."""
+    session, neighbour = user.create(), user.create()
+    user.say(neighbour, "of a neighbour")
+    other_user.create(session)
+    other_user.say(session, "of another user")
+    ordered = []
+    for number, message in enumerate(said):
+        user.say(session, message, ROUTES[number % 2], streaming=number % 3 == 1)
+        ordered.append(message)
+        for route in ROUTES:
+            order = json.dumps({"do": "history"})
+            answer = user.say(session, order, route)
+            ordered.append(order)
+            assert ordered == json.loads(answer[-1].text)
+
+
+def _message(*some: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"text": one} for one in some]}
+
+
+def _events(route: str, answer: Any) -> Any:
+    assert answer.is_success, answer.text
+    found = api_server.read_events(answer) if route == "/run" else streamed(answer)
+    return [event for event in found if event.parts]
