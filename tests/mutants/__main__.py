@@ -26,8 +26,7 @@ def main() -> int:
     with ProcessPoolExecutor(options.processes, spawn) as pool:
         running = {pool.submit(campaign.outcome, number): number for number in chosen}
         for done in as_completed(running):
-            error = done.exception()
-            outcomes[running[done]] = done.result() if error is None else f"broken: {error!r}"
+            outcomes[running[done]] = done.result()
             if sys.stderr.isatty():
                 print(f"\r{len(outcomes)} of {len(chosen)}", end="", file=sys.stderr)
     _print(outcomes)

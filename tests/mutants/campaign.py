@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import pkgutil
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -12,69 +13,58 @@ from pathlib import Path
 
 import pytest
 
+import tests.mutants as package
 from doublecheck import contracts
+from doublecheck.contracts import examples
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner
 from doublecheck.unknowns_report import usage
-from tests.mutants import Mutant
+from tests.mutants import Mutant, watched
 
-CAUGHT, SURVIVED, EXPECTED = "caught", "survived", "expected to survive"
-TABLES = (
-    "application",
-    "answers",
-    "streams",
-    "probes",
-    "api_server",
-    "sessions",
-    "runs",
-    "access",
-    "mcp",
-    "mcp_keys",
-    "mcp_protocol",
-    "mcp_schemas",
-    "services",
-    "a2a",
-    "a2a_tasks",
-    "control_plane",
-    "envelopes",
-    "sandbox",
-    "isolation",
-    "workbench",
-    "library",
-    "decorators",
-    "hosting",
-)
+CAUGHT, SURVIVED, EXPECTED, BROKEN = "caught", "survived", "expected to survive", "broken"
 # The first is of the pytest outside; the second costs more time than most checks.
-QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception", "-x")
+QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 # Each run has a double of its own, which ends with the run: nobody needs to tidy it up.
 UNASKED = ((usage._Journal, "relied_on"), (Leftovers, "remove"))
 
 
+@cache
 def mutants() -> Sequence[Mutant]:
-    """Return the mutants of all tables."""
-    return [one for table in TABLES for one in import_module(f"tests.mutants.{table}").MUTANTS]
+    """Return the mutants of all tables, which are the modules beside that have any."""
+    modules = sorted(one.name for one in pkgutil.walk_packages(package.__path__, "tests.mutants."))
+    tables = [import_module(name) for name in modules if not name.endswith(("__main__", __name__))]
+    return [one for table in tables for one in getattr(table, "MUTANTS", ())]
 
 
 def verdicts(mutant: Mutant) -> dict[str, Verdict]:
-    """Return the verdicts of the clauses that name the sentence which a mutant breaks."""
+    """Return the verdicts of the clauses that name the sentence which a mutant breaks.
+
+    Raises RuntimeError for a mutant that has errors of its own: it would make any check fail.
+    """
     chosen = (mutant.clause, *mutant.also)
+    errors: list[str] = []
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()):
-        mutant.change(patch)
+        with watched.changes_of(patch, errors):
+            mutant.change(patch)
         for owner, name in UNASKED:
             patch.setattr(owner, name, lambda _self: frozenset())
+        patch.setattr(examples, "SHRINK_CALLS", 0)
         run = runner.run(
             ["-k", " or ".join(chosen), *QUIET], verbose=False, modules=_modules(chosen)
         )
+    if errors:
+        raise RuntimeError(errors[0])
     return {clause.id: verdict for clause, verdict in run.verdicts().items()}
 
 
 def outcome(number: int) -> str:
     """Return ``caught``, or what else became of the mutant with this number, in words."""
     mutant = mutants()[number]
-    told = verdicts(mutant)
-    if not told:
-        return "broken: no check ran"
+    try:
+        told = verdicts(mutant)
+    except Exception as error:
+        return f"{BROKEN}: {error}"
     if Verdict.FAILED in told.values():
         return CAUGHT
     if mutant.survives:

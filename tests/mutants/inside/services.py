@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 
 from agentdouble.mcp_hosting import host
 from agentdouble.mcp_services import handle, openapi, passthrough
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def answer_services_with_a_page(patch: pytest.MonkeyPatch) -> None:
@@ -53,10 +53,10 @@ def say_more_than_the_record_has(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(handle, "access_record", record)
 
 
-MUTATIONS = (
-    Mutation("MCP-01", answer_services_with_a_page, also=("SVC-01",)),
-    Mutation("MCP-02", ask_services_for_no_key),
-    Mutation("SVC-01", pass_calls_on_without_arguments),
-    Mutation("SVC-02", leave_out_an_operation),
-    Mutation("SVC-03", say_more_than_the_record_has),
+MUTANTS = (
+    inside("MCP-01", answer_services_with_a_page),
+    inside("MCP-02", ask_services_for_no_key),
+    inside("SVC-01", pass_calls_on_without_arguments),
+    inside("SVC-02", leave_out_an_operation),
+    inside("SVC-03", say_more_than_the_record_has),
 )

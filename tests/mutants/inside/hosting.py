@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from agentdouble.runtimes import forking, gateway, logs, monitoring, scaling
 from agentdouble.runtimes.authentication import isolation, keys
 from doublecheck.contracts import hosting
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def give_each_session_a_process_of_its_own(patch: pytest.MonkeyPatch) -> None:
@@ -77,13 +77,13 @@ def _asking(scope: Any, name: str, path: str) -> Any:
     return {**scope, "path": asked, "raw_path": asked.encode()}
 
 
-MUTATIONS = (
-    Mutation("HST-01", give_each_session_a_process_of_its_own),
-    Mutation("HST-02", leave_the_idle_running),
-    Mutation("HST-03", confine_nobody),
-    Mutation("HST-04", lose_what_is_printed),
-    Mutation("HST-04", take_failures_for_answers),
-    Mutation("HST-05", host_simple_applications_alone),
-    Mutation("AUT-02", take_any_key),
-    Mutation("AUT-03", let_everybody_into_sessions),
+MUTANTS = (
+    inside("HST-01", give_each_session_a_process_of_its_own),
+    inside("HST-02", leave_the_idle_running),
+    inside("HST-03", confine_nobody),
+    inside("HST-04", lose_what_is_printed),
+    inside("HST-04", take_failures_for_answers),
+    inside("HST-05", host_simple_applications_alone),
+    inside("AUT-02", take_any_key),
+    inside("AUT-03", let_everybody_into_sessions),
 )

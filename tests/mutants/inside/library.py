@@ -15,7 +15,7 @@ from agentdouble.apps import A2AApp, simple, tools
 from agentdouble.apps.a2a import classes
 from agentdouble.control_plane import invoke_tool_action
 from doublecheck import Credentials
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def forget_the_result(patch: pytest.MonkeyPatch) -> None:
@@ -88,17 +88,17 @@ def run_without_the_card(patch: pytest.MonkeyPatch) -> None:
     patch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "broken_run"))
 
 
-MUTATIONS = (
-    Mutation("A2A-05", run_without_the_card),
-    Mutation("DEC-01", accept_any_entrypoint),
-    Mutation("DEC-02", accept_any_ping),
-    Mutation("DEC-03", accept_async_task),
-    Mutation("DEC-04", accept_any_tool),
-    Mutation("DEC-05", accept_any_executor),
-    Mutation("DEC-05", need_no_runner),
-    Mutation("DEC-06", accept_any_store),
-    Mutation("DEC-06", keep_no_task),
-    Mutation("RUN-01", forget_the_result, also=("RUN-03",)),
-    Mutation("RUN-02", take_any_tool_id),
-    Mutation("RUN-03", prefer_the_environments_keys),
+MUTANTS = (
+    inside("A2A-05", run_without_the_card),
+    inside("DEC-01", accept_any_entrypoint),
+    inside("DEC-02", accept_any_ping),
+    inside("DEC-03", accept_async_task),
+    inside("DEC-04", accept_any_tool),
+    inside("DEC-05", accept_any_executor),
+    inside("DEC-05", need_no_runner),
+    inside("DEC-06", accept_any_store),
+    inside("DEC-06", keep_no_task),
+    inside("RUN-01", forget_the_result),
+    inside("RUN-02", take_any_tool_id),
+    inside("RUN-03", prefer_the_environments_keys),
 )

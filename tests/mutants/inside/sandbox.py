@@ -18,7 +18,7 @@ from agentdouble.sandbox.data_plane import forwarding, refusals, routes
 from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.instances import Instance, Instances
 from agentdouble.sandbox.outputs import OutputCollector
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def type_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -144,35 +144,20 @@ def _answer_files(patch: pytest.MonkeyPatch, forward: Any) -> None:
     patch.setattr(routes, "forward", forward)
 
 
-MUTATIONS = (
-    Mutation(
-        "SBX-01",
-        start_sessions_used,
-        also=(
-            "SBX-03",
-            "SBX-12",
-        ),
-    ),
-    Mutation(
-        "SBX-02",
-        forget_variables,
-        also=(
-            "SBX-03",
-            "SBX-04",
-            "SBX-08",
-        ),
-    ),
-    Mutation("SBX-03", destroy_early),
-    Mutation("SBX-03", destroy_late),
-    Mutation("SBX-04", cut_session_ids_short),
-    Mutation("SBX-05", break_the_stream_into_lines),
-    Mutation("SBX-06", drop_errors),
-    Mutation("SBX-07", count_nothing),
-    Mutation("SBX-08", speak_python_alone),
-    Mutation("SBX-09", lose_the_exit_code),
-    Mutation("SBX-09", run_terminals_elsewhere),
-    Mutation("SBX-10", keep_no_upload),
-    Mutation("SBX-10", spoil_downloads),
-    Mutation("SBX-11", type_nothing),
-    Mutation("SBX-12", share_sessions_between_users),
+MUTANTS = (
+    inside("SBX-01", start_sessions_used),
+    inside("SBX-02", forget_variables),
+    inside("SBX-03", destroy_early),
+    inside("SBX-03", destroy_late),
+    inside("SBX-04", cut_session_ids_short),
+    inside("SBX-05", break_the_stream_into_lines),
+    inside("SBX-06", drop_errors),
+    inside("SBX-07", count_nothing),
+    inside("SBX-08", speak_python_alone),
+    inside("SBX-09", lose_the_exit_code),
+    inside("SBX-09", run_terminals_elsewhere),
+    inside("SBX-10", keep_no_upload),
+    inside("SBX-10", spoil_downloads),
+    inside("SBX-11", type_nothing),
+    inside("SBX-12", share_sessions_between_users),
 )

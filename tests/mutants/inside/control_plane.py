@@ -13,7 +13,7 @@ from agentdouble.control_plane.routes import ControlPlane
 from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.sandbox.instances import Instance
 from agentdouble.sandbox.result import Output
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def forget_the_region(patch: pytest.MonkeyPatch) -> None:
@@ -82,13 +82,13 @@ def demand_a_ttl(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(invoke_tool_action.InvokeTool, "__call__", call)
 
 
-MUTATIONS = (
-    Mutation("CTL-01", forget_the_region),
-    Mutation("CTL-02", forget_the_traceback_key),
-    Mutation("CTL-03", verify_no_signature, also=("CTL-07",)),
-    Mutation("CTL-04", run_any_tool),
-    Mutation("CTL-05", misname_instances),
-    Mutation("CTL-06", name_no_action),
-    Mutation("CTL-07", permit_everybody),
-    Mutation("CTL-08", demand_a_ttl),
+MUTANTS = (
+    inside("CTL-01", forget_the_region),
+    inside("CTL-02", forget_the_traceback_key),
+    inside("CTL-03", verify_no_signature),
+    inside("CTL-04", run_any_tool),
+    inside("CTL-05", misname_instances),
+    inside("CTL-06", name_no_action),
+    inside("CTL-07", permit_everybody),
+    inside("CTL-08", demand_a_ttl),
 )

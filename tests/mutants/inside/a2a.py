@@ -10,7 +10,7 @@ from agentdouble.apps.a2a import cards
 from agentdouble.apps.a2a.executor_loop import ExecutorLoop
 from agentdouble.apps.a2a.task_stores import UserTaskStore
 from doublecheck.contracts.reference import executor
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def leave_addresses_out_of_cards(patch: pytest.MonkeyPatch) -> None:
@@ -50,16 +50,9 @@ def ask_no_task_store(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(UserTaskStore, "get", get)
 
 
-MUTATIONS = (
-    Mutation("A2A-01", leave_addresses_out_of_cards),
-    Mutation(
-        "A2A-02",
-        run_no_executor,
-        also=(
-            "A2A-03",
-            "A2A-04",
-        ),
-    ),
-    Mutation("A2A-03", hold_results_back),
-    Mutation("A2A-04", ask_no_task_store),
+MUTANTS = (
+    inside("A2A-01", leave_addresses_out_of_cards),
+    inside("A2A-02", run_no_executor),
+    inside("A2A-03", hold_results_back),
+    inside("A2A-04", ask_no_task_store),
 )

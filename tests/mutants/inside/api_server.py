@@ -24,7 +24,7 @@ from agentdouble.api_server.session_service import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.apps import simple_responses
 from doublecheck.contracts import wire
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def list_applications_twice(patch: pytest.MonkeyPatch) -> None:
@@ -172,38 +172,24 @@ def ask_for_a_key(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(api_routes.Version, "show", show)
 
 
-MUTATIONS = (
-    Mutation("API-01", list_applications_twice),
-    Mutation(
-        "API-02",
-        make_one_id,
-        also=(
-            "API-04",
-            "API-09",
-        ),
-    ),
-    Mutation("API-03", take_no_id_from_the_path),
-    Mutation("API-04", list_everybody_s_sessions),
-    Mutation("API-05", lose_what_users_said),
-    Mutation("API-06", delete_nothing),
-    Mutation("API-07", return_other_events_than_are_kept, also=("API-05",)),
-    Mutation(
-        "API-08",
-        send_bare_lines,
-        also=(
-            "API-09",
-            "API-11",
-        ),
-    ),
-    Mutation("API-09", hold_increments_back, also=("API-11",)),
-    Mutation("API-10", say_it_as_the_user),
-    Mutation("API-11", drop_tool_calls),
-    Mutation("API-12", run_without_a_message),
-    Mutation("API-13", list_artifacts_as_an_object),
-    Mutation("API-14", answer_health_with_an_error),
-    Mutation("API-15", say_no_version),
-    Mutation("API-16", run_any_application),
-    Mutation("API-17", forget_the_past),
-    Mutation("API-18", show_anybody_s_session),
-    Mutation("AUT-01", ask_for_a_key, also=("API-15",)),
+MUTANTS = (
+    inside("API-01", list_applications_twice),
+    inside("API-02", make_one_id),
+    inside("API-03", take_no_id_from_the_path),
+    inside("API-04", list_everybody_s_sessions),
+    inside("API-05", lose_what_users_said),
+    inside("API-06", delete_nothing),
+    inside("API-07", return_other_events_than_are_kept),
+    inside("API-08", send_bare_lines),
+    inside("API-09", hold_increments_back),
+    inside("API-10", say_it_as_the_user),
+    inside("API-11", drop_tool_calls),
+    inside("API-12", run_without_a_message),
+    inside("API-13", list_artifacts_as_an_object),
+    inside("API-14", answer_health_with_an_error),
+    inside("API-15", say_no_version),
+    inside("API-16", run_any_application),
+    inside("API-17", forget_the_past),
+    inside("API-18", show_anybody_s_session),
+    inside("AUT-01", ask_for_a_key),
 )

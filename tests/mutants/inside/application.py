@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from agentdouble.apps import simple, simple_responses
 from doublecheck.contracts import wire
 from doublecheck.contracts.reference import actions
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def drop_fields(patch: pytest.MonkeyPatch) -> None:
@@ -125,33 +125,22 @@ def answer_probe(path: str, status: int) -> Callable[[pytest.MonkeyPatch], None]
     return answer_one_probe
 
 
-MUTATIONS = (
-    Mutation("INV-01", drop_fields),
-    Mutation("INV-02", drop_headers),
-    Mutation("INV-03", make_up_a_user),
-    Mutation("INV-04", lose_what_is_not_ascii),
-    Mutation(
-        "INV-04",
-        return_plain_text,
-        also=(
-            "INV-01",
-            "INV-02",
-            "INV-03",
-            "INV-07",
-            "INV-09",
-            "PRB-06",
-        ),
-    ),
-    Mutation("INV-05", hold_the_stream_back),
-    Mutation("INV-06", swallow_the_streams_failure),
-    Mutation("INV-07", pass_an_exception_off_as_success),
-    Mutation("INV-08", accept_any_body),
-    Mutation("INV-09", share_one_session),
-    Mutation("PRB-01", answer_another_ping, also=("PRB-06",)),
-    Mutation("PRB-02", answer_probe("/health", 404), also=("PRB-07",)),
-    Mutation("PRB-03", answer_probe("/readiness", 404), also=("PRB-07",)),
-    Mutation("PRB-04", answer_probe("/liveness", 404), also=("PRB-07",)),
-    Mutation("PRB-05", want_a_ping_function),
-    Mutation("PRB-06", run_entrypoints_on_the_servers_loop),
-    Mutation("PRB-07", answer_probe("/readiness", 202)),
+MUTANTS = (
+    inside("INV-01", drop_fields),
+    inside("INV-02", drop_headers),
+    inside("INV-03", make_up_a_user),
+    inside("INV-04", lose_what_is_not_ascii),
+    inside("INV-04", return_plain_text),
+    inside("INV-05", hold_the_stream_back),
+    inside("INV-06", swallow_the_streams_failure),
+    inside("INV-07", pass_an_exception_off_as_success),
+    inside("INV-08", accept_any_body),
+    inside("INV-09", share_one_session),
+    inside("PRB-01", answer_another_ping),
+    inside("PRB-02", answer_probe("/health", 404)),
+    inside("PRB-03", answer_probe("/readiness", 404)),
+    inside("PRB-04", answer_probe("/liveness", 404)),
+    inside("PRB-05", want_a_ping_function),
+    inside("PRB-06", run_entrypoints_on_the_servers_loop),
+    inside("PRB-07", answer_probe("/readiness", 202)),
 )

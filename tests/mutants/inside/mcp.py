@@ -9,7 +9,7 @@ import pytest
 
 from agentdouble.apps import MCPApp, mcp_server
 from agentdouble.apps.tool_results import Results
-from tests.doublecheck.contracts.mutations import Mutation
+from tests.mutants.inside import inside
 
 
 def list_a_tool_that_nobody_registered(patch: pytest.MonkeyPatch) -> None:
@@ -44,10 +44,10 @@ def wrap_no_agent(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MCPApp, "agent_as_a_tool", lambda _self, function: function)
 
 
-MUTATIONS = (
-    Mutation("MCP-03", list_a_tool_that_nobody_registered),
-    Mutation("MCP-04", forget_the_description, also=("MCP-06",)),
-    Mutation("MCP-04", forget_the_schema, also=("MCP-06",)),
-    Mutation("MCP-05", return_text_alone, also=("MCP-04",)),
-    Mutation("MCP-06", wrap_no_agent, also=("MCP-03",)),
+MUTANTS = (
+    inside("MCP-03", list_a_tool_that_nobody_registered),
+    inside("MCP-04", forget_the_description),
+    inside("MCP-04", forget_the_schema),
+    inside("MCP-05", return_text_alone),
+    inside("MCP-06", wrap_no_agent),
 )
