@@ -23,6 +23,7 @@ from doublecheck.unknowns_report import usage
 from tests.mutants import Mutant, watched
 
 CAUGHT, SURVIVED, EXPECTED, BROKEN = "caught", "survived", "expected to survive", "broken"
+_NO_TABLES = ("__main__", "campaign", "test_campaign")
 # The first is of the pytest outside; the second costs more time than most checks.
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 # Each run has a double of its own, which ends with the run: nobody needs to tidy it up.
@@ -33,7 +34,7 @@ UNASKED = ((usage._Journal, "relied_on"), (Leftovers, "remove"))
 def mutants() -> Sequence[Mutant]:
     """Return the mutants of all tables, which are the modules beside that have any."""
     modules = sorted(one.name for one in pkgutil.walk_packages(package.__path__, "tests.mutants."))
-    tables = [import_module(name) for name in modules if not name.endswith(("__main__", __name__))]
+    tables = [import_module(name) for name in modules if not name.endswith(_NO_TABLES)]
     return [one for table in tables for one in getattr(table, "MUTANTS", ())]
 
 
