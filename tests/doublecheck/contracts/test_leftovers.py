@@ -86,9 +86,9 @@ def test_nothing_is_left_behind_by_what_fails(
     target = Target.of(double)
     before = _listed(target)
     # by import: a run of pytester's leaves a module that it has forgotten in its package
-    checks = importlib.import_module("doublecheck.contracts.test_api_server")
+    users = importlib.import_module("doublecheck.contracts.agent_users")
     monkeypatch.setattr(wire.Sandbox, "with_session", broken)
-    monkeypatch.setattr(checks, "_run", broken)
+    monkeypatch.setattr(users.User, "post", broken)
     monkeypatch.setattr(a2a.Agent, "task", broken)
 
     ended = runner.run(
