@@ -33,7 +33,6 @@ from tests.mutants.sandbox_state import (
     one_kernel,
     recycled,
     replayed,
-    same_processes,
 )
 
 FIRST = "first tool invocation with a session_id: instance created automatically (3)"
@@ -495,7 +494,6 @@ _APART = (
     Mutant("share_the_environment_between_sessions", "SBX-04", APART, replayed(r"environ|putenv")),
     Mutant("share_imported_modules_between_sessions", "SBX-04", APART, replayed(r"^import \w+")),
     Mutant("share_the_directory_between_sessions", "SBX-04", APART, replayed(r"chdir")),
-    Mutant("share_processes_between_sessions", "SBX-04", APART, same_processes),
     Mutant(
         "hand_on_the_python_of_an_ended_session",
         "SBX-04",

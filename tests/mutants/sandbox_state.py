@@ -11,7 +11,6 @@ from typing import Any, Literal
 import pytest
 
 from agentdouble.processes import workspace as workspaces
-from agentdouble.processes.isolation import Isolation
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -156,17 +155,6 @@ def replayed(pattern: str) -> Patched:
         return "".join(f"exec({one!r}, {{}})\n" for one in others) + code
 
     return code(with_others)
-
-
-def same_processes(patch: pytest.MonkeyPatch) -> None:
-    """Let the code of a session see the processes of all."""
-    original = Isolation.confinement_for
-
-    def confinement_for(self: Isolation, *given: Any, **more: Any) -> Any:
-        found = original(self, *given, **more)
-        return found and replace(found, processes="shared")
-
-    patch.setattr(Isolation, "confinement_for", confinement_for)
 
 
 def own_directory(name: Literal["workbench", "javascript"]) -> Patched:
