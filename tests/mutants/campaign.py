@@ -66,6 +66,8 @@ def outcome(number: int) -> str:
         told = verdicts(mutant)
     except Exception as error:
         return f"{BROKEN}: {error}"
+    if not told:
+        return f"{BROKEN}: no check ran"
     if Verdict.FAILED in told.values():
         return CAUGHT
     if mutant.survives:

@@ -15,4 +15,4 @@ from tests.mutants import Mutant
 
 def inside(clause: str, change: Callable[[pytest.MonkeyPatch], None]) -> Mutant:
     """Return the mutant that a function makes of the double; the function names it."""
-    return Mutant(change.__name__, clause, find(clause).text, change)
+    return Mutant(f"inside_{change.__name__}", clause, find(clause).text, change)
