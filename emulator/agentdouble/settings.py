@@ -119,6 +119,9 @@ class Settings(BaseSettings):
         (),
         description="more key pairs, each with access_key, secret_key, full_access, session_token",
     )
+    check_signatures: bool = Field(
+        True, description="refuse control-plane requests without a signature by one of these keys"
+    )
     tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="the sandbox tool")
 
     state: str = Field(

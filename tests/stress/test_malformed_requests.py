@@ -38,9 +38,8 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
         "directory": str(served),
         "min_instances": 1,
     }
-    unknowns = {"U-SIGNING": "none"}
     with Emulator(
-        runtimes=[runtime], unknowns=unknowns, max_browsers=0, exec_timeout_s=10
+        runtimes=[runtime], check_signatures=False, max_browsers=0, exec_timeout_s=10
     ) as emulator:
         yield emulator
 

@@ -110,8 +110,8 @@ def names() -> tuple[str, ...]:
 
 
 def _accepted() -> Mapping[str, Language]:
-    if ledger.choose("U-KERNEL-NAMES") == "python3-only":
-        return {"python3": PYTHON}
+    if ledger.choose("U-KERNEL-NAMES") == "two-names":
+        return {one.name: one for one in (PYTHON, JAVASCRIPT)}
     return _ALIASES
 
 

@@ -20,7 +20,9 @@ def signing(at: Probing) -> str:
     url = f"{at.platform.target.control_plane}/?Action=GetTool&Version={invoke_tool.VERSION}"
     headers = {"Content-Type": "application/json"}
     answer = at.platform.send(Request("POST", url, headers, json.dumps(body).encode()))
-    return "none" if answer.is_success else "hmac-sha256"
+    if answer.is_success:
+        raise unlike("the unsigned request is not refused", answer.text)
+    return "hmac-sha256"
 
 
 @probe("U-USER-SESSION-CHARS", "control_plane", writes=True)

@@ -74,7 +74,7 @@ def bash_state(at: Probing) -> str:
 def kernel_names(at: Probing) -> str:
     """Run code in ``python``, which is ``python3`` if aliases are accepted."""
     at.run("0").ok()
-    return "python3-only" if at.run("0", "python").error else "aliases"
+    return "two-names" if at.run("0", "python").error else "aliases"
 
 
 @probe("U-TTL-EXTENDS", "sandbox", "control_plane", writes=True)

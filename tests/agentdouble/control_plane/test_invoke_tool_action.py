@@ -266,14 +266,18 @@ def test_success_of_a_failure_as_the_ledger_has_it() -> None:
     assert (True, "error") == (inner["success"], inner["data"]["status"])
 
 
-def test_only_python3_where_the_ledger_says_so() -> None:
-    """U-KERNEL-NAMES python3-only: the aliases are unknown, JavaScript too."""
-    with Emulator(unknowns={"U-KERNEL-NAMES": "python3-only"}) as double:
-        refusals = {refused_payload(double, kernel_name=n) for n in ("python", "javascript")}
-        inner = run(double, "1", language="python3")
+def test_no_aliases_where_the_ledger_says_so() -> None:
+    """U-KERNEL-NAMES two-names: each language has one name."""
+    with Emulator(unknowns={"U-KERNEL-NAMES": "two-names"}) as double:
+        refusals = {refused_payload(double, kernel_name=n) for n in ("python", "js")}
+        inner = [run(double, "1", language=name) for name in ("python3", "javascript")]
 
     assert {
-        (400, "InvalidParameter", f"The language {name!r} is not known. Known are: python3.")
-        for name in ("python", "javascript")
+        (
+            400,
+            "InvalidParameter",
+            f"The language {name!r} is not known. Known are: python3, javascript.",
+        )
+        for name in ("python", "js")
     } == refusals
-    assert inner["success"]
+    assert [True, True] == [one["success"] for one in inner]
