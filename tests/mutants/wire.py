@@ -365,7 +365,7 @@ def _called(change: Callable[..., Any], value: Any, request: Request) -> Any:
 
 
 def _data(raw: bytes) -> Any:
-    lines = raw.decode().splitlines()
+    lines = re.split("\r\n|\n|\r", raw.decode())  # splitlines() would split texts as well
     data = [line[5:].removeprefix(" ") for line in lines if line.startswith("data:")]
     return _parsed("\n".join(data).encode())
 
