@@ -144,9 +144,15 @@ def save_test(
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="The test, a new file: test_*.py."),
     ],
+    repeat: Annotated[
+        bool,
+        typer.Option(
+            help="Repeat the requests on a double first, and assert nothing that changes."
+        ),
+    ] = True,
 ) -> None:
     """Write a pytest test that repeats recorded requests and asserts their answers."""
     from doublecheck.recordings import exchange_files
     from doublecheck.saved_tests import module
 
-    typer.echo(module.save(exchange_files.read(source), output))
+    typer.echo(module.save(exchange_files.read(source), output, repeat=repeat))

@@ -16,9 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 from doublecheck.call_log import CallLog
 from doublecheck.client import transport
 from doublecheck.client._sync.connection import Connection
+from doublecheck.sanitize import visible
 from doublecheck.target.target import Target
 from doublecheck.values.double import JournalEntry
-from doublecheck.values.failures import CanFail
+from doublecheck.values.failures import CanFail, plain
 from doublecheck.values.sandbox import BashResult, CodeResult
 from doublecheck.wire import admin
 from doublecheck.wire.calls import Request
@@ -140,7 +141,7 @@ def _told(exchange: Exchange) -> Iterator[tuple[str, str]]:
 
 def _indented(told: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, text in told:
-        lines = _shortened(text).splitlines()
+        lines = visible(_shortened(plain(text))).splitlines()
         if len(lines) == 1:
             yield f"    {name}: {lines[0]}"
         elif lines:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
+from unittest.mock import ANY
 
 WIDTH = 96
 
@@ -16,7 +17,7 @@ def literal(value: Any, indent: int = 0, used: int = 0) -> str:
     it.
     """
     written = _flat(value)
-    if indent + used + len(written) <= WIDTH or not value or not isinstance(value, (dict, list)):
+    if indent + used + len(written) <= WIDTH or not isinstance(value, (dict, list)) or not value:
         return written
     opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
     inner = " " * (indent + 4)
@@ -35,6 +36,8 @@ def _lines(value: Any, indent: int) -> Iterator[str]:
 
 
 def _flat(value: Any) -> str:
+    if value is ANY:
+        return "ANY"
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):

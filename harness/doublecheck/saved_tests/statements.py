@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import keyword
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
+from unittest.mock import ANY
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx
@@ -17,6 +18,9 @@ from doublecheck.comparing.answers import Answer
 from doublecheck.comparing.references import References, parsed
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.saved_tests.literals import WIDTH, literal
+from doublecheck.saved_tests.loosening import in_lines, loosened
+from doublecheck.saved_tests.repeating import Repeats
+from doublecheck.saved_tests.trial import FIXTURE
 from doublecheck.wire import a2a, api_server, application, mcp, sandbox
 from doublecheck.wire.exchanges import Exchange
 from doublecheck.wire.redaction import HIDDEN
@@ -51,11 +55,21 @@ class Statements:
     """Converts exchanges to statements; has a variable for each session.
 
     ``imports`` are the names that the statements need. ``addresses`` are the platform's own, which
-    are different where the test runs.
+    are different where the test runs. What ``repeats`` show to change is not asserted. The
+    statements of a ``trial`` assert nothing, they note the values that are compared.
     """
 
-    def __init__(self, addresses: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        addresses: Collection[str] = (),
+        *,
+        repeats: Repeats | None = None,
+        trial: bool = False,
+    ) -> None:
         self.imports: set[str] = set()
+        self._repeats = repeats or Repeats()
+        self._is_trial = trial
+        self._compared_so_far = 0
         self._seen = References()
         for address in addresses:
             self._seen.add(address, PLATFORM)
@@ -104,7 +118,7 @@ class Statements:
     def _probe(self, exchange: Exchange, name: str) -> Iterator[str]:
         _require(exchange.request.method == "GET")
         value = application.read_probe(_response(exchange))
-        yield self._compared(value, f"platform.{name}()")
+        yield from self._compared(value, f"platform.{name}()")
 
     def _invoke(self, exchange: Exchange) -> Iterator[str]:
         payload = _object(exchange)
@@ -119,10 +133,10 @@ class Statements:
             _require(exchange.status == 200)
             data = "".join(_data_of(exchange))
             call = _call("platform.stream", arguments)
-            yield self._compared(data, f'"".join(event.data for event in {call})')
+            yield from self._compared(data, f'"".join(event.data for event in {call})')
             return
         value = application.read_value(_response(exchange))
-        yield self._compared(value, _call("platform.invoke", arguments))
+        yield from self._compared(value, _call("platform.invoke", arguments))
 
     def _run_code(self, exchange: Exchange) -> Iterator[str]:
         body = _object(exchange)
@@ -144,21 +158,22 @@ class Statements:
             self.imports.add("RefusedError")
             yield "with pytest.raises(RefusedError) as refused:"
             yield f"{' ' * INDENT}{call}"
-            yield self._compared(error.code, "refused.value.code")
+            yield from self._compared(error.code, "refused.value.code")
             return
         self._asked += 1
         name = f"result_{self._asked}"
         yield f"{name} = {call}"
-        yield self._compared(result.status, f"{name}.status")
+        yield from self._compared(result.status, f"{name}.status", of_code=True)
         if result.stdout:
-            yield self._compared(result.stdout, f"{name}.stdout")
+            yield from self._compared(result.stdout, f"{name}.stdout", of_code=True)
         if result.text is not None:
-            yield self._compared(result.text, f"{name}.text")
+            yield from self._compared(result.text, f"{name}.text", of_code=True)
         if result.error is not None:
             self.imports.add("CodeError")
-            yield f"assert isinstance({name}.error, CodeError)"
-            yield self._compared(result.error.ename, f"{name}.error.ename")
-            yield self._compared(result.error.evalue, f"{name}.error.evalue")
+            if not self._is_trial:
+                yield f"assert isinstance({name}.error, CodeError)"
+            yield from self._compared(result.error.ename, f"{name}.error.ename", of_code=True)
+            yield from self._compared(result.error.evalue, f"{name}.error.evalue", of_code=True)
 
     def _session(self, exchange: Exchange, path: str) -> Iterator[str]:
         words = [unquote(word) for word in path.split("/")[1:]]
@@ -166,7 +181,7 @@ class Statements:
         if len(words) == 7:
             _require((words[6], exchange.request.method) == ("artifacts", "GET"))
             call = f"platform.list_artifacts({self._sessions[words[5]]})"
-            yield self._compared(_document(exchange), f"list({call})")
+            yield from self._compared(_document(exchange), f"list({call})")
             return
         _require(len(words) in (5, 6))
         app, user, method = words[1], words[3], exchange.request.method
@@ -179,11 +194,11 @@ class Statements:
             _require(method == "GET")
             count = len(_document(exchange))
             call = _call("platform.list_sessions", [literal(app), *_keywords(given)])
-            yield self._compared(count, f"len({call})")
+            yield from self._compared(count, f"len({call})")
 
     def _apps(self, exchange: Exchange) -> Iterator[str]:
         names = api_server.read_apps(_response(exchange))
-        yield self._compared(list(names), "list(platform.list_apps())")
+        yield from self._compared(list(names), "list(platform.list_apps())")
 
     def _created(
         self, exchange: Exchange, app: str, given: Mapping[str, str], id_: list[str]
@@ -208,7 +223,7 @@ class Statements:
         session = api_server.read_session(_response(exchange))
         call = f"platform.get_session({name}.app_name, {name}.id, user_id={name}.user_id)"
         told = [event.text for event in session.events]
-        yield self._compared(told, f"[event.text for event in {call}.events]")
+        yield from self._compared(told, f"[event.text for event in {call}.events]")
 
     def _run(self, exchange: Exchange) -> Iterator[str]:
         _require(exchange.status == 200)
@@ -233,7 +248,7 @@ class Statements:
             expression = f'"".join(event.text for event in {call} if not event.partial)'
         else:
             told, expression = [event.text for event in events], f"[event.text for event in {call}]"
-        yield self._compared(told, expression)
+        yield from self._compared(told, expression)
 
     def _mcp(self, exchange: Exchange, path: str) -> Iterator[str]:
         if exchange.request.method == "DELETE":
@@ -256,12 +271,12 @@ class Statements:
             texts = [one["text"] for one in result["content"] if one.get("type") == "text"]
             value, expression = "\n".join(texts), f"{asked}.text"
         yield f"with {client} as client:"
-        yield " " * INDENT + self._compared(value, expression, INDENT)
+        yield from self._compared(value, expression, INDENT)
 
     def _a2a(self, exchange: Exchange, path: str) -> Iterator[str]:
         if path == _CARD:
             _require((exchange.request.method, exchange.status) == ("GET", 200))
-            yield self._compared(_document(exchange)["name"], 'platform.a2a().card["name"]')
+            yield from self._compared(_document(exchange)["name"], 'platform.a2a().card["name"]')
             return
         body = _object(exchange)
         message = body["params"]["message"]
@@ -272,8 +287,8 @@ class Statements:
         self._asked += 1
         name = f"answer_{self._asked}"
         yield f"{name} = platform.a2a().send({literal(part['text'])})"
-        yield self._compared(answer.state, f"{name}.state")
-        yield self._compared(list(answer.texts), f"list({name}.texts)")
+        yield from self._compared(answer.state, f"{name}.state")
+        yield from self._compared(list(answer.texts), f"list({name}.texts)")
 
     def _by_hand(self, exchange: Exchange) -> Iterator[str]:
         """Yield the statements of a call for which Platform has no method."""
@@ -293,10 +308,10 @@ class Statements:
         self._asked += 1
         name = f"answer_{self._asked}"
         yield f"{name} = {_call('platform.request', arguments)}"
-        yield f"assert {exchange.status} == {name}.status_code"
+        yield from self._compared(exchange.status, f"{name}.status_code")
         answer = Answer(exchange.status, _lower(exchange.headers), exchange.body)
         if answer.media_type == "application/json":
-            yield self._compared(_document(exchange), f"{name}.json()")
+            yield from self._compared(_document(exchange), f"{name}.json()")
 
     def _not_by_hand(self, exchange: Exchange) -> str | None:
         path, query = urlsplit(exchange.request.url)[2:4]
@@ -314,18 +329,50 @@ class Statements:
             return "its session was made before the first call that is kept"
         return None
 
-    def _compared(self, value: Any, expression: str, indent: int = 0) -> str:
-        """Return an assertion that an expression has a value, except for ids and times."""
-        normal = self._seen.normalised(value)
+    def _compared(
+        self, value: Any, expression: str, indent: int = 0, *, of_code: bool = False
+    ) -> Iterator[str]:
+        """Yield an assertion that an expression has a value, except for what changes."""
+        margin = " " * indent
         if HIDDEN in json.dumps(value):
-            return f"_ = {expression}  # not compared: a secret was taken out"
-        if normal != value:
+            yield f"{margin}_ = {expression}  # not compared: a secret was taken out"
+            return
+        number, self._compared_so_far = self._compared_so_far, self._compared_so_far + 1
+        repeats = self._repeats.of(number)
+        normal = self._seen.normalised(value)
+        # Texts are compared as they are if they were repeated: not each id that somebody printed
+        # has the form of one, but each changes.
+        if normal != value and not (_is_text(value) and (repeats or self._is_trial)):
             self.imports.add("References")
-            expression = f"seen.normalised({expression})"
-        one_line = f"assert {literal(normal)} == {expression}"
+            value, expression = normal, f"seen.normalised({expression})"
+        if self._is_trial:
+            yield f"{margin}{FIXTURE}.note({number}, lambda: {expression})"
+            return
+        for line in self._asserted(value, expression, repeats, indent, of_code):
+            yield margin + line
+
+    def _asserted(
+        self, value: Any, expression: str, repeats: Sequence[Any], indent: int, of_code: bool
+    ) -> Iterator[str]:
+        """Yield the assertion of a value, without what changed when the calls were repeated.
+
+        What code comes to is the same in every sandbox. What an application or an agent says may
+        differ from the repeats because the tests serve another one.
+        """
+        kept = loosened(value, repeats, like_recorded=of_code)
+        if kept is ANY:
+            lines = in_lines(value, repeats, like_recorded=of_code)
+            if lines is None:
+                yield f"_ = {expression}  # not compared: it changes from one time to the next"
+                return
+            kept, expression = lines, f"{expression}.splitlines()"
+        if kept is not value:
+            self.imports.add("ANY")
+        one_line = f"assert {literal(kept)} == {expression}"
         if INDENT + indent + len(one_line) <= WIDTH:
-            return one_line
-        return f"assert {literal(normal, INDENT + indent, len('assert '))} == {expression}"
+            yield one_line
+            return
+        yield f"assert {literal(kept, INDENT + indent, len('assert '))} == {expression}"
 
 
 def _admin(exchange: Exchange) -> Iterator[str]:
@@ -386,6 +433,11 @@ def _who(user_session_id: str) -> tuple[str, str]:
     if session and Invocation(user, session, DEFAULT_AGENT).user_session_id == user_session_id:
         return user, session
     return DEFAULT_USER, user_session_id
+
+
+def _is_text(value: Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return all(isinstance(one, str) for one in texts)
 
 
 def _require(holds: bool) -> None:

@@ -63,6 +63,23 @@ def test_the_calls_of_the_code_under_test_are_among_them(pytester: pytest.Pytest
     result.stdout.fnmatch_lines([TITLE, "    python3: print('by the code under test')"])
 
 
+def test_what_controls_a_terminal_does_not_reach_it(pytester: pytest.Pytester) -> None:
+    """Colours are left out, and the rest is made visible."""
+    pytester.makepyfile(
+        r"""
+        def test_it(platform):
+            platform.run_code(r"print('\033[31mred\033[0m', '\033]0;title\007', '\u202e')")
+            assert False
+        """
+    )
+
+    result = pytester.runpytest_inprocess()
+
+    result.stdout.fnmatch_lines(["    stdout: red *;title* *"])
+    shown = result.stdout.str().partition("stdout: red")[2]
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+
+
 def test_calls_that_reach_nothing_are_told(pytester: pytest.Pytester) -> None:
     """Of another platform, too, with its address."""
     pytester.makepyfile(

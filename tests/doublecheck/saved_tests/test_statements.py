@@ -76,7 +76,7 @@ def talk(platform: Platform) -> None:
 def test_a_saved_test_passes_against_a_double(platform_: Platform, tmp_path: Path) -> None:
     """It makes the same calls, and what is hostile stays quoted."""
     talk(platform_)
-    saved = platform_.save_test(tmp_path / "test_saved.py")
+    saved = platform_.save_test(tmp_path / "test_saved.py", repeat=False)
 
     text = saved.read_text("utf-8")
     assert text.isascii()
@@ -92,7 +92,7 @@ def test_a_saved_test_is_clean_for_ruff(platform_: Platform, tmp_path: Path) -> 
     """Whoever saves it has nothing to tidy up."""
     pytest.importorskip("ruff")
     talk(platform_)
-    saved = platform_.save_test(tmp_path / "test_saved.py")
+    saved = platform_.save_test(tmp_path / "test_saved.py", repeat=False)
 
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select"]
     command = [*ruff, "E4,E7,E9,F,I,B", str(saved)]
@@ -105,7 +105,7 @@ def test_a_saved_test_fails_when_answers_change(platform_: Platform, tmp_path: P
     """It asserts what was answered."""
     platform_.create_session("echo", session_id="s")
     platform_.request("GET", "/apps/echo/users/nobody/sessions/none")
-    saved = platform_.save_test(tmp_path / "test_saved.py")
+    saved = platform_.save_test(tmp_path / "test_saved.py", repeat=False)
     saved.write_text(saved.read_text("utf-8").replace("404", "200"), "utf-8")
 
     assert "1 failed" in outcome(saved)
@@ -118,7 +118,7 @@ def test_a_journal_is_saved_by_the_command(platform_: Platform, tmp_path: Path) 
     journal.write_bytes(platform_.request("GET", "/_emulator/journal?bodies=true").content)
     output = tmp_path / "test_journal.py"
 
-    ended = CliRunner().invoke(app, ["save-test", str(journal), "-o", str(output)])
+    ended = CliRunner().invoke(app, ["save-test", str(journal), "-o", str(output), "--no-repeat"])
 
     assert (0, str(output)) == (ended.exit_code, ended.output.replace("\n", ""))
     assert 'platform.invoke("Hello.", session_id="s")' in output.read_text("utf-8")
@@ -186,11 +186,11 @@ def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
     """It may be a test that somebody has improved; nor is an empty test written."""
     path = tmp_path / "test_x.py"
     with pytest.raises(SaveError, match="no call"):
-        module.save([], path)
+        module.save([], path, repeat=False)
     path.write_text("kept")
 
     with pytest.raises(SaveError, match="is there already"):
-        module.save([answered("/ok", b"1")], path)
+        module.save([answered("/ok", b"1")], path, repeat=False)
 
     assert ("kept", ["test_x.py"]) == (path.read_text(), [one.name for one in tmp_path.iterdir()])
 

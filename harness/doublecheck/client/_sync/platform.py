@@ -6,6 +6,7 @@ The module is thin: ``wire`` builds the requests and reads the answers.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Generator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -499,15 +500,19 @@ class Platform:
         """Send a request that a client built and yield the answer, whose body is not read yet."""
         return self._connection.streaming(request)
 
-    def save_test(self, path: str | Path) -> Path:
+    def save_test(self, path: str | Path, *, repeat: bool = True) -> Path:
         """Write a pytest test that repeats the last calls (at most 64), and return its path.
 
-        The test asserts the answers, except for ids and times. Raises SaveError.
+        The test asserts the answers, except for ids, times, and what changed when the calls were
+        repeated by pytest in the folder of the test, on a double of its own; ``repeat=False``
+        leaves that out. Raises SaveError.
         """
         from doublecheck.saved_tests import module
         from doublecheck.wire.exchanges import without_secrets
 
-        return module.save(without_secrets(self.exchanges, self.target), Path(path))
+        calls = without_secrets(self.exchanges, self.target)
+        save = functools.partial(module.save, calls, Path(path), repeat=repeat)
+        return save()
 
     def close(self) -> None:
         """Close every connection, and stop the double if ``connect()`` started it."""
