@@ -43,6 +43,8 @@ def check_ping(function: Callable[..., Any]) -> None:
         raise _ping_error(function, "it is not a function")
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise _ping_error(function, "it is async")
+    if inspect.isgeneratorfunction(function):
+        raise _ping_error(function, "it yields, and returns no string")
     if inspect.signature(function).parameters:
         raise _ping_error(function, "it takes parameters")
 

@@ -244,7 +244,8 @@ def pytest_runtest_makereport(
         _unseen(report, call.excinfo)
         _redact(report, secrets)
         return report
-    verdict = verdicts.of_failure(report.when, call.excinfo.value)
+    library = mark.args[0].scope == "library"
+    verdict = verdicts.of_failure(report.when, call.excinfo.value, library=library)
     report.user_properties.append((verdicts.VERDICT, verdict.value))
     exchanges = last_exchanges(getattr(item, "funcargs", {}))
     where = pytest_options.words(item.config)

@@ -1,192 +1,312 @@
-"""Checks of the decorator contract (DEC)."""
+"""Checks of the decorators of simple and MCP applications (DEC)."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import pytest
 
 import agentdouble
+from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.in_process import (
+    accepted,
+    got,
+    invoked,
+    refusal,
+    tool_names,
+    tool_result,
+)
+
+Payload = dict[str, Any]
+Headers = dict[str, str]
 
 
-async def _right(payload: dict[str, Any], headers: dict[str, str]) -> str:
+async def _entrypoint(payload: Payload, headers: Headers) -> str:
+    return json.dumps([payload, headers["x-who"]])
+
+
+async def _stream(payload: Payload, headers: Headers) -> AsyncIterator[str]:
+    yield str(payload["prompt"])
+    yield headers["x-who"]
+
+
+class _Agent:
+    async def entrypoint(self, payload: Payload, headers: Headers) -> str:
+        return ""
+
+    def ping(self) -> str:
+        return ""
+
+    def ping_with_parameter(self, verbose: bool) -> str:
+        return ""
+
+
+def _sync(payload: Payload, headers: Headers) -> str:
     return ""
 
 
-async def _right_stream(payload: dict[str, Any], headers: dict[str, str]) -> AsyncIterator[str]:
+def _sync_stream(payload: Payload, headers: Headers) -> Iterator[str]:
     yield ""
-
-
-def _sync(payload: dict[str, Any], headers: dict[str, str]) -> str:
-    return ""
 
 
 async def _nothing() -> str:
     return ""
 
 
-async def _payload_alone(payload: dict[str, Any]) -> str:
+async def _payload_alone(payload: Payload) -> str:
     return ""
 
 
-async def _three(payload: dict[str, Any], headers: dict[str, str], more: str) -> str:
+async def _three(payload: Payload, headers: Headers, more: str) -> str:
     return ""
 
 
-async def _turned_round(headers: dict[str, str], payload: dict[str, Any]) -> str:
+async def _turned_round(headers: Headers, payload: Payload) -> str:
     return ""
 
 
-def _right_ping() -> str:
+async def _keyword_only(*, payload: Payload, headers: Headers) -> str:
     return ""
 
 
-def _ping_with_parameter(verbose: bool = False) -> str:
+async def _headers_keyword_only(payload: Payload, *, headers: Headers) -> str:
     return ""
+
+
+async def _any_number(*given: Any) -> str:
+    return ""
+
+
+async def _any_name(**given: Any) -> str:
+    return ""
+
+
+async def _stream_of_nothing() -> AsyncIterator[str]:
+    yield ""
+
+
+async def _stream_of_payload(payload: Payload) -> AsyncIterator[str]:
+    yield ""
+
+
+async def _stream_of_three(payload: Payload, headers: Headers, more: str) -> AsyncIterator[str]:
+    yield ""
+
+
+async def _stream_turned_round(headers: Headers, payload: Payload) -> AsyncIterator[str]:
+    yield ""
+
+
+NO_ENTRYPOINTS = (
+    *(_sync, _sync_stream, lambda payload, headers: ""),
+    *(_nothing, _payload_alone, _three, _turned_round),
+    *(_keyword_only, _headers_keyword_only, _any_number, _any_name),
+    *(_stream_of_nothing, _stream_of_payload, _stream_of_three, _stream_turned_round),
+    *(_Agent, "entrypoint", None),
+)
+
+
+@clause("DEC-01")
+def test_entrypoint_refuses_what_is_no_entrypoint() -> None:
+    """An async function with payload and headers is accepted, also a generator; no other is."""
+    right = (_entrypoint, _stream, _Agent().entrypoint)
+
+    assert [*right] == accepted(agentdouble.SimpleApp().entrypoint, right + NO_ENTRYPOINTS)
+
+
+@clause("DEC-01")
+def test_the_entrypoint_is_called_with_payload_and_headers() -> None:
+    """Payload comes first, headers second; a string is returned as JSON, a generator streams."""
+    app, streaming = agentdouble.SimpleApp(), agentdouble.SimpleApp()
+    app.entrypoint(_entrypoint)
+    streaming.entrypoint(_stream)
+    payload = {"prompt": "hello", "more": [1]}
+
+    answer = invoked(app, payload, {"x-who": "me"})
+    events = invoked(streaming, payload, {"x-who": "me"})
+
+    assert [payload, "me"] == json.loads(wire.returned(answer))
+    assert ["hello", "me"] == [wire.chunk(data) for data in wire.data_of(events)]
+
+
+@clause("DEC-01")
+def test_a_refused_function_does_not_replace_the_entrypoint() -> None:
+    """The application still calls the function that it accepted."""
+    app = agentdouble.SimpleApp()
+    app.entrypoint(_entrypoint)
+    assert [] == accepted(app.entrypoint, NO_ENTRYPOINTS)
+
+    answer = invoked(app, {"prompt": "hello"}, {"x-who": "me"})
+
+    assert [{"prompt": "hello"}, "me"] == json.loads(wire.returned(answer))
+
+
+def _ping() -> str:
+    return "well"
 
 
 async def _async_ping() -> str:
     return ""
 
 
-def _accepted(decorate: Callable[[Any], Any], functions: tuple[Any, ...]) -> list[Any]:
-    """Return the functions that a decorator accepts."""
-    accepted = []
-    for function in functions:
-        try:
-            decorate(function)
-        except TypeError:
-            continue
-        accepted.append(function)
-    return accepted
+async def _async_pings() -> AsyncIterator[str]:
+    yield ""
 
 
-@clause("DEC-01")
-def test_entrypoint_refuses_what_is_no_entrypoint() -> None:
-    """An async function with payload and headers is accepted, also a generator; no other is."""
-    right = (_right, _right_stream)
-    wrong = (_sync, _nothing, _payload_alone, _three, _turned_round)
+def _pings() -> Iterator[str]:
+    yield ""
 
-    assert [*right] == _accepted(agentdouble.SimpleApp().entrypoint, right + wrong)
+
+def _ping_with_parameter(verbose: bool) -> str:
+    return ""
+
+
+def _ping_with_default(verbose: bool = False) -> str:
+    return ""
+
+
+def _ping_with_keyword(*, verbose: bool = False) -> str:
+    return ""
+
+
+def _ping_with_two(payload: Payload, headers: Headers) -> str:
+    return ""
+
+
+def _ping_with_any_number(*given: Any) -> str:
+    return ""
+
+
+def _ping_with_any_name(**given: Any) -> str:
+    return ""
+
+
+NO_PINGS = (
+    *(_async_ping, _async_pings, _pings),
+    *(_ping_with_parameter, _ping_with_default, _ping_with_keyword, _ping_with_two),
+    *(_ping_with_any_number, _ping_with_any_name, _Agent().ping_with_parameter),
+    *("ping", None),
+)
 
 
 @clause("DEC-02")
 def test_ping_refuses_what_is_no_ping() -> None:
     """A sync function without parameters is accepted; no other is."""
-    wrong = (_ping_with_parameter, _async_ping)
+    right = (_ping, _Agent().ping, lambda: "")
 
-    assert [_right_ping] == _accepted(agentdouble.SimpleApp().ping, (_right_ping, *wrong))
+    assert [*right] == accepted(agentdouble.SimpleApp().ping, right + NO_PINGS)
+
+
+@clause("DEC-02")
+def test_the_ping_function_is_called() -> None:
+    """Its string answers /ping, also after others were refused."""
+    app = agentdouble.SimpleApp()
+    app.ping(_ping)
+    assert [] == accepted(app.ping, NO_PINGS)
+
+    assert "well" == wire.probe_text(got(app, "/ping"))
 
 
 @clause("DEC-03")
-def test_async_task_says_that_it_is_not_implemented() -> None:
-    """The decorator raises, and the message names it."""
+@pytest.mark.parametrize("function", [_entrypoint, _stream, _sync], ids=lambda one: one.__name__)
+def test_async_task_says_that_it_is_not_implemented(function: Any) -> None:
+    """The decorator raises, whatever the function, and the message names it."""
     with pytest.raises(NotImplementedError, match="async_task"):
-        agentdouble.SimpleApp().async_task(_right)
+        agentdouble.SimpleApp().async_task(function)
 
 
-def _tool(city: str, days: int = 1) -> dict[str, Any]:
-    return {}
+@dataclass
+class Place:
+    """A complex object."""
+
+    city: str
+    streets: list[str]
 
 
-async def _async_tool(city: str) -> str:
-    return ""
+def _forecast(city: str, days: int = 1) -> dict[str, Any]:
+    return {"city": city, "days": days}
 
 
-def _tool_without_parameters() -> str:
-    return ""
+async def _async_forecast(city: str) -> str:
+    return f"sun in {city}"
+
+
+def _no_parameters() -> str:
+    return "nothing"
+
+
+def _complex(place: Place, others: list[Place] | None = None, *, wide: bool = False) -> str:
+    return f"{place.city}, {place.streets}, {wide}, {[one.city for one in others or ()]}"
+
+
+async def _async_complex(places: dict[str, Place]) -> dict[str, Any]:
+    return {name: place.streets for name, place in places.items()}
 
 
 def _unannotated(city, days: int = 1) -> str:  # type: ignore[no-untyped-def]
     return ""
 
 
-async def _unannotated_async(city: str, days=1) -> str:  # type: ignore[no-untyped-def]
+def _second_unannotated(city: str, days) -> str:  # type: ignore[no-untyped-def]
     return ""
+
+
+async def _unannotated_default(city: str, days=1) -> str:  # type: ignore[no-untyped-def]
+    return ""
+
+
+async def _async_unannotated(city, country) -> str:  # type: ignore[no-untyped-def]
+    return ""
+
+
+def _unannotated_keyword(city: str, *, days) -> str:  # type: ignore[no-untyped-def]
+    return ""
+
+
+TOOLS = (_forecast, _async_forecast, _no_parameters, _complex, _async_complex)
+NO_TOOLS = {
+    "'city'": (_unannotated, _async_unannotated),
+    "'days'": (_second_unannotated, _unannotated_default, _unannotated_keyword),
+}
 
 
 @clause("DEC-04")
 def test_tool_refuses_a_parameter_without_a_type() -> None:
-    """Sync and async functions are accepted; the error for others names the parameter."""
-    right = (_tool, _async_tool, _tool_without_parameters)
-    wrong = (_unannotated, _unannotated_async)
+    """The error names the parameter, wherever it stands; the other functions are accepted."""
+    for parameter, functions in NO_TOOLS.items():
+        app = agentdouble.MCPApp()
+        for decorate in (app.tool, app.tool()):
+            told = [refusal(decorate, one) or "accepted" for one in functions]
+            assert [] == [message for message in told if parameter not in message]
+        assert {} == app.tools
 
-    assert [*right] == _accepted(agentdouble.MCPApp().tool, right + wrong)
-    assert [*right] == _accepted(agentdouble.MCPApp().tool(), right + wrong)
-    with pytest.raises(TypeError, match="'city'"):
-        agentdouble.MCPApp().tool(_unannotated)
-    with pytest.raises(TypeError, match="'days'"):
-        agentdouble.MCPApp().tool(_unannotated_async)
-
-
-@clause("DEC-05")
-def test_agent_executor_refuses_what_is_no_executor() -> None:
-    """A class derived from an executor class is accepted, but only with a runner."""
-    from a2a.server.agent_execution import AgentExecutor
-
-    class Executor(AgentExecutor):
-        async def execute(self, context: Any, event_queue: Any) -> None: ...
-
-    class Other:
-        async def execute(self, context: Any, event_queue: Any) -> None: ...
-
-    def with_runner(cls: type) -> type:
-        return agentdouble.A2AApp().agent_executor(runner="echo")(cls)
-
-    def without_runner(cls: type) -> type:
-        return agentdouble.A2AApp().agent_executor()(cls)
-
-    assert [Executor] == _accepted(with_runner, (Executor, Other, object, _right))
-    assert [] == _accepted(without_runner, (Executor, Other))
+    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool, TOOLS)
+    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool(), TOOLS)
 
 
-@clause("DEC-06")
-def test_task_store_refuses_what_is_no_task_store() -> None:
-    """A class derived from a task-store class that has the three operations is accepted."""
-    from a2a.server.tasks import TaskStore
+@clause("DEC-04")
+def test_sync_and_async_tools_are_listed_and_called() -> None:
+    """Each function is a tool that returns what the function returns; objects may be complex."""
+    app = agentdouble.MCPApp()
+    for function in TOOLS:
+        app.tool(function)
+    rome, oslo = {"city": "Rome", "streets": ["a", "b"]}, {"city": "Oslo", "streets": []}
 
-    class Store(TaskStore):
-        def save_task(self, task: Any) -> None: ...
-
-        def get_task(self, task_id: str) -> Any: ...
-
-        def delete_task(self, task_id: str) -> None: ...
-
-    class Other:
-        save_task, get_task, delete_task = Store.save_task, Store.get_task, Store.delete_task
-
-    def decorate(cls: type) -> Any:
-        return agentdouble.A2AApp().task_store()(cls)
-
-    assert [Store] == _accepted(decorate, (Store, Other, object, _right))
+    assert sorted(one.__name__ for one in TOOLS) == sorted(tool_names(app))
+    assert {"city": "Rome", "days": 2} == tool_result(app, "_forecast", {"city": "Rome", "days": 2})
+    assert "sun in Rome" == _text(tool_result(app, "_async_forecast", {"city": "Rome"}))
+    assert "nothing" == _text(tool_result(app, "_no_parameters", {}))
+    given = {"place": rome, "others": [oslo, rome], "wide": True}
+    assert "Rome, ['a', 'b'], True, ['Oslo', 'Rome']" == _text(tool_result(app, "_complex", given))
+    assert {"x": [], "y": ["a", "b"]} == tool_result(
+        app, "_async_complex", {"places": {"x": oslo, "y": rome}}
+    )
 
 
-@clause("DEC-06")
-def test_without_a_task_store_tasks_are_in_memory() -> None:
-    """A task can be read again; another application does not know it."""
-    app, other = (agentdouble.A2AApp(runner="echo") for _ in range(2))
-    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
-
-    task = _posted(app, "SendMessage", {"message": message})["result"]["task"]
-    read = _posted(app, "GetTask", {"id": task["id"]})
-    unknown = _posted(other, "GetTask", {"id": task["id"]})
-
-    assert task == read.get("result")
-    assert -32001 == unknown.get("error", {}).get("code")
-
-
-def _posted(app: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer of an application that runs in this process."""
-
-    async def post() -> httpx.Response:
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            return await client.post("/", json=body, headers={"A2A-Version": "1.0"})
-
-    answer: dict[str, Any] = asyncio.run(post()).json()
-    return answer
+def _text(result: Any) -> Any:
+    """Return the text of a result, which may stand in an object."""
+    return result["result"] if isinstance(result, dict) and "result" in result else result

@@ -83,10 +83,15 @@ def why_not(
     return None
 
 
-def of_failure(when: str, error: BaseException) -> Verdict:
-    """Return FAILED if an exception speaks against the platform, else why nothing was learned."""
+def of_failure(when: str, error: BaseException, *, library: bool = False) -> Verdict:
+    """Return FAILED if an exception speaks against the platform, else why nothing was learned.
+
+    In a check of the ``library`` each does, because it is the library that raises.
+    """
     broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
-    if isinstance(error, BrokenOfferError) or (when == "call" and isinstance(error, broken)):
+    if isinstance(error, BrokenOfferError):
+        return Verdict.FAILED
+    if when == "call" and (library or isinstance(error, broken)):
         return Verdict.FAILED
     return Verdict.COULD_NOT_ASK if isinstance(error, DoubleCheckError) else Verdict.ERROR
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from httpx_sse import EventSource
 
 from agentdouble import invoke_tool, signing
 from agentdouble.signing import Credentials
 from doublecheck.errors import NoAnswerError
-from doublecheck.wire import application
 from doublecheck.wire.calls import Request
 
 if TYPE_CHECKING:
@@ -111,22 +111,73 @@ def echo(
     return seen
 
 
+def data_of(response: httpx.Response) -> list[str]:
+    """Return the data of each event; fail if the answer is no stream of events."""
+    assert (response.status_code, _media_type(response)) == (200, "text/event-stream"), (
+        f"HTTP {response.status_code}, no stream: {response.text}"
+    )
+    return [event.data for event in EventSource(response).iter_sse()]
+
+
 def chunk(data: str) -> str:
     """Return the string that was yielded, extracted from its event (U-INVOKE-SSE-CHUNK)."""
-    try:
-        value = json.loads(data)
-    except ValueError:
-        return data
+    value = _json_or_none(data)
     return value if isinstance(value, str) else data
+
+
+def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:
+    """Return the strings that were yielded, extracted from their events (U-INVOKE-SSE-CHUNK).
+
+    They are raw or JSON, all alike. A string that looks like one of JSON is told apart by the
+    others, and by what was ``sent``.
+    """
+    read = [_json_or_none(one) for one in data]
+    if [*data] == [*sent] or not all(isinstance(one, str) for one in read):
+        return [*data]
+    return read
+
+
+def stream_error(data: str) -> str | None:
+    """Return the message of an event that reports a failure, None if it is no such event.
+
+    It may be the string of an entrypoint, which may be sent as JSON (U-INVOKE-SSE-CHUNK).
+    """
+    document = _json_or_none(chunk(data))
+    error = document.get("error") if isinstance(document, dict) else None
+    return error if isinstance(error, str) else None
+
+
+def probe(platform: Platform, path: str, **how: Any) -> str:
+    """Return what a probe says; fail if that is an error, or nothing."""
+    return probe_text(platform.request("GET", path, **how))
+
+
+def probe_text(response: httpx.Response) -> str:
+    """Return what the answer of a probe says (U-PROBE-BODIES); fail if that is nothing."""
+    assert response.status_code == 200, f"HTTP {response.status_code}: {response.text}"
+    said: Any = response.text.strip()
+    with contextlib.suppress(ValueError):
+        said = json.loads(said)
+    if isinstance(said, dict):
+        said = said.get("status", said)
+    said = said.strip() if isinstance(said, str) else said
+    assert said not in (None, "", {}, []), f"nothing is said: {response.text!r}"
+    return said if isinstance(said, str) else response.text
 
 
 def ping(platform: Platform) -> str:
     """Return the text of ``/ping``; fail if every attempt takes longer than a second."""
     for _ in range(PINGS):
         with contextlib.suppress(NoAnswerError):
-            response = platform.request("GET", "/ping", timeout_s=PING_WITHIN_S)
-            return application.read_probe(response)
+            return probe(platform, "/ping", timeout_s=PING_WITHIN_S)
     pytest.fail(f"GET /ping was {PINGS} times not answered within {PING_WITHIN_S:g} s.")
+
+
+def _json_or_none(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def control_plane(

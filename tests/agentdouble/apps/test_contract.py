@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -123,6 +123,10 @@ def test_the_error_says_where_the_function_stands() -> None:
         SimpleApp().entrypoint(sync)
 
 
+def pings() -> Iterator[str]:
+    yield "up"
+
+
 @pytest.mark.parametrize("function", [lambda: "up", functools.partial(lambda text: text, "up")])
 def test_a_ping_is_sync_and_takes_nothing(function: Callable[[], Any]) -> None:
     """DEC-02: what fits is registered and handed back unchanged."""
@@ -134,6 +138,7 @@ def test_a_ping_is_sync_and_takes_nothing(function: Callable[[], Any]) -> None:
     [
         (no_parameter, "it is async"),
         (stream, "it is async"),
+        (pings, "it yields, and returns no string"),
         (lambda text: text, "it takes parameters"),
         (lambda text="": text, "it takes parameters"),
         (lambda *_: "", "it takes parameters"),

@@ -45,6 +45,14 @@ def test_only_what_the_platform_did_speaks_against_it(
     assert expected == of_failure(when, error)
 
 
+def test_each_exception_of_the_library_speaks_against_it() -> None:
+    """It runs in the process of the check; what the check needs for itself is made before."""
+    error = KeyError("raised by what is checked")
+
+    assert Verdict.FAILED == of_failure("call", error, library=True)
+    assert Verdict.ERROR == of_failure("setup", error, library=True)
+
+
 def test_what_a_target_cannot_show_is_said() -> None:
     """The library is not checked on a live platform, nor what it does not run or allow."""
     live, double = Target("http://a"), Target("http://a", kind="double", reference_app=True)

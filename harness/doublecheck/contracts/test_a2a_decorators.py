@@ -1,0 +1,200 @@
+"""Checks of the decorators of A2A applications (DEC)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import agentdouble
+from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.in_process import accepted, rpc, sent
+
+if TYPE_CHECKING:
+    from a2a.server.agent_execution import AgentExecutor
+    from a2a.server.tasks import TaskStore
+
+TASK_NOT_FOUND = -32001
+
+
+def _executors() -> tuple[type[AgentExecutor], ...]:
+    """Return an executor class, one derived from it, and one that leaves the work to its runner."""
+    from a2a.server.agent_execution import AgentExecutor
+
+    class Executor(AgentExecutor):
+        def __init__(self, runner: Any, prefix: str = "", **more: Any) -> None:
+            self.said = f"{prefix}{runner}"
+
+        async def execute(self, context: Any, event_queue: Any) -> None:
+            from a2a.helpers import new_text_message
+
+            await event_queue.enqueue_event(new_text_message(self.said))
+
+    class Derived(Executor):
+        pass
+
+    class Unchanged(AgentExecutor):
+        pass
+
+    return Executor, Derived, Unchanged
+
+
+class _NoExecutor:
+    """A class that has the methods of an executor, and derives from none."""
+
+    async def execute(self, context: Any, event_queue: Any) -> None: ...
+
+    async def cancel(self, context: Any, event_queue: Any) -> None: ...
+
+
+async def _execute(context: Any, event_queue: Any) -> None: ...
+
+
+@clause("DEC-05")
+def test_agent_executor_refuses_what_is_no_executor() -> None:
+    """A class that derives from an executor class, also in two steps, is accepted; nothing else."""
+    right = _executors()
+    wrong = (_NoExecutor, object, dict, _execute, "executor", None)
+
+    def decorate(cls: type) -> type:
+        return agentdouble.A2AApp().agent_executor(runner="echo")(cls)
+
+    assert [*right] == accepted(decorate, (*right, *wrong))
+
+
+@clause("DEC-05")
+def test_agent_executor_refuses_a_missing_runner() -> None:
+    """No class is accepted without one: with no argument, with None, with others, undecorated."""
+    classes = (*_executors(), _NoExecutor)
+
+    def app() -> agentdouble.A2AApp:
+        return agentdouble.A2AApp()
+
+    assert [] == accepted(lambda cls: app().agent_executor()(cls), classes)
+    assert [] == accepted(lambda cls: app().agent_executor(runner=None)(cls), classes)
+    assert [] == accepted(lambda cls: app().agent_executor(prefix="a")(cls), classes)
+    assert [] == accepted(lambda cls: app().agent_executor(cls), classes)
+
+
+@clause("DEC-05")
+def test_the_executor_gets_the_runner_and_the_other_arguments() -> None:
+    """Its execute() answers messages, with what the decorator was given."""
+    for cls in _executors()[:2]:
+        app = agentdouble.A2AApp()
+        app.agent_executor(runner="echo", prefix="to ", more=1)(cls)
+
+        assert [{"text": "to echo"}] == sent(app, "hello")["parts"]
+
+
+@clause("DEC-05")
+def test_the_runner_answers_for_an_executor_without_execute() -> None:
+    """Overriding execute() is for custom logic; without it the runner's agent answers."""
+    app = agentdouble.A2AApp()
+    app.agent_executor(runner="echo")(_executors()[2])
+
+    task = sent(app, "hello")
+
+    assert "hello" in _texts(task)
+
+
+class _Sync:
+    """The three operations of a task store as functions; ``kept`` has the tasks."""
+
+    kept: dict[str, Any]
+
+    def save_task(self, task: Any) -> None:
+        self.kept[task.id] = task
+
+    def get_task(self, task_id: str) -> Any:
+        return self.kept.get(task_id)
+
+    def delete_task(self, task_id: str) -> None:
+        self.kept.pop(task_id, None)
+
+
+class _Async:
+    """The three operations as async functions."""
+
+    kept: dict[str, Any]
+
+    async def save_task(self, task: Any) -> None:
+        self.kept[task.id] = task
+
+    async def get_task(self, task_id: str) -> Any:
+        return self.kept.get(task_id)
+
+    async def delete_task(self, task_id: str) -> None:
+        self.kept.pop(task_id, None)
+
+
+def _stores() -> tuple[type[TaskStore], ...]:
+    """Return task-store classes with sync and async operations, and one derived from another."""
+    from a2a.server.tasks import TaskStore
+
+    class Store(_Sync, TaskStore):
+        pass
+
+    class AsyncStore(_Async, TaskStore):
+        pass
+
+    class Derived(Store):
+        pass
+
+    return Store, AsyncStore, Derived
+
+
+def _incomplete_stores() -> list[type]:
+    """Return task-store classes that lack one of the three operations, or all."""
+    from a2a.server.tasks import TaskStore
+
+    operations = {"save_task", "get_task", "delete_task"}
+    return [
+        type(f"Without_{missing}", (TaskStore,), {one: getattr(_Sync, one) for one in has})
+        for missing in (*sorted(operations), "all")
+        for has in [operations - {missing} if missing != "all" else set()]
+    ]
+
+
+@clause("DEC-06")
+def test_task_store_refuses_what_is_no_task_store() -> None:
+    """A class derived from a task-store class that has the three operations is accepted."""
+    right = _stores()
+    wrong = (*_incomplete_stores(), _Sync, _Async, object, dict, _execute, "store", None)
+
+    assert [*right] == accepted(lambda cls: agentdouble.A2AApp().task_store(kept={})(cls), right)
+    assert [] == accepted(lambda cls: agentdouble.A2AApp().task_store(kept={})(cls), wrong)
+    assert [] == accepted(lambda cls: agentdouble.A2AApp().task_store()(cls), wrong)
+
+
+@clause("DEC-06")
+def test_the_task_store_keeps_the_tasks() -> None:
+    """Each task is saved in the store and read from it; the store gets the decorator's arguments."""
+    for cls in _stores():
+        app, kept = agentdouble.A2AApp(runner="echo"), dict[str, Any]()
+        app.task_store(kept=kept)(cls)
+
+        tasks = [sent(app, text) for text in ("one", "two")]
+        read = [rpc(app, "GetTask", {"id": task["id"]}).get("result") for task in tasks]
+        first = kept.pop(tasks[0]["id"])
+        unknown = rpc(app, "GetTask", {"id": tasks[0]["id"]})
+
+        assert [*tasks] == read
+        assert (tasks[0]["id"], [tasks[1]["id"]]) == (first.id, [*kept])
+        assert TASK_NOT_FOUND == unknown.get("error", {}).get("code")
+
+
+@clause("DEC-06")
+def test_without_a_task_store_tasks_are_in_memory() -> None:
+    """Each task can be read again; another application does not know it."""
+    app, other = (agentdouble.A2AApp(runner="echo") for _ in range(2))
+
+    tasks = [sent(app, text) for text in ("one", "two")]
+    read = [rpc(app, "GetTask", {"id": task["id"]}).get("result") for task in tasks]
+    unknown = [rpc(other, "GetTask", {"id": task["id"]}) for task in tasks]
+
+    assert tasks == read
+    assert {TASK_NOT_FOUND} == {answer.get("error", {}).get("code") for answer in unknown}
+
+
+def _texts(task: dict[str, Any]) -> list[str]:
+    """Return the texts in a task's artifacts and status, or of a message."""
+    carriers = [task, task.get("status", {}).get("message", {}), *task.get("artifacts", [])]
+    return [part["text"] for one in carriers for part in one.get("parts", []) if "text" in part]
