@@ -61,8 +61,8 @@ def test_agent_executor_refuses_what_is_no_executor() -> None:
 
 
 @clause("DEC-05")
-def test_agent_executor_refuses_a_missing_runner() -> None:
-    """No class is accepted without one: with no argument, with None, with others, undecorated."""
+def test_agent_executor_refuses_a_class_alone() -> None:
+    """No class is accepted without a runner: no argument, None, another one, no parentheses."""
     classes = (*_executors(), _NoExecutor)
 
     def app() -> agentdouble.A2AApp:
@@ -75,8 +75,8 @@ def test_agent_executor_refuses_a_missing_runner() -> None:
 
 
 @clause("DEC-05")
-def test_the_executor_gets_the_runner_and_the_other_arguments() -> None:
-    """Its execute() answers messages, with what the decorator was given."""
+def test_the_executor_gets_the_arguments() -> None:
+    """Its execute() answers messages, with the runner and the others that the decorator was given."""
     for cls in _executors()[:2]:
         app = agentdouble.A2AApp()
         app.agent_executor(runner="echo", prefix="to ", more=1)(cls)
@@ -85,8 +85,8 @@ def test_the_executor_gets_the_runner_and_the_other_arguments() -> None:
 
 
 @clause("DEC-05")
-def test_the_runner_answers_for_an_executor_without_execute() -> None:
-    """Overriding execute() is for custom logic; without it the runner's agent answers."""
+def test_an_executor_need_not_override_execute() -> None:
+    """That is for custom logic; without it the runner's agent answers."""
     app = agentdouble.A2AApp()
     app.agent_executor(runner="echo")(_executors()[2])
 
