@@ -1,0 +1,63 @@
+"""A platform that has chosen another alternative is not blamed for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from doublecheck import Platform, Target
+from doublecheck.client.doubles import serving_double
+from doublecheck.comparing.differences import Class
+from doublecheck.twins import conversation, conversation_run
+from tests.doublecheck.twins.conftest import application
+
+SESSIONS = "sessions and runs"
+CHOSEN = [
+    ("U-INVOKE-ENVELOPE", "object", "invocations"),
+    ("U-PROBE-BODIES", "text", "probes"),
+    ("U-PROBE-BODIES", "json-string", "probes"),
+    ("U-PROBE-ERROR", "absent-404", "probes"),
+    ("U-HEALTH-CLASH", "api-server", "probes"),
+    ("U-LIST-APPS", "detailed", "what the API server has"),
+    ("U-SESSION-FIELDS", "id-only", SESSIONS),
+    ("U-EVENT-FIELDS", "content-only", SESSIONS),
+    ("U-SESSION-DUPLICATE", "400", SESSIONS),
+    ("U-SESSION-DUPLICATE", "existing", SESSIONS),
+    ("U-SESSION-LIST", "ids", SESSIONS),
+    ("U-SESSION-DELETE", "204", SESSIONS),
+    ("U-EXEC-SUCCESS", "true", "code in the sandbox"),
+    ("U-KERNEL-NAMES", "python3-only", "code in the sandbox"),
+    ("U-SIGNING", "none", "refusals of the control plane"),
+    ("U-MCP-ARGUMENTS", "refused", "MCP"),
+    ("U-A2A-TASK", "0.3", "the agent card"),
+    ("U-WEBHOOKS", "none", "the agent card"),
+]
+
+
+@pytest.fixture(scope="module")
+def changing() -> Iterator[Target]:
+    with serving_double(application("Hello.")) as target:
+        yield target
+
+
+@pytest.mark.parametrize(("unknown", "answer", "topic"), CHOSEN)
+def test_an_alternative_is_assumed(
+    one: Platform, changing: Target, unknown: str, answer: str, topic: str
+) -> None:
+    """All that differs is explained, and by that unknown."""
+    with Platform(changing) as platform:
+        platform.request(
+            "PUT", "/_emulator/unknowns", content=json.dumps({unknown: answer}).encode()
+        ).raise_for_status()
+    with Platform(dataclasses.replace(changing, kind="live", name="live")) as live:
+        token = f"{unknown}-{answer}".lower().replace(".", "-")
+        topics = [one_ for one_ in conversation.default(one, live, token) if one_.name == topic]
+        comparison = conversation_run.run(topics, one, live, allow_writes=True, names=(token,))
+
+    differences = [each for call in comparison.calls for each in call.differences]
+    assert Class.ASSUMED is comparison.cls, differences
+    # a refusal is told in a form that is open, too
+    assert {unknown} == {each.because for each in differences} - {"U-ERROR-SHAPE"}
