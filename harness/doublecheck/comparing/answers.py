@@ -10,7 +10,7 @@ from typing import Any
 from doublecheck.comparing import envelopes
 from doublecheck.comparing.differences import Difference
 from doublecheck.comparing.explaining import Asked, explained
-from doublecheck.comparing.fields import Declared
+from doublecheck.comparing.fields import Fields
 from doublecheck.comparing.references import Pairs, loaded
 from doublecheck.comparing.structure import compare, shown
 
@@ -92,7 +92,7 @@ class _Comparison:
     def __init__(self, pairs: Pairs, asked: Asked) -> None:
         self._pairs = pairs
         self._asked = asked
-        self._fields = Declared(asked.operation)
+        self._fields = Fields(asked.operation)
 
     def found(self, double: Answer, live: Answer) -> Iterator[Difference]:
         if double.status != live.status:  # the bodies of different statuses are not comparable
@@ -135,7 +135,7 @@ class _Comparison:
         if found is not None:
             yield Difference("type", path, *self._shown(double, live), because=found.unknown)
             double, live, path = found.double, found.live, found.path
-        yield from compare(double, live, self._pairs, path, self._fields)
+        yield from compare(double, live, self._pairs, self._fields, path)
 
     def _shown(self, double: Any, live: Any) -> tuple[Any, Any]:
         return shown(double, self._pairs, "double"), shown(live, self._pairs, "live")

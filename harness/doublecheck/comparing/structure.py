@@ -10,7 +10,7 @@ from typing import Any
 
 from doublecheck.comparing import volatile
 from doublecheck.comparing.differences import Difference
-from doublecheck.comparing.fields import BY_FORM, Fields
+from doublecheck.comparing.fields import Fields
 from doublecheck.comparing.references import Pairs, References, parsed
 from doublecheck.comparing.volatile import TIME
 
@@ -19,14 +19,14 @@ _LARGEST_ALIGNED = 1_000_000  # pairs of elements; the alignment compares each o
 
 
 def compare(
-    double: Any, live: Any, pairs: Pairs, path: str = "$", fields: Fields = BY_FORM
+    double: Any, live: Any, pairs: Pairs, fields: Fields, path: str = "$"
 ) -> Iterator[Difference]:
     """Yield the differences of two documents in the order of the double's.
 
     Documents come from ``references.loaded``, which refuses one that is nested too deeply.
     ``fields`` tells the ids and times, whose values are not compared as they are.
     """
-    return _Structure(pairs, fields).compare(double, live, path, "")
+    return _Structure(pairs, fields).compare(double, live, path)
 
 
 def shown(document: Any, pairs: Pairs, side: str) -> Any:
@@ -46,16 +46,16 @@ class _Structure:
         self._pairs = pairs
         self._fields = fields
 
-    def compare(self, double: Any, live: Any, path: str, key: str) -> Iterator[Difference]:
+    def compare(self, double: Any, live: Any, path: str) -> Iterator[Difference]:
         if isinstance(double, Mapping) and isinstance(live, Mapping):
             yield from self._objects(double, live, path)
         elif isinstance(double, list) and isinstance(live, list):
-            yield from self._arrays(double, live, path, key)
+            yield from self._arrays(double, live, path)
         elif isinstance(double, str) and isinstance(live, str):
-            yield from self._strings(double, live, path, key)
+            yield from self._strings(double, live, path)
         elif _type(double) != _type(live):
             yield self._difference("type", path, double, live)
-        elif not self._match(double, live, path, key):
+        elif not self._match(double, live, path):
             yield self._difference("value", path, double, live)
 
     def _objects(
@@ -64,58 +64,52 @@ class _Structure:
         for name, value in double.items():
             where = path + _step(name)
             if name in live:
-                yield from self.compare(value, live[name], where, name)
+                yield from self.compare(value, live[name], where)
             else:
                 yield self._only_double(where, value)
         for name, value in live.items():
             if name not in double:
                 yield self._only_live(path + _step(name), value)
 
-    def _arrays(
-        self, double: list[Any], live: list[Any], path: str, key: str
-    ) -> Iterator[Difference]:
-        if double and live and self._fields.is_traceback(path, key):
+    def _arrays(self, double: list[Any], live: list[Any], path: str) -> Iterator[Difference]:
+        if double and live and self._fields.is_traceback(path):
             return
         if len(double) != len(live):
-            yield from self._aligned(double, live, path, key)
-        elif self._same_but_order(double, live, path, key):
+            yield from self._aligned(double, live, path)
+        elif self._same_but_order(double, live, path):
             yield self._difference("order", path, double, live)
         else:
             for index, (one, other) in enumerate(zip(double, live, strict=True)):
-                yield from self.compare(one, other, f"{path}[{index}]", key)
+                yield from self.compare(one, other, f"{path}[{index}]")
 
-    def _aligned(
-        self, double: list[Any], live: list[Any], path: str, key: str
-    ) -> Iterator[Difference]:
+    def _aligned(self, double: list[Any], live: list[Any], path: str) -> Iterator[Difference]:
         """Compare arrays of different lengths, matching elements that look alike."""
         for start, end, live_start, live_end in _alignment(double, live):
             both = min(end - start, live_end - live_start)
             for offset in range(both):
                 ours, theirs = double[start + offset], live[live_start + offset]
-                yield from self.compare(ours, theirs, f"{path}[{start + offset}]", key)
+                yield from self.compare(ours, theirs, f"{path}[{start + offset}]")
             for index in range(start + both, end):
                 yield self._only_double(f"{path}[{index}]", double[index])
             for index in range(live_start + both, live_end):
                 yield self._only_live(f"{path}[{index}]", live[index])
 
-    def _same_but_order(
-        self, double: Sequence[Any], live: Sequence[Any], path: str, key: str
-    ) -> bool:
+    def _same_but_order(self, double: Sequence[Any], live: Sequence[Any], path: str) -> bool:
         where = f"{path}[0]"
-        ours = [_written(self._masked(one, self._pairs.double, where, key)) for one in double]
-        theirs = [_written(self._masked(one, self._pairs.live, where, key)) for one in live]
+        ours = [_written(self._masked(one, self._pairs.double, where)) for one in double]
+        theirs = [_written(self._masked(one, self._pairs.live, where)) for one in live]
         return ours != theirs and len(set(ours)) == len(ours) and sorted(ours) == sorted(theirs)
 
-    def _masked(self, document: Any, references: References, path: str, key: str) -> Any:
+    def _masked(self, document: Any, references: References, path: str) -> Any:
         """Return a document with names in place of its ids and times."""
         if isinstance(document, Mapping):
             return {
-                name: self._masked(value, references, path + _step(name), name)
+                name: self._masked(value, references, path + _step(name))
                 for name, value in document.items()
             }
         if isinstance(document, list):
-            return [self._masked(one, references, f"{path}[0]", key) for one in document]
-        noun = self._fields.noun_of(document, path, key)
+            return [self._masked(one, references, f"{path}[0]") for one in document]
+        noun = self._fields.noun_of(document, path)
         if noun is not None:
             return references.known(str(document)) or f"<{noun}>"
         if not isinstance(document, str):
@@ -125,26 +119,26 @@ class _Structure:
             for piece in self._fields.pieces(references.replaced(document), path)
         )
 
-    def _strings(self, double: str, live: str, path: str, key: str) -> Iterator[Difference]:
+    def _strings(self, double: str, live: str, path: str) -> Iterator[Difference]:
         if self._fields.is_json(path):
             inner, live_inner = parsed(double), parsed(live)
             if inner is not None and live_inner is not None:
-                yield from self.compare(inner, live_inner, path, key)
+                yield from self.compare(inner, live_inner, path)
                 return
-        if not self._match(double, live, path, key) and not self._same_text(double, live, path):
+        if not self._match(double, live, path) and not self._same_text(double, live, path):
             yield self._difference("value", path, double, live)
 
-    def _match(self, double: Any, live: Any, path: str, key: str) -> bool:
+    def _match(self, double: Any, live: Any, path: str) -> bool:
         """Whether two values are the same, or two ids of the same thing, or two times."""
-        noun = self._fields.noun_of(double, path, key)
-        live_noun = self._fields.noun_of(live, path, key)
+        noun = self._fields.noun_of(double, path)
+        live_noun = self._fields.noun_of(live, path)
         if noun is None or live_noun is None or (noun == TIME) != (live_noun == TIME):
             return bool(double == live)
         return noun == TIME or self._pairs.link(str(double), str(live), noun)
 
     def _same_text(self, double: str, live: str, path: str) -> bool:
         """Whether two texts are the same except for ids and times that match."""
-        if self._fields.noun_of(double, path, "") or self._fields.noun_of(live, path, ""):
+        if self._fields.noun_of(double, path) or self._fields.noun_of(live, path):
             return False
         ours = list(self._fields.pieces(self._pairs.double.replaced(double), path))
         theirs = list(self._fields.pieces(self._pairs.live.replaced(live), path))

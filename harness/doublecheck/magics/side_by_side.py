@@ -10,6 +10,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from doublecheck.comparing import structure
+from doublecheck.comparing.declared_fields import Field
+from doublecheck.comparing.fields import Fields
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError, RefusedError
 from doublecheck.notebook.display.markup import (
@@ -40,6 +42,11 @@ Outcome: TypeAlias = "CodeResult | BashResult | DoubleCheckError"
 _SHOWN_DIFFERENCES = 10
 _SHOWN_CHARS = 120
 _ASIDE = frozenset({"execution_count", "metadata"})
+_CELL = "a cell"
+_FIELDS = Fields(
+    _CELL,
+    [Field("traceback", (_CELL,), ("$.outputs[*].traceback",), "it names files of the platform")],
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class SideBySide(Shown, drawn_by="magics.side_by_side.html"):
 
     @property
     def same(self) -> bool:
-        """Whether both outcomes are the same, except for ids and times."""
+        """Whether both outcomes are the same, except for tracebacks and addresses in memory."""
         return not self.differences
 
     def __repr__(self) -> str:
@@ -78,7 +85,8 @@ def compare(
     outcomes = (one.outcome, other.outcome)
     refused = any(isinstance(outcome, DoubleCheckError) for outcome in outcomes)
     ours, theirs = map(_status_alone if refused else _document, outcomes)
-    return SideBySide((one, other), tuple(structure.compare(ours, theirs, Pairs())))
+    found = structure.compare(ours, theirs, Pairs(), _FIELDS)
+    return SideBySide((one, other), tuple(found))
 
 
 def _side(named: Named, call: Callable[[Named], CodeResult | BashResult]) -> Side:

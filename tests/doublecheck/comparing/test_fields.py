@@ -8,7 +8,7 @@ import pytest
 
 from doublecheck.comparing.declared_fields import FIELDS
 from doublecheck.comparing.differences import Difference
-from doublecheck.comparing.fields import Declared
+from doublecheck.comparing.fields import Fields
 from doublecheck.comparing.references import Pairs
 from doublecheck.comparing.structure import compare
 
@@ -19,7 +19,7 @@ RUN_CODE, SESSION = "InvokeTool RunCode", "GET /apps/{app}/users/{user}/sessions
 
 
 def paths(operation: str, double: Any, live: Any, pairs: Pairs | None = None) -> list[str]:
-    found = compare(double, live, pairs or Pairs(), fields=Declared(operation))
+    found = compare(double, live, pairs or Pairs(), Fields(operation))
     return [one.path for one in found]
 
 
@@ -123,10 +123,10 @@ def test_ids_have_the_same_pattern_on_both_sides(
 
 def test_an_id_that_contradicts_is_shown() -> None:
     """The double's by its name, the other as it is."""
-    pairs, fields = Pairs(), Declared(RUN_CODE)
-    list(compare(envelope("s-1a2b3c4d"), envelope("s-5e6f7a8b"), pairs, fields=fields))
+    pairs, fields = Pairs(), Fields(RUN_CODE)
+    list(compare(envelope("s-1a2b3c4d"), envelope("s-5e6f7a8b"), pairs, fields))
 
-    found = list(compare(envelope("s-1a2b3c4d"), envelope("s-0d0d0d0d"), pairs, fields=fields))
+    found = list(compare(envelope("s-1a2b3c4d"), envelope("s-0d0d0d0d"), pairs, fields))
 
     assert [
         Difference("value", "$.Result.SessionId", "<session 1>", "s-0d0d0d0d"),

@@ -1,14 +1,30 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from doublecheck.comparing import structure
+from doublecheck.comparing.declared_fields import Field
 from doublecheck.comparing.differences import Difference
+from doublecheck.comparing.fields import Fields
 from doublecheck.comparing.references import Pairs
-from doublecheck.comparing.structure import compare
 
+FIELDS = Fields(
+    "GET /x",
+    [
+        Field("id", ("*",), ("$.id", "$.parent", "$.sessionId"), "its own"),
+        Field("time", ("*",), ("$.at",), "its clock"),
+        Field("prose", ("*",), ("$.m",), "it names them"),
+        Field("json", ("*",), ("$.Result",), "it contains JSON"),
+    ],
+)
 UUID = "0b0f3c1e-6f0e-4f0c-9d3e-2f6b7a1c9e{:02d}"
+
+
+def compare(double: Any, live: Any, pairs: Pairs) -> Iterator[Difference]:
+    return structure.compare(double, live, pairs, FIELDS)
 
 
 def test_equal_documents_have_no_difference() -> None:
@@ -31,7 +47,7 @@ def test_equal_documents_have_no_difference() -> None:
         (["x", "y"], ["y", "x"], Difference("order", "$", ["x", "y"], ["y", "x"])),
         (["x", "y"], ["y"], Difference("only double", "$[0]", double="x")),
         (["y"], ["x", "y"], Difference("only live", "$[0]", live="x")),
-        ({"id": "echo"}, {"id": "calc"}, Difference("value", "$.id", "echo", "calc")),
+        ({"x_id": "a1"}, {"x_id": "b2"}, Difference("value", "$.x_id", "a1", "b2")),
         (
             {"v": "2025-11-25"},
             {"v": "2025-06-18"},
@@ -48,14 +64,11 @@ def test_a_difference_says_where_and_what(double: Any, live: Any, expected: Diff
     ("double", "live"),
     [
         ({"id": UUID.format(1)}, {"id": UUID.format(2)}),
-        ({"SessionId": "s-a1b2c3d4"}, {"SessionId": "s-z9y8x7w6"}),
-        ({"session_id": "7"}, {"session_id": "12"}),
+        ({"id": 7}, {"id": 12}),
         ({"at": "2026-01-02T03:04:05Z"}, {"at": "2027-01-02T03:04:05.123+00:00"}),
-        ({"lastUpdateTime": 1767322445.5}, {"lastUpdateTime": 1798858445}),
-        ({"duration_ms": 12.5}, {"duration_ms": 900}),
+        ({"at": 1767322445.5}, {"at": 1798858445}),
         ({"m": f"no session {UUID.format(1)}."}, {"m": f"no session {UUID.format(2)}."}),
-        ({"m": "<f at 0x7f0011223344>"}, {"m": "<f at 0x7f9911223344>"}),
-        ({"traceback": ["line 1", "a"]}, {"traceback": ["line 2"]}),
+        ({"x": "<f at 0x7f0011223344>"}, {"x": "<f at 0x7f9911223344>"}),
     ],
 )
 def test_ids_and_times_say_nothing(double: Any, live: Any) -> None:
