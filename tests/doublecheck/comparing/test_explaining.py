@@ -165,17 +165,17 @@ def test_a_field_that_is_open_may_be_missing_and_not_be_another(
 @pytest.mark.parametrize(
     ("double", "live", "expected"),
     [
-        ((401, "MissingAuthenticationToken"), 200, Class.ASSUMED),
+        ((401, "MissingAuthenticationToken"), 200, Class.DIVERGES),
         ((401, "MissingAuthenticationToken"), 403, Class.ASSUMED),
         ((401, "MissingAuthenticationToken"), 500, Class.DIVERGES),
         ((403, "AccessDenied"), 200, Class.DIVERGES),
         ((200, None), 401, Class.DIVERGES),
     ],
 )
-def test_a_platform_that_refuses_what_is_signed_diverges(
+def test_how_a_signature_is_refused_is_open_and_not_whether(
     double: tuple[int, str | None], live: int, expected: Class
 ) -> None:
-    """Whatever the signing scheme is, only a signature that the double refuses is open."""
+    """A platform that lets an unsigned request pass diverges, and one that refuses a signed one."""
     status, code = double
     document = {"Result": {}} if code is None else {"ResponseMetadata": {"Error": {"Code": code}}}
 
@@ -187,10 +187,11 @@ def test_a_platform_that_refuses_what_is_signed_diverges(
 
 
 @pytest.mark.parametrize(
-    ("language", "expected"), [("js", Class.ASSUMED), ("python3", Class.DIVERGES)]
+    ("language", "expected"),
+    [("js", Class.ASSUMED), ("python3", Class.DIVERGES), ("javascript", Class.DIVERGES)],
 )
 def test_only_other_names_of_languages_may_be_refused(language: str, expected: Class) -> None:
-    """Every alternative knows python3."""
+    """Every alternative knows one of each."""
     request = json.dumps({"OperationPayload": json.dumps({"kernel_name": language})})
     relied = answer({"Result": {}}, unknowns="U-KERNEL-NAMES")
 
