@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import uuid
 from contextlib import closing
 
-import httpx
 import pytest
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts.a2a import CARD, Agent
+from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.leftovers import Leftovers
-
-RUN = """
-from agentdouble import A2AApp, agent_card
-app = A2AApp("checked", runner="echo")
-app.run(agent_card("named by its card", "http://elsewhere.example"), "127.0.0.1", 0)
-"""
-ANSWERS = "answers at "
 
 
 @pytest.fixture
@@ -80,23 +69,3 @@ def test_tasks_are_persisted_by_the_task_store(agent: Agent) -> None:
     agent.send(f"forget {answer.task_id}")
     assert agent.task(answer.task_id) is None
     assert agent.task(uuid.uuid4().hex) is None
-
-
-@clause("A2A-05")
-def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
-    """The application answers at the address with the card, until it is interrupted."""
-    running = subprocess.Popen(  # noqa: S603 (our own script)
-        [sys.executable, "-c", RUN], stdout=subprocess.PIPE, text=True
-    )
-    assert running.stdout is not None
-    try:
-        line = running.stdout.readline()
-        assert ANSWERS in line, line
-        url = line.partition(ANSWERS)[2].strip()
-        card = httpx.get(url + CARD, timeout=60, trust_env=False).json()
-    finally:
-        running.send_signal(signal.SIGINT)
-        running.communicate(timeout=60)
-
-    assert url.startswith("http://127.0.0.1:")
-    assert "named by its card" == card["name"]

@@ -2,25 +2,66 @@
 
 from __future__ import annotations
 
+import os
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentdouble import environment, run_code
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
-from doublecheck.contracts import wire
+from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.examples import for_each
 from doublecheck.contracts.leftovers import Leftovers
 
 if TYPE_CHECKING:
     from doublecheck.fixtures import PlatformEnv
 
+State = dict[str, Any]
+
+PYTHON, JAVASCRIPT = "python3", "javascript"
+KEYS = (environment.ACCESS_KEY, environment.SECRET_KEY)
 WRONG = {environment.ACCESS_KEY: "AKLTnobody", environment.SECRET_KEY: "wrong"}
+WRONG_SECRET = {environment.SECRET_KEY: "wrong"}
+TYPES = {"success": "bool", "message": "str", "data": "dict"}
+TYPES_OF_DATA = {
+    **dict.fromkeys(("kernel_name", "session_id", "status", "code", "msg_id"), "str"),
+    "execution_count": "int",
+    "outputs": "list",
+}
+PROGRAM = '''
+def total(numbers):
+    """Add numbers.
+
+    ```python
+    total([1])
+    ```
+    """
+    found = 0
+    for number in numbers:
+        if number:
+            found += number
+    return found
+
+print(total([1, 2, 39]), "ü\\n🦉")
+'''
+SEVERAL = """
+import sys
+print("first")
+print("second", file=sys.stderr)
+"third"
+"""
+FAILURES = {
+    "runtime": ("print('before')\n1 / 0", PYTHON, "ZeroDivisionError"),
+    "syntax": ("def f(:", PYTHON, "SyntaxError"),
+    "javascript": ("throw new RangeError('on purpose')", JAVASCRIPT, "RangeError"),
+}
 
 
 @pytest.fixture
-def state(leftovers: Leftovers) -> dict[str, Any]:
+def state(leftovers: Leftovers) -> State:
     """The state of a tool context: a session that no other check uses."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
@@ -31,52 +72,161 @@ def state(leftovers: Leftovers) -> dict[str, Any]:
     }
 
 
-@clause("RUN-01")
-def test_it_returns_the_result(platform_env: PlatformEnv, state: dict[str, Any]) -> None:
-    """The call takes code and language, and returns the JSON of 2.7."""
-    result, data = wire.inner({"Result": run_code("print(6 * 7)", "python3", state)})
+@pytest.fixture
+def keys(platform_env: PlatformEnv) -> Mapping[str, str]:
+    """The key pair that the platform knows, which is also in the environment."""
+    return {name: os.environ[name] for name in KEYS}
 
-    told = (result.get("success"), data.get("status"), data.get("code"))
-    assert (True, "ok", "print(6 * 7)") == told
-    assert ["42\n"] == [output.get("text") for output in data.get("outputs", ())]
+
+@clause("RUN-01")
+@pytest.mark.parametrize(
+    ("language", "code"), [(PYTHON, "print(6 * {})"), (JAVASCRIPT, "console.log(6 * {})")]
+)
+def test_it_returns_the_result(
+    platform_env: PlatformEnv, state: State, language: str, code: str
+) -> None:
+    """Each call takes code and language, and returns the JSON of 2.7 with all its fields."""
+    for number in (7, 8):
+        result, data = _ran(code.format(number), state, language)
+
+        assert TYPES == wire.types(result, TYPES)
+        assert TYPES_OF_DATA == wire.types(data, TYPES_OF_DATA)
+        assert (True, "ok", code.format(number)) == (
+            result["success"],
+            data["status"],
+            data["code"],
+        )
+        assert f"{6 * number}\n" == _stream(data)
+
+
+@clause("RUN-01")
+@for_each(text=inputs.texts())
+def test_it_runs_the_whole_code(platform_env: PlatformEnv, state: State, text: str) -> None:
+    """Code of any length and any characters runs as it is, and so arrives what it prints."""
+    code = f"import sys\nwritten = sys.stdout.write({text!r})"
+
+    _, data = _ran(code, state)
+
+    assert (code, text) == (data["code"], _stream(data))
+
+
+@clause("RUN-01")
+def test_it_runs_a_program(platform_env: PlatformEnv, state: State) -> None:
+    """Lines and their indentation are kept, and so is what looks like markup."""
+    _, data = _ran(PROGRAM, state)
+
+    assert (PROGRAM, "42 ü\n🦉\n") == (data["code"], _stream(data))
+
+
+@clause("RUN-01")
+def test_it_returns_every_output(platform_env: PlatformEnv, state: State) -> None:
+    """Both streams and the value of the last line arrive."""
+    _, data = _ran(SEVERAL, state)
+
+    values = [output["data"] for output in data["outputs"] if output.get("data")]
+    assert ("first\n", "second\n") == (_stream(data), _stream(data, "stderr"))
+    assert ["'third'"] == [value.get("text/plain") for value in values]
+
+
+@clause("RUN-01")
+@pytest.mark.parametrize("kind", list(FAILURES))
+def test_it_returns_a_failure(platform_env: PlatformEnv, state: State, kind: str) -> None:
+    """Code that fails is a result with name, value and traceback; the next code runs."""
+    code, language, name = FAILURES[kind]
+    for _ in range(2):
+        _, data = _ran(code, state, language)
+
+        failed = [output for output in data["outputs"] if output.get("ename")]
+        assert [name] == [output["ename"] for output in failed]
+        assert "ok" != data["status"]
+        assert failed[0]["evalue"]
+        assert failed[0]["traceback"]
+        assert ("before\n" if "before" in code else "") == _stream(data)
+        assert "ok" == _ran("1", state, language)[1]["status"]
 
 
 @clause("RUN-02")
+@pytest.mark.parametrize("value", [None, ""], ids=["absent", "empty"])
 def test_it_says_that_the_tool_id_is_missing(
-    platform_env: PlatformEnv, state: dict[str, Any]
+    platform_env: PlatformEnv, monkeypatch: pytest.MonkeyPatch, state: State, value: str | None
 ) -> None:
-    """The error names the variable."""
+    """The error names the variable, also after a call that had it; no other takes its place."""
+    assert "ok" == _ran("1", state)[1]["status"]
+    monkeypatch.setenv("TOOL_ID", os.environ[environment.TOOL_ID])
     platform_env.unset(environment.TOOL_ID)
+    if value is not None:
+        monkeypatch.setenv(environment.TOOL_ID, value)
 
     with pytest.raises(ToolIdMissingError, match="PLATFORM_TOOL_ID"):
-        run_code("1", "python3", state)
+        run_code("1", PYTHON, state)
 
 
 @clause("RUN-03")
 def test_the_contexts_credentials_come_first(
-    platform_env: PlatformEnv, state: dict[str, Any]
+    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wrong credentials in the context are refused although the environment's are right."""
-    with pytest.raises(PlatformError):
-        run_code("1", "python3", {**state, **WRONG})
+    """Those of the context are taken, right or wrong, whatever the environment has."""
+    assert "ok" == _ran("1", {**state, **keys})[1]["status"]
+
+    _refused({**state, **WRONG})
+    _refused({**state, **keys, **WRONG_SECRET})
+    _set(monkeypatch, WRONG)
+    assert "ok" == _ran("2", {**state, **keys})[1]["status"]
+    _set(monkeypatch, dict.fromkeys(KEYS))
+    assert "ok" == _ran("3", {**state, **keys})[1]["status"]
 
 
 @clause("RUN-03")
 def test_the_environments_credentials_come_next(
-    platform_env: PlatformEnv, state: dict[str, Any]
+    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without credentials in the context, the environment's are used."""
-    result, _ = wire.inner({"Result": run_code("1", "python3", state)})
+    """Without credentials in the context, the environment's are taken, as they are at each call."""
+    assert "ok" == _ran("1", state)[1]["status"]
 
-    assert result.get("success") is True, result
+    for wrong in (WRONG, {**keys, **WRONG_SECRET}):
+        _set(monkeypatch, wrong)
+        _refused(state)
+    _set(monkeypatch, keys)
+    assert "ok" == _ran("2", state)[1]["status"]
 
 
 @clause("RUN-03")
+@pytest.mark.parametrize("left", [(), KEYS[:1], KEYS[1:]], ids=["none", "key", "secret"])
 def test_it_says_that_credentials_are_missing(
-    platform_env: PlatformEnv, state: dict[str, Any]
+    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch, left: tuple[str, ...]
 ) -> None:
-    """Without both, the error names both variables."""
-    platform_env.unset(environment.ACCESS_KEY, environment.SECRET_KEY)
+    """Without both, the error names what is missing, also after a call that had them.
 
-    with pytest.raises(CredentialsMissingError, match=r"PLATFORM_ACCESS_KEY.*PLATFORM_SECRET_KEY"):
-        run_code("1", "python3", state)
+    Variables without the prefix do not take their place.
+    """
+    assert "ok" == _ran("1", state)[1]["status"]
+    for name in KEYS:
+        monkeypatch.setenv(name.removeprefix("PLATFORM_"), keys[name])
+    _set(monkeypatch, {name: keys[name] if name in left else None for name in KEYS})
+
+    with pytest.raises(CredentialsMissingError) as caught:
+        run_code("1", PYTHON, state)
+    assert [] == [name for name in KEYS if name not in left and name not in str(caught.value)]
+
+
+def _ran(code: str, state: State, language: str = PYTHON) -> tuple[State, State]:
+    """Return the JSON of 2.7 that run_code returns, and its ``data``."""
+    return wire.inner({"Result": run_code(code, language, state)})
+
+
+def _stream(data: State, name: str = "stdout") -> str:
+    """Return what code wrote to a stream, in one output or in several."""
+    return "".join(one["text"] for one in data["outputs"] if one.get("name") == name)
+
+
+def _refused(state: State) -> None:
+    with pytest.raises(PlatformError):
+        run_code("1", PYTHON, state)
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,12 +83,7 @@ def keep_no_task(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(InMemoryTaskStore, "get", get)
 
 
-def run_without_the_card(patch: pytest.MonkeyPatch) -> None:
-    patch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "broken_run"))
-
-
 MUTANTS = (
-    inside("A2A-05", run_without_the_card),
     inside("DEC-01", accept_any_entrypoint),
     inside("DEC-02", accept_any_ping),
     inside("DEC-03", accept_async_task),

@@ -1,10 +1,21 @@
-"""Checks of the decorators of A2A applications (DEC)."""
+"""Checks of A2A applications of the library: their decorators and run() (DEC, A2A-05)."""
 
 from __future__ import annotations
 
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import httpx
+import pytest
+
 import agentdouble
+from doublecheck.contracts.a2a import CARD
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.in_process import accepted, rpc, sent
 
@@ -13,6 +24,19 @@ if TYPE_CHECKING:
     from a2a.server.tasks import TaskStore
 
 TASK_NOT_FOUND = -32001
+RUN = """
+import json, sys
+from types import SimpleNamespace
+from agentdouble import A2AApp, agent_card
+
+given = json.loads(sys.argv[1])
+agent = SimpleNamespace(name=given["name"], description=given["description"])
+card = agent_card(agent, given["url"], version=given["version"])
+A2AApp("checked", runner="echo").run(card, given["host"], given["port"])
+"""
+ANSWERS = "answers at "
+LOOPBACK, NEXT_TO_IT = "127.0.0.1", "127.0.0.2"
+START_WITHIN_S = 60.0
 
 
 def _executors() -> tuple[type[AgentExecutor], ...]:
@@ -192,6 +216,50 @@ def test_without_a_task_store_tasks_are_in_memory() -> None:
 
     assert tasks == read
     assert {TASK_NOT_FOUND} == {answer.get("error", {}).get("code") for answer in unknown}
+
+
+@clause("A2A-05")
+def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
+    """It answers at that host and port alone, with that card, until it is interrupted."""
+    card = {
+        "name": "named by its card",
+        "description": "described by it: ü 日本語",
+        "version": "7.8.9",
+        "url": "http://elsewhere.example/agent",
+    }
+    port = _free_port()
+
+    with _serving({**card, "host": LOOPBACK, "port": port}):
+        served = httpx.get(f"http://{LOOPBACK}:{port}{CARD}", trust_env=False).json()
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"http://{NEXT_TO_IT}:{port}{CARD}", trust_env=False)
+
+    told = ("name", "description", "version")
+    assert {name: card[name] for name in told} == {name: served[name] for name in told}
+    assert {card["url"]} == {one["url"] for one in served["supportedInterfaces"]}
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind((LOOPBACK, 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _serving(given: Mapping[str, Any]) -> Iterator[None]:
+    """Run an application in a process of its own, until it is interrupted."""
+    process = subprocess.Popen(  # noqa: S603 (our own script)
+        [sys.executable, "-c", RUN, json.dumps(given)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert ANSWERS in line, f"it does not start: {line!r}"
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=START_WITHIN_S)
 
 
 def _texts(task: dict[str, Any]) -> list[str]:
