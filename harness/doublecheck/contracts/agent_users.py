@@ -6,12 +6,14 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts import wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.values.agents import AgentEvent, AgentSession
 from doublecheck.wire import api_server
@@ -133,6 +135,27 @@ def ends_in_error(answer: httpx.Response) -> bool:
     if answer.headers.get("content-type", "").lower().startswith("text/event-stream"):
         return any(event.error is not None for event in streamed(answer))
     return any(event.error is not None for event in api_server.read_events(answer))
+
+
+def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:
+    """Stream chunks, the next of which is released once all before have been read.
+
+    Returns the texts of all events, in order.
+    """
+    gate, other = new_id(), user.create()
+    order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
+    seen: list[str] = []
+    released = 0
+
+    running = AgentSession(session, user.app, user.id)
+    with closing(user.platform.run_sse(running, json.dumps(order), streaming=True)) as events:
+        for event in events:
+            assert event.error is None, event.error
+            seen += texts([event])
+            while released < len(chunks) and "".join(seen) == "".join(chunks[: released + 1]):
+                user.order(other, "release", gate=gate)
+                released += 1
+    return seen
 
 
 def texts(events: Iterable[AgentEvent]) -> list[str]:

@@ -106,10 +106,18 @@ def platform(_doublecheck_platform: Platform) -> Platform:
 
 
 @pytest.fixture(scope="session")
-def hosted(platform: Platform) -> Iterator[Hosted]:
-    """The reference applications as runtimes; each is started by the first check that needs it."""
+def _hosted(platform: Platform) -> Iterator[Hosted]:
+    """The runtimes of all checks; each is started by the first check that needs it."""
     with closing(Hosted(platform)) as hosted:
         yield hosted
+
+
+@pytest.fixture
+def hosted(_hosted: Hosted) -> Hosted:
+    """The reference applications as runtimes."""
+    for platform in _hosted.opened:
+        platform.exchanges.clear()
+    return _hosted
 
 
 @pytest.fixture

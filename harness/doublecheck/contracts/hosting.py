@@ -94,11 +94,13 @@ class Hosted:
         self._platform = platform
         self._stack = ExitStack()
         self._found: dict[str, Platform] = {}
+        self._with_key: dict[tuple[str, Secret | None], Platform] = {}
 
     @property
     def opened(self) -> tuple[Platform, ...]:
         """The opened runtimes, the last one first, and their control plane."""
-        return (*reversed(self._found.values()), self._platform)
+        found = (*self._found.values(), *self._with_key.values())
+        return (*reversed(found), self._platform)
 
     def at(self, name: str) -> Platform:
         """Return a reference runtime; skip the check if the platform does not have it."""
@@ -113,9 +115,17 @@ class Hosted:
             _unseen(f"needs the key of another identity: {variable('other_api_key')}")
         return self.with_key(name, key)
 
+    def identities(self, name: str) -> tuple[Platform, ...]:
+        """Return a reference runtime for each identity whose key is known, the shown one first."""
+        key = self._platform.target.other_key
+        return (self.at(name),) if key is None else (self.at(name), self.with_key(name, key))
+
     def with_key(self, name: str, key: Secret | None) -> Platform:
         """Return a reference runtime that is called with another key, or with none."""
-        return self._open(replace(self.at(name).target, api_key=key, api_keys={}))
+        if (name, key) not in self._with_key:
+            target = replace(self.at(name).target, api_key=key, api_keys={})
+            self._with_key[name, key] = self._open(target)
+        return self._with_key[name, key]
 
     def instances(self, name: str) -> tuple[str, ...]:
         """Return the names of a runtime's running instances."""

@@ -44,9 +44,10 @@ class Leftovers:
         """Register sessions whose UserSessionId contains this text for removal."""
         self._sandboxes.add(name)
 
-    def user(self, app: str, user: str) -> None:
-        """Register a user's sessions of an application for removal."""
-        self._removals.append(lambda: self._delete_sessions(app, user))
+    def user(self, app: str, user: str, platform: Platform | None = None) -> None:
+        """Register a user's sessions of an application for removal, by default on the platform."""
+        asked = platform or self._platform
+        self._removals.append(lambda: _delete_sessions(asked, app, user))
 
     def add(self, remove: Callable[[], Any]) -> None:
         """Register a function that removes something."""
@@ -60,11 +61,6 @@ class Leftovers:
         if self._sandboxes:
             with _as_far_as_it_goes():
                 self._delete_instances()
-
-    def _delete_sessions(self, app: str, user: str) -> None:
-        for session in self._platform.list_sessions(app, user_id=user):
-            path = api_server.session_path(app, user, session.id)
-            self._platform.request("DELETE", path)
 
     def _delete_instances(self) -> None:
         tool = self._platform.target.sandbox_tool()
@@ -83,6 +79,11 @@ class Leftovers:
             if not result.get("NextToken"):
                 return
             body["NextToken"] = result["NextToken"]
+
+
+def _delete_sessions(platform: Platform, app: str, user: str) -> None:
+    for session in platform.list_sessions(app, user_id=user):
+        platform.request("DELETE", api_server.session_path(app, user, session.id))
 
 
 @contextlib.contextmanager

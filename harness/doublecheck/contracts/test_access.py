@@ -2,78 +2,233 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import strategies as st
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import hosting
+from doublecheck.contracts import api_endpoints, hosting, wrong_keys
+from doublecheck.contracts.agent_users import REFERENCE, ROUTES, User, in_step, new_id, texts
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.examples import Input, for_each
 from doublecheck.contracts.hosting import Hosted
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.errors import RefusedError
-from doublecheck.secret import Secret
-from doublecheck.values.agents import AgentEvent
-from doublecheck.wire import api_server
 
-NOBODYS = Secret("doublecheck-nobody-has-this-key")
-REFUSED = (401, 403)
+if TYPE_CHECKING:
+    import httpx
+
+WRONG = tuple(wrong_keys.headers("a key"))
+TRIES = 2
+HISTORY = json.dumps({"do": "history"})
+
+
+@pytest.fixture
+def local(platform: Platform) -> Platform:
+    """The platform, if it is a local one and no key of it is known."""
+    if platform.target.key_of("api_server") is not None or not platform.target.loopback:
+        pytest.skip(f"{Verdict.NOT_APPLICABLE.value}: this target is not a local one without a key")
+    return platform
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A user's session, with a secret in its history and in the name of an artifact."""
+
+    user: User
+    session: str
+    secret: str
+
+    def state(self) -> Any:
+        """Return what can be read of the user's sessions."""
+        said = texts(self.user.history(self.session))
+        return self.user.ids(), said, self.user.artifacts(self.session)
+
+
+NewUser = Callable[[Platform], User]
+Keep = Callable[[Platform], Kept]
+
+
+@pytest.fixture
+def new_user(hosted: Hosted, leftovers: Leftovers) -> NewUser:
+    """A function that returns a new user of the hosted reference agents, by an identity's key."""
+
+    def make(platform: Platform) -> User:
+        user = User(platform, REFERENCE, new_id())
+        for one in hosted.identities(hosting.AGENTS):
+            leftovers.user(REFERENCE, user.id, one)
+        return user
+
+    return make
+
+
+@pytest.fixture
+def keep(new_user: NewUser) -> Keep:
+    """A function that keeps a secret in a session of a new user."""
+
+    def make(platform: Platform) -> Kept:
+        user, secret = new_user(platform), new_id()
+        kept = Kept(user, user.create(), secret)
+        user.say(kept.session, secret)
+        user.order(kept.session, "save", names=[f"{secret}.txt"])
+        return kept
+
+    return make
+
+
+@pytest.fixture
+def kept(hosted: Hosted, keep: Keep) -> Kept:
+    """A session at the gateway, by the key that the control plane shows."""
+    platform = hosted.at(hosting.AGENTS)
+    if platform.target.api_key is None:
+        answer = platform.request("GET", "/list-apps")
+        assert _is_refusal(answer), "the gateway asks for no key"
+        pytest.skip(
+            f"{Verdict.NOT_OBSERVABLE.value}: the control plane shows no key of the runtime"
+        )
+    return keep(platform)
 
 
 @clause("AUT-01")
-def test_no_authentication_is_asked_for(platform: Platform) -> None:
-    """A request without credentials is answered."""
-    if platform.target.api_key is not None or not platform.target.loopback:
-        pytest.skip(f"{Verdict.NOT_APPLICABLE.value}: this target is not a local one without a key")
+def test_no_authentication_is_asked_for(local: Platform) -> None:
+    """A request without credentials is answered, also when it comes again."""
+    answers = {
+        f"{endpoint.name}, {time}": endpoint.ask(local)
+        for time in range(TRIES)
+        for endpoint in api_endpoints.general()
+    }
 
-    answers = [platform.request("GET", path) for path in ("/list-apps", "/version")]
+    assert [] == [name for name, one in answers.items() if "authorization" in one.request.headers]
+    assert [] == [name for name, one in answers.items() if not one.is_success]
 
-    assert [] == [one for one in answers if "authorization" in one.request.headers]
-    assert [200, 200] == [one.status_code for one in answers], [one.text for one in answers]
+
+@clause("AUT-01", writes=True)
+def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> None:
+    """Every endpoint of sessions and runs works without credentials, also when it is asked again."""
+    sessions = [user.create() for _ in range(TRIES)]
+    asked = [
+        *(one for name in sessions for one in api_endpoints.of_session(user, name)),
+        *(one for name in sessions for one in api_endpoints.every(user, name)),
+    ]
+
+    answers = [(endpoint, endpoint.ask(local)) for endpoint in asked]
+
+    assert [] == [one.name for one, it in answers if "authorization" in it.request.headers]
+    assert {} == {one.name: it.text for one, it in answers if not one.works(it)}
+    assert [False] * TRIES == [user.has(name) for name in sessions]
 
 
 @clause("AUT-02", reference_app=True, writes=True)
-def test_the_gateway_authenticates_and_the_endpoints_stay(hosted: Hosted) -> None:
-    """A call without the key of the runtime, or with a wrong one, is refused; with it, it works."""
-    strangers = [hosted.with_key(hosting.AGENTS, key) for key in (None, NOBODYS)]
-    asked = ("GET", "/list-apps"), ("GET", "/version"), ("POST", "/run"), ("POST", "/run_sse")
+def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -> None:
+    """The endpoints are those of a local API server, for each caller with a key of the runtime."""
+    for platform in hosted.identities(hosting.AGENTS):
+        user = new_user(platform)
+        assert REFERENCE in platform.list_apps()
+        assert platform.request("GET", "/version").is_success
+        named = new_id()
+        sessions = sorted([user.create(), user.create(named)])
 
-    refused = [one.request(*what).status_code for one in strangers for what in asked]
-    known = hosted.at(hosting.AGENTS)
-    app = known.list_apps()[0]
-    session = known.create_session(app, user_id=_user())
-    said = known.run(session, "say hello")
-    streamed = list(known.run_sse(session, "say hello"))
-    known.delete_session(session)
+        assert named in sessions
+        assert sessions == user.ids()
+        for session in sessions:
+            for route in ROUTES:
+                said = f"{session} by {route}, é 日本語\n"
+                assert [said] == texts(user.say(session, said, route))
+                assert said in texts(user.history(session))
+            user.order(session, "save", names=[f"{session}.txt"])
+        assert [[f"{session}.txt"] for session in sessions] == list(map(user.artifacts, sessions))
+        user.delete(sessions[0])
+        assert sessions[1:] == user.ids()
 
-    assert [] == [status for status in refused if status not in REFUSED], refused
-    assert "hello" in _text(said)
-    assert "hello" in _text(streamed)
+
+@clause("AUT-02", reference_app=True, writes=True)
+@for_each(wrong=Input(st.sampled_from(WRONG), always=WRONG))
+def test_every_endpoint_refuses_who_has_no_key(hosted: Hosted, kept: Kept, wrong: str) -> None:
+    """Also the second time, and behind a call with the key; nothing is read, done or deleted."""
+    platform, stranger = kept.user.platform, hosted.with_key(hosting.AGENTS, None)
+    headers = wrong_keys.headers(_key(platform)).get(wrong, {})
+    before = kept.state()
+
+    for _ in range(TRIES):
+        answers = [
+            (endpoint.name, endpoint.ask(stranger, headers))
+            for endpoint in api_endpoints.every(kept.user, kept.session)
+        ]
+        accepted = {name: it for name, it in answers if not _is_refusal(it)}
+        assert {} == accepted, f"accepted with {wrong}"
+    assert before == kept.state()
+
+
+@clause("AUT-02", reference_app=True, writes=True)
+def test_nothing_but_the_key_is_accepted(hosted: Hosted, kept: Kept) -> None:
+    """No other key, no part of it, and nothing of which it is a part."""
+    platform, stranger = kept.user.platform, hosted.with_key(hosting.AGENTS, None)
+    of_session = api_endpoints.of_session(kept.user, kept.session)
+    read = next(one for one in of_session if one.name == "GET session")
+    assert read.works(read.ask(platform))
+
+    answers = {
+        what: read.ask(stranger, headers)
+        for what, headers in wrong_keys.headers(_key(platform)).items()
+    }
+
+    assert {} == {what: it for what, it in answers.items() if not _is_refusal(it)}
+    assert read.works(read.ask(platform))
+
+
+@clause("AUT-02", reference_app=True, writes=True)
+@pytest.mark.parametrize("chunks", [["one ", "two ", "ü\n"]], ids=["three"])
+def test_streams_arrive_in_increments(kept: Kept, chunks: list[str]) -> None:
+    """Through the gateway, each increment is read before the next may be produced."""
+    seen = in_step(kept.user, kept.session, chunks)
+
+    assert "".join(chunks) == seen.pop() == "".join(seen)
+    assert len(chunks) <= len(seen), "the increments were joined"
 
 
 @clause("AUT-03", reference_app=True, writes=True)
-def test_a_session_is_not_found_by_another_identity(hosted: Hosted) -> None:
-    """Another identity cannot read, list, continue or delete it; its owner still can."""
-    mine, other, user = hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS), _user()
-    app = mine.list_apps()[0]
-    session = mine.create_session(app, user_id=user)
-    path = api_server.session_path(app, user, session.id)
+def test_an_identity_reaches_nothing_of_another(hosted: Hosted, keep: Keep) -> None:
+    """It reads, lists, runs and deletes no session of any user, and sees no artifact.
 
-    reads, deletes = (other.request(method, path).status_code for method in ("GET", "DELETE"))
-    with pytest.raises(RefusedError) as continued:
-        other.run(session, "say hello")
-    listed = other.request("GET", path.rpartition("/")[0])
+    Neither the second time, nor when it says that it is that user; and the same is true the other
+    way round. What it makes for itself under the name of another's user stays apart.
+    """
+    one, other = hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS)
+    theirs = [(keep(mine), intruder) for mine, intruder in ((one, other), (other, one)) * 2]
+    before = [kept.state() for kept, _ in theirs]
 
-    assert [404, 404, 404] == [reads, deletes, continued.value.status]
-    assert session.id not in listed.text
-    assert session.id == mine.get_session(app, session.id, user_id=user).id
-    mine.delete_session(session)
+    for kept, intruder in theirs:
+        assert not replace(kept.user, platform=intruder).has(kept.session)
+        claims = {"user_id": kept.user.id, "session_id": kept.session}
+        for headers in ({}, {}, claims, claims):
+            assert {} == _shown(kept, intruder, headers)
 
-
-def _user() -> str:
-    return f"doublecheck-{uuid.uuid4().hex}"
+    assert before == [kept.state() for kept, _ in theirs]
 
 
-def _text(events: Iterable[AgentEvent]) -> str:
-    return "".join(event.text for event in events)
+def _shown(kept: Kept, intruder: Platform, headers: Mapping[str, str]) -> dict[str, str]:
+    """Let an intruder ask everything about a session; return the answers that show any of it."""
+    shown = {}
+    for endpoint in (
+        *api_endpoints.of_session(kept.user, kept.session, HISTORY),
+        api_endpoints.deletion(kept.user, kept.session),
+    ):
+        told = endpoint.ask(intruder, headers).text
+        listed = endpoint.name == "GET sessions" and kept.session in told
+        if listed or kept.secret in told:
+            shown[endpoint.name] = told
+    return shown
+
+
+def _key(platform: Platform) -> str:
+    assert platform.target.api_key is not None
+    return platform.target.api_key.reveal()
+
+
+def _is_refusal(answer: httpx.Response) -> bool:
+    """Whether a gateway refuses, by an error or by sending the caller to a login (U-GATEWAY-AUTH)."""
+    return 300 <= answer.status_code < 500

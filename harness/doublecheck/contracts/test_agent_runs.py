@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from typing import Any
 
 import pytest
 
-from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import inputs, wire
-from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, new_id, streamed, texts
+from doublecheck.contracts import inputs
+from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, in_step, streamed, texts
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import for_each
-from doublecheck.values.agents import AgentSession
 from doublecheck.wire import api_server
 
 REQUIRED = ("appName", "userId", "sessionId", "newMessage")
@@ -75,23 +72,11 @@ def test_a_stream_has_every_event(user: User, said: list[str]) -> None:
 
 @clause("API-09", writes=True)
 @for_each(cost=2, chunks=inputs.histories())
-def test_increments_come_as_they_are_produced(
-    platform: Platform, user: User, chunks: list[str]
-) -> None:
+def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> None:
     """Each increment is read before the next may be produced, and the whole text comes last."""
-    gate, session, other = new_id(), user.create(), user.create()
-    stream = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
-    seen: list[str] = []
-    released = 0
+    session = user.create()
 
-    running = AgentSession(session, user.app, user.id)
-    with closing(platform.run_sse(running, json.dumps(stream), streaming=True)) as events:
-        for event in events:
-            assert event.error is None, event.error
-            seen += texts([event])
-            while released < len(chunks) and "".join(seen) == "".join(chunks[: released + 1]):
-                user.order(other, "release", gate=gate)
-                released += 1
+    seen = in_step(user, session, chunks)
 
     assert "".join(chunks) == seen.pop(), "the whole text is not the last"
     assert "".join(chunks) == "".join(seen)
