@@ -16,6 +16,7 @@ from agentdouble.errors import NotRunningError
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.mcp_services import McpServices, McpToolsets
 from agentdouble.platform import Platform
+from agentdouble.real_files import real_files
 from agentdouble.routing import certificate
 from agentdouble.settings import Settings
 from agentdouble.surfaces import HostedA2A, HostedApplications, MCPServices, Runtimes, Surface
@@ -41,6 +42,7 @@ class Emulator:
     the port is in use.
     """
 
+    @real_files()
     def __init__(self, *apps: App, settings: Settings | None = None, **overrides: Any) -> None:
         for app in apps:
             application(app, called=reprlib.repr(app))
@@ -122,6 +124,7 @@ class Emulator:
         """
         return environment.variables(self.connection, client)
 
+    @real_files()
     def start(self) -> Emulator:
         """Serve in a thread and return when the double answers."""
         if self._thread is not None or self._stopped:
@@ -142,6 +145,7 @@ class Emulator:
         self._resources.callback(unwatch)
         return self
 
+    @real_files()
     def stop(self) -> None:
         """Stop serving, once, and return when the processes of all sessions have ended."""
         if self._stopped:
@@ -204,6 +208,7 @@ class Emulator:
     def _ssl_context(self) -> ssl.SSLContext | None:
         return None if self._tls is None else self._tls.context
 
+    @real_files()
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._thread is None or self._stopped:
             coroutine.close()

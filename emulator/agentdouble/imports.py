@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+from agentdouble.real_files import real_files
+
 _PATIENCE_S = 10.0  # the other thread may wait for a module that this one imports
 _TRIES = 5
 _SETTLES_IN_S = 1.0
@@ -32,7 +34,7 @@ def import_now(*modules: str) -> None:
     """Import missing modules while no other thread of the double imports; may block."""
     if are_whole(modules):
         return
-    with _my_turn(), _counted():
+    with _my_turn(), _counted(), real_files():
         for name in modules:
             _import(name)
 

@@ -20,6 +20,7 @@ from importlib import resources
 from typing import Any
 
 from agentdouble.errors import LedgerError
+from agentdouble.real_files import real_files
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -90,7 +91,8 @@ class Unknown:
 @cache
 def unknowns() -> Mapping[str, Unknown]:
     """Return all unknowns by id, in the order of the file."""
-    text = resources.files("agentdouble").joinpath("unknowns.toml").read_text("utf-8")
+    with real_files():
+        text = resources.files("agentdouble").joinpath("unknowns.toml").read_text("utf-8")
     return {id_: _unknown(id_, entry) for id_, entry in tomllib.loads(text).items()}
 
 

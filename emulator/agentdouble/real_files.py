@@ -36,9 +36,8 @@ def real_files() -> Iterator[None]:
 
 
 def files_are_faked() -> bool:
-    """Whether a test has replaced the file system."""
-    patcher = _patcher()
-    return patcher is not None and bool(patcher.is_patching)
+    """Whether a test has replaced the file system, also while that pauses."""
+    return _patcher() is not None
 
 
 def _patcher() -> Any:
@@ -52,9 +51,9 @@ def _pause() -> tuple[Any, Mapping[str, ModuleType]] | None:
 
     They are those that were imported since it began, because they use its replacements.
     """
-    if not files_are_faked():
-        return None
     patcher = _patcher()
+    if patcher is None or not patcher.is_patching:
+        return None
     before = dict(sys.modules)
     patcher.pause()
     return patcher, {name: one for name, one in before.items() if name not in sys.modules}

@@ -12,6 +12,7 @@ from functools import partial
 from agentdouble import threads
 from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes.workspace import Workspace
+from agentdouble.real_files import files_are_faked
 from agentdouble.sandbox.kernel import Kernel
 
 _MOST_LOST = 10
@@ -79,7 +80,8 @@ class ReadyKernels:
     async def _fill(self, after_s: float) -> None:
         await asyncio.sleep(after_s)
         try:
-            while len(self._kept) < self._size:
+            # While a test fakes the files, the double has the real ones only where it is asked.
+            while len(self._kept) < self._size and not files_are_faked():
                 pooled = await self._make()
                 self._kept.append(pooled)
                 pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))

@@ -63,6 +63,7 @@ def is_double(target: Target) -> bool:
         return call.read(client.request(**transport.arguments(call.request)))
 
 
+@real_files()
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
     """Start a double in this process; ``module:app`` is also accepted as an application.
 
@@ -93,10 +94,8 @@ def serving_double(
     *apps: SimpleApp | MCPApp | A2AApp | str, reference_app: bool = False, **settings: Any
 ) -> Iterator[Target]:
     """Start a double, yield it as a target, and stop it at the end of the context."""
-    with real_files():
-        double = start_double(*apps, **settings)
+    double = start_double(*apps, **settings)
     try:
         yield Target.of(double, reference_app=reference_app)
     finally:
-        with real_files():
-            double.stop()
+        double.stop()
