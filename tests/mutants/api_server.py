@@ -257,12 +257,6 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("fail_at_health", "API-14", IS_HEALTH, wire.statuses(HEALTH, 500)),
     Mutant("ask_for_a_key_at_health", "API-14", IS_HEALTH, wire.statuses(HEALTH, 401)),
     Mutant(
-        "answer_nothing_at_health",
-        "API-14",
-        IS_HEALTH,
-        wire.texts(HEALTH, lambda _text: ""),
-    ),
-    Mutant(
         "be_healthy_only_once",
         "API-14",
         IS_HEALTH,

@@ -533,18 +533,6 @@ MUTANTS: tuple[Mutant, ...] = (
         refused(CREATE, lambda request: request.json == {}, 422),
     ),
     Mutant("fail_though_it_is_created", "API-02", CREATES, wire.statuses(CREATE, 500)),
-    Mutant(
-        "refuse_a_user_beyond_ascii",
-        "API-02",
-        "{user} the user id (4.2)",
-        refused(CREATE, lambda request: not user_of(request).isascii()),
-    ),
-    Mutant(
-        "refuse_an_address_for_a_user",
-        "API-02",
-        "{user} the user id (4.2)",
-        refused(CREATE, lambda request: "@" in user_of(request)),
-    ),
     # ---- API-03
     Mutant("generate_an_id_anyway", "API-03", TAKES_ID, _stored_as(_new_id, told=True)),
     Mutant("store_it_under_a_generated_id", "API-03", TAKES_ID, _stored_as(_new_id, told=False)),

@@ -166,7 +166,7 @@ def _one_json_string(patch: pytest.MonkeyPatch) -> None:
         if not isinstance(response, EventStreamResponse):
             return response
         sent = b"".join([cast("bytes", one) async for one in response.body_iterator])
-        lines = [line[6:] for line in sent.decode().splitlines() if line.startswith("data: ")]
+        lines = [line[6:] for line in sent.decode().split("\n") if line.startswith("data: ")]
         return responses.result("".join(lines))
 
     patch.setattr(SimpleApp, "_invoke", invoke)

@@ -46,6 +46,14 @@ class User:
         answer = self.platform.request("POST", path, headers=JSON, content=b"{}")
         return api_server.read_session(answer).id
 
+    def may_create(self, session: str) -> bool:
+        """Whether the platform creates a session with this id; a refusal is its right."""
+        answer = self.platform.request("POST", self._path(session), headers=JSON, content=b"{}")
+        assert answer.status_code < 500, answer.text
+        if answer.is_success:
+            assert session == api_server.read_session(answer).id
+        return answer.is_success
+
     def ids(self) -> list[str]:
         """Return the ids of the listed sessions, sorted."""
         listed = self.platform.list_sessions(self.app, user_id=self.id)

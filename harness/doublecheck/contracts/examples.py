@@ -25,6 +25,7 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
 from doublecheck.errors import NoAnswerError
@@ -156,7 +157,11 @@ class Examples:
             print_blob=False,
             report_multiple_bugs=False,
         )
-        hypothesis.seed(self.seed)(chosen(asked))()
+        with pytest.MonkeyPatch.context() as patch:
+            # It would also draw constants of the code that is imported: slowly (it parses all of
+            # it), and not the same ones everywhere for one seed.
+            patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)
+            hypothesis.seed(self.seed)(chosen(asked))()
 
     def _raise_smallest(self, check: Body) -> None:
         values, error = min(self._failures, key=lambda one: len(repr(one[0])))
@@ -164,6 +169,10 @@ class Examples:
         self.forget()
         check(**values)
         raise error  # it did not fail again; the platform is not the same each time
+
+
+def _no_constant(*_: Any, **__: Any) -> None:
+    return None
 
 
 def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:

@@ -45,7 +45,7 @@ FRAGMENTS = (
     "x" * 33,
 )
 LONG = 70_000  # characters: above 64 KiB, where buffers and pipes end
-RICH = " \n\t\"ü\\n é 日本語 🦉\N{LINE SEPARATOR}{}\n\ndata: x\n'<b>&amp;</b> %20+ null\n \t"
+RICH = " \n\t\"ü\\n é e\N{COMBINING ACUTE ACCENT} 日本語 🦉\N{LINE SEPARATOR}{'a':  [ 1]}\n\ndata: x\n'<b>&amp;</b> %20+ null\n \t"
 _WORDS = string.ascii_letters + string.digits
 
 
@@ -118,10 +118,29 @@ def files(longest: int = LONG) -> Input:
 def histories(most: int = 4) -> Input:
     """The messages of a user in one session, one or several; none is JSON."""
     said = texts(empty=False, long=5000).strategy.map("said: {}".format)
-    return Input(
-        st.lists(said, min_size=1, max_size=most),
-        (["said: first", f"said: {RICH}", "said: first"], ["said: alone"]),
+    rich = ["said: first", f"said: {RICH * 5}", "said: first", '42 {"a":  [ 1]}']
+    return Input(st.lists(said, min_size=1, max_size=most), (rich, ["said: alone"]))
+
+
+def unusual_ids() -> Input:
+    """Ids with what some platforms do not take: they may refuse them, but not change them."""
+    parts = (
+        "a",
+        "Z",
+        "0",
+        "@",
+        ":",
+        "+",
+        " ",
+        "ü",
+        "e\N{COMBINING ACUTE ACCENT}",
+        "日",
+        "%41",
+        "~",
     )
+    some = st.lists(st.sampled_from(parts), min_size=1, max_size=8).map("".join)
+    rich = "Änne.é+日本@example.com: 1 %41"
+    return Input(some.map("i{}i".format), (rich, "0" * 3, "1e3", "a" * 200))
 
 
 _NAMES = ("prompt", "a", "A", "ü", "", "with space", "nested", "headers", "id", "null", "x-y_z.0")

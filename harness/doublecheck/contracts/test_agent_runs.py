@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from doublecheck.contracts import inputs
 from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, in_step, streamed, texts
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import for_each
+from doublecheck.values.agents import AgentEvent
 from doublecheck.wire import api_server
 
 REQUIRED = ("appName", "userId", "sessionId", "newMessage")
@@ -29,6 +31,20 @@ def test_a_run_returns_what_the_turn_has_gained(user: User, said: str) -> None:
         assert events
         assert message == gained[0].text
         assert [one.parts for one in gained[1:]] == [one.parts for one in events]
+
+
+@clause("API-07", reference_app=True, writes=True)
+@for_each(said=inputs.texts(empty=False, carriage_returns=True))
+def test_a_run_answers_the_message(user: User, said: str) -> None:
+    """The agent gets it whole, each of its parts, and as it is."""
+    session = user.create()
+
+    assert f"said: {said} end" == texts(user.say(session, f"said: {said} end"))[-1]
+    document = f'{{"text":  {json.dumps(said)} , "n": [ 1.50]}}'
+    assert document == texts(user.say(session, document))[-1]
+    message = _message("said: ", said, " end")
+    answer = user.post("/run", {**user.body(session, ""), "newMessage": message})
+    assert f"said: {said} end" == _events("/run", answer)[-1].text
 
 
 @clause("API-07", reference_app=True, writes=True)
@@ -84,6 +100,22 @@ def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> 
     assert "".join(chunks) == user.history(session)[-1].text
 
 
+@clause("API-09", writes=True)
+@for_each(chunks=inputs.histories())
+def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> None:
+    """The second turn of a session as the first, and text of white space; also behind a tool."""
+    session, several = user.create(), [*chunks, " ", "\n", "a ", " b"]
+
+    for _ in range(2):
+        said = user.order(session, "stream", "/run_sse", streaming=True, chunks=several)
+        assert "".join(several) == said[-1].text
+        assert "".join(several) == "".join(event.text for event in said[:-1])
+        assert len(several) <= len(said) - 1, "increments were joined"
+        called = user.order(session, "tool", "/run_sse", streaming=True, word="owl")
+        behind = _behind_the_answer(called)
+        assert ["owl has 3 letters."] * 2 == ["".join(behind[:-1]), behind[-1]]
+
+
 @clause("API-09", reference_app=True, writes=True)
 @pytest.mark.parametrize("fields", [{}, {"streaming": False}], ids=["default", "false"])
 def test_without_streaming_there_are_no_increments(user: User, fields: dict[str, Any]) -> None:
@@ -104,7 +136,7 @@ def test_without_streaming_there_are_no_increments(user: User, fields: dict[str,
 def test_events_have_content(user: User, route: str, streaming: bool) -> None:
     """Content has a role and parts; a reply is the model's, in each turn, and has text."""
     session = user.create()
-    for message in ("hello", "hello again"):
+    for message in ("hello", "42"):
         events = user.say(session, message, route, streaming=streaming)
 
         contents = [event.raw["content"] for event in events]
@@ -134,12 +166,16 @@ def test_events_carry_increments_calls_and_replies(user: User, word: str) -> Non
     """All three kinds arrive, in the order in which they happen."""
     events = user.order(user.create(), "tool", "/run_sse", streaming=True, word=word)
 
-    kinds = ["call" if event.function_calls else event.text for event in events]
+    kinds = ["a call" if event.function_calls else event.text for event in events]
     called = [call for event in events for call in event.function_calls]
     reply = f"{word} has {len(word)} letters."
     assert list(word) == kinds[: len(word)]
-    assert [("count_letters", {"word": word})] == [(call["name"], call["args"]) for call in called]
-    assert kinds.index("call") < kinds.index(reply)
+    assert [("count_letters", {"word": word})] == [
+        (call.get("name"), call.get("args")) for call in called
+    ]
+    before, _, behind = "".join(kinds).partition("a call")
+    # the text, in increments and as a whole, before the call and behind it, and no third time
+    assert (word * 2, reply * 2) == (before, behind)
     assert reply == kinds[-1]
 
 
@@ -156,11 +192,13 @@ def test_calls_carry_their_arguments_and_answers(
 
         calls = [call for event in events for call in event.function_calls]
         answers = [one for event in events for one in event.function_responses]
-        assert [("look_up", args)] == [(one["name"], one.get("args", {})) for one in calls]
-        assert [("look_up", {"is": args})] == [(one["name"], one["response"]) for one in answers]
+        assert [("look_up", args)] == [(one.get("name"), one.get("args", {})) for one in calls]
+        told = [(one.get("name"), one.get("response")) for one in answers]
+        assert [("look_up", {"is": args})] == told
         order = [bool(event.function_calls) or -bool(event.function_responses) for event in events]
         assert [True, -1] == [one for one in order if one]
-        assert reply == texts(events)[-1] == events[-1].text
+        assert [reply] == texts(events)
+        assert reply == events[-1].text
 
 
 @clause("API-12", writes=True)
@@ -221,6 +259,13 @@ def test_each_turn_sees_those_before(user: User, other_user: User, said: list[st
             answer = user.say(session, order, route)
             ordered.append(order)
             assert ordered == json.loads(answer[-1].text)
+            assert ordered[-1] in texts(user.history(session))
+
+
+def _behind_the_answer(events: Sequence[AgentEvent]) -> list[str]:
+    """Return the texts behind the answer of a tool."""
+    at = max(number for number, event in enumerate(events) if event.function_responses)
+    return texts(events[at:])
 
 
 def _message(*some: str) -> dict[str, Any]:

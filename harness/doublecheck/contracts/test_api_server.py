@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import closing
 
 import pytest
 
@@ -21,6 +23,10 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.wire import READ_WITHIN_S
+from doublecheck.target import pytest_options
+from doublecheck.values.agents import AgentSession
+from doublecheck.wire import api_server
 
 
 @clause("API-01")
@@ -43,13 +49,15 @@ def test_every_application_of_the_directory_is_listed(platform: Platform) -> Non
         assert {REFERENCE, SECOND} <= names
 
 
-@clause("API-01", writes=True)
-def test_every_listed_application_has_sessions(platform: Platform, leftovers: Leftovers) -> None:
+@clause("API-01", reference_app=True, writes=True)
+def test_every_listed_application_runs(platform: Platform, leftovers: Leftovers) -> None:
     """A name of the list is what the other endpoints take."""
-    for name in platform.list_apps()[:5]:
+    for name in platform.list_apps()[-3:]:
         user = new_user(platform, leftovers, name)
+        session = user.create()
 
-        assert [user.create()] == user.ids()
+        assert [session] == user.ids()
+        assert user.say(session, "hello")
 
 
 @clause("API-02", writes=True)
@@ -77,6 +85,33 @@ def test_a_session_takes_the_id_of_its_path(
     assert not other_user.has(id_)
     assert user_elsewhere == user or not user_elsewhere.has(id_)
     user.delete(id_)
+
+
+@clause("API-03", writes=True)
+@for_each(id_=inputs.unusual_ids())
+def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> None:
+    """A session under another id than the one given would be somebody else's."""
+    if user.may_create(id_):
+        assert [id_] == user.ids()
+        assert user.has(id_)
+        user.delete(id_)
+
+
+@clause("API-04", writes=True)
+@for_each(id_=inputs.unusual_ids())
+def test_the_sessions_of_an_unusual_user_are_listed(
+    platform: Platform, leftovers: Leftovers, app: str, id_: str
+) -> None:
+    """And not those of one whose id is nearly the same."""
+    unusual, nearly = User(platform, app, id_), User(platform, app, f"{id_.casefold()}-")
+    for one in (unusual, nearly):
+        leftovers.user(app, one.id)
+    name = new_id()
+    if unusual.may_create(name):
+        assert name in unusual.ids()
+        assert unusual.has(name)
+        assert not nearly.has(name)
+        unusual.delete(name)
 
 
 @clause("API-04", writes=True)
@@ -125,6 +160,37 @@ def test_a_session_has_its_history(user: User, said: list[str]) -> None:
 
 
 @clause("API-05", reference_app=True, writes=True)
+def test_a_long_history_is_whole(user: User) -> None:
+    """Many events of many turns, and an event of several parts, in order."""
+    session = user.create()
+    said = [f"event {number}" for number in range(30)]
+    for number in range(0, 30, 10):
+        user.order(session, "events", texts=said[number : number + 10])
+    user.order(session, "parts", texts=["one", "two", "three"])
+
+    history = [event for event in user.history(session) if event.role == "model"]
+
+    assert [*said, "onetwothree"] == texts(history)
+    assert ["one", "two", "three"] == [part["text"] for part in history[-1].parts]
+
+
+@clause("API-05", writes=True)
+def test_a_session_lasts_until_it_is_deleted(user: User, request: pytest.FixtureRequest) -> None:
+    """Unlike a sandbox's instance it does not end by itself; its history stays."""
+    platform = user.platform
+    if not pytest_options.in_process(request.config):
+        pytest.skip(f"{Verdict.NOT_RUN.value}: needs a double whose clock may be moved")
+    session = user.create()
+    user.say(session, "still here")
+    try:
+        platform.clock.advance(hours=24)
+        assert "still here" in "".join(texts(user.history(session)))
+        assert [session] == user.ids()
+    finally:
+        platform.reset()
+
+
+@clause("API-05", reference_app=True, writes=True)
 @for_each(cost=2, said=inputs.histories())
 def test_the_history_has_every_event_of_a_turn(user: User, said: list[str]) -> None:
     """Several replies, calls of tools and their answers, as the run returned them."""
@@ -154,7 +220,7 @@ def test_a_deleted_session_does_not_exist(
 ) -> None:
     """It is neither read nor listed, and every other session stays as it was."""
     deleted = user.create("deleted" if named else None)
-    neighbours = [user.create(), user.create(f"{deleted}-1")]
+    neighbours = [user.create(), *map(user.create, (f"{deleted}-1", deleted.upper(), deleted[:-1]))]
     others = [one for one in (other_user, user_elsewhere) if one != user]
     for one in (user, *others):
         if one is not user:
@@ -162,9 +228,10 @@ def test_a_deleted_session_does_not_exist(
         one.say(deleted, "hello")
     user.say(neighbours[0], "neighbour")
 
+    assert user.has(deleted)
     user.delete(deleted)
 
-    assert not user.has(deleted)
+    assert [False, False] == [user.has(deleted) for _ in range(2)]
     assert sorted(neighbours) == user.ids()
     assert "neighbour" in texts(user.history(neighbours[0]))
     assert [[deleted]] * len(others) == [one.ids() for one in others]
@@ -220,6 +287,22 @@ def test_health_answers(platform: Platform) -> None:
     assert "error" not in answers[0].text.lower(), answers[0].text
 
 
+@clause("API-14", reference_app=True, writes=True)
+def test_health_answers_during_a_run(platform: Platform, user: User) -> None:
+    """Also while an agent works."""
+    gate, chunks = new_id(), ["begun", "end"]
+    running = AgentSession(user.create(), user.app, user.id)
+    order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": READ_WITHIN_S}
+    message = json.dumps(order)
+    with closing(platform.run_sse(running, message, streaming=True)) as events:
+        assert "begun" == next(events).text
+        health = platform.request("GET", "/health", surface="api_server")
+        for _ in chunks:
+            user.order(user.create(), "release", gate=gate)
+
+    assert health.is_success, health.text
+
+
 @clause("API-15")
 def test_version_answers(platform: Platform) -> None:
     """The answer contains a version, the same one each time."""
@@ -238,23 +321,29 @@ def test_applications_are_named_by_directories(platform: Platform) -> None:
     assert [] == [name for name in names if "/" in name or "\\" in name or name in ("", ".", "..")]
 
 
+@clause("API-16", reference_app=True)
+def test_the_name_is_the_directory_s(platform: Platform) -> None:
+    """Letter by letter."""
+    assert REFERENCE in platform.list_apps()
+
+
 @clause("API-16", writes=True)
 @pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
-def test_an_application_that_is_not_listed_does_not_run(user: User, route: str) -> None:
+def test_an_application_that_is_not_listed_does_not_run(
+    user: User, leftovers: Leftovers, route: str
+) -> None:
     """Nor one whose name is nearly the same; the one of that name does run."""
-    session = user.create()
+    session, names = user.create(), user.platform.list_apps()
     assert user.say(session, "hello", route)
 
-    for name in (
-        f"no_{new_id()}",
-        user.app[:-1],
-        f"{user.app}_",
-        f"{user.app}/x",
-        f"../{user.app}",
-    ):
-        if name not in user.platform.list_apps():
-            answer = user.post(route, {**user.body(session, "hello"), "appName": name})
+    for name in _nearly(user.app):
+        if name not in names:
+            nearly = user.of(name)
+            leftovers.user(name, user.id)
+            there = nearly.may_create(session)  # it may be refused here, or when it runs
+            answer = nearly.post(route, nearly.body(session, "hello"))
             assert ends_in_error(answer), f"{name!r} was run: {answer.text}"
+            assert not there or "hello" not in "".join(texts(nearly.history(session)))
 
 
 @clause("API-16", reference_app=True, writes=True)
@@ -272,34 +361,92 @@ def test_the_application_that_is_named_runs(user: User, user_elsewhere: User) ->
 @clause("API-18", writes=True)
 def test_users_sessions_are_separate(user: User, other_user: User, user_elsewhere: User) -> None:
     """One id is another session for each user and application, with a history of its own."""
-    user.create("shared")
-    user.say("shared", "a secret")
+    shared = new_id()
+    user.create(shared)
+    user.say(shared, "a secret")
     others = [one for one in (other_user, user_elsewhere) if one != user]
 
-    assert [False] * len(others) == [one.has("shared") for one in others]
+    assert [False] * len(others) == [one.has(shared) for one in others]
     assert [[]] * len(others) == [one.ids() for one in others]
     for one in others:
-        one.create("shared")
-        assert [] == texts(one.history("shared"))
-        one.say("shared", "mine")
-        assert [] == [said for said in texts(one.history("shared")) if "a secret" in said]
-    assert "mine" not in "".join(texts(user.history("shared")))
-    assert ["shared"] == user.ids()
+        one.create(shared)
+        assert [] == texts(one.history(shared))
+        one.say(shared, "mine")
+        assert [] == [said for said in texts(one.history(shared)) if "a secret" in said]
+    assert "mine" not in "".join(texts(user.history(shared)))
+    assert [shared] == user.ids()
+
+
+@clause("API-18", writes=True)
+@pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
+def test_another_user_changes_nothing(user: User, other_user: User, route: str) -> None:
+    """Neither by running a session with that id nor by deleting it."""
+    shared = new_id()
+    user.create(shared)
+    user.say(shared, "a secret")
+    before = texts(user.history(shared))
+
+    ran = other_user.post(route, other_user.body(shared, "intruding"))
+    other_user.platform.request("DELETE", _path(other_user, shared))
+
+    assert "a secret" not in ran.text
+    assert before == texts(user.history(shared))
+    assert [shared] == user.ids()
+
+
+@clause("API-18", writes=True)
+@pytest.mark.parametrize(
+    ("one", "another"),
+    [("anna", "ANNA"), ("anna@a.example", "anna@b.example"), ("Ána", "Ana"), ("a" * 40, "a" * 39)],
+    ids=["capitals", "domains", "accents", "lengths"],
+)
+def test_users_with_similar_ids_are_separate(
+    platform: Platform, leftovers: Leftovers, app: str, one: str, another: str
+) -> None:
+    """Capitals, accents, what stands behind an @, and the last letter tell them apart."""
+    shared = new_id()
+    first, second = (User(platform, app, f"{shared}{name}") for name in (one, another))
+    for user in (first, second):
+        leftovers.user(app, user.id)
+    if not (first.may_create(shared) and second.may_create("mine")):
+        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: the platform refuses such ids of users")
+
+    first.say(shared, "a secret")
+
+    assert [[shared], ["mine"]] == [first.ids(), second.ids()]
+    assert not second.has(shared)
+    assert "a secret" not in "".join(texts(second.history("mine")))
 
 
 @clause("API-18", reference_app=True, writes=True)
 def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> None:
     """Its history, its user and its artifacts are of the session that runs."""
+    shared = new_id()
     for one, secret in ((user, "first"), (other_user, "second")):
-        one.create("shared")
-        one.say("shared", secret)
-        one.order("shared", "save", names=[f"{secret}.txt"])
+        one.create(shared)
+        one.say(shared, secret)
+        one.order(shared, "save", names=[f"{secret}.txt"])
 
-    heard = [one.order("shared", "history")[-1].text for one in (user, other_user)]
+    heard = [one.order(shared, "history")[-1].text for one in (user, other_user)]
 
     assert [("first" in said, "second" in said) for said in heard] == [(True, False), (False, True)]
-    assert [["first.txt"], ["second.txt"]] == [
-        one.artifacts("shared") for one in (user, other_user)
-    ]
+    assert [["first.txt"], ["second.txt"]] == [one.artifacts(shared) for one in (user, other_user)]
     for one in (user, other_user):
-        assert f'"user": "{one.id}"' in one.order("shared", "heard")[-1].text
+        assert f'"user": "{one.id}"' in one.order(shared, "heard")[-1].text
+
+
+def _nearly(name: str) -> tuple[str, ...]:
+    """Return names that are nearly an application's."""
+    return (
+        f"no_{new_id()}",
+        name[:-1],
+        name[:3],
+        f"{name}_",
+        f"{name}x",
+        name.upper(),
+        name.title(),
+    )
+
+
+def _path(user: User, session: str) -> str:
+    return api_server.session_path(user.app, user.id, session)

@@ -213,7 +213,10 @@ def _session(document: Any, response: httpx.Response) -> AgentSession:
     )
 
 
-def _event(document: Mapping[str, Any]) -> AgentEvent:
+def _event(document: Any) -> AgentEvent:
+    if not isinstance(document, dict):
+        body = json.dumps(document)
+        raise AnswerError(f"This is not an event: {body:.80}", status=200, body=body)
     content = document.get("content") or {}
     return AgentEvent(
         role=content.get("role"),

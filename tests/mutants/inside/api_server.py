@@ -55,7 +55,7 @@ def list_everybody_s_sessions(patch: pytest.MonkeyPatch) -> None:
 
 
 def lose_what_users_said(patch: pytest.MonkeyPatch) -> None:
-    _change_events(patch, b'"author":"user"', b'"text":"hello', b'"text":"')
+    _change_events(patch, b'"author":"user"', b'"text":"', b'"text":"?')
 
 
 def _change_events(patch: pytest.MonkeyPatch, of: bytes, old: bytes, new: bytes) -> None:
