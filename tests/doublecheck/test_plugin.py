@@ -124,7 +124,7 @@ def test_a_dead_address_is_an_error_of_each_test(pytester: pytest.Pytester) -> N
 def test_the_project_and_the_environment_have_a_say(
     pytester: pytest.Pytester, platform_server: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A target of pyproject.toml is chosen by its name; a variable comes before it."""
+    """A target of pyproject.toml is chosen by its name; a variable says what it does not."""
     pytester.makepyprojecttoml(
         f"""
         [tool.doublecheck.targets.mine]
@@ -137,11 +137,13 @@ def test_the_project_and_the_environment_have_a_say(
     pytester.makepyfile(
         """
         def test_target(platform_server):
-            assert ("mine", "of the environment") == (platform_server.name, platform_server.region)
+            assert ("mine", "of the project") == (platform_server.name, platform_server.region)
+            assert platform_server.tool_id == "of-the-environment"
             assert {"application", "sandbox"} == platform_server.offered
         """
     )
     monkeypatch.setenv("PLATFORM_TOOL_REGION", "of the environment")
+    monkeypatch.setenv("PLATFORM_TOOL_ID", "of-the-environment")
 
     result = pytester.runpytest_inprocess("--platform-target=mine")
 
@@ -150,7 +152,7 @@ def test_the_project_and_the_environment_have_a_say(
         [
             f"platform: mine, double, at {platform_server.url} (*pyproject.toml *.mine] url)",
             "  offers: application, sandbox (*pyproject.toml *.mine] offers)",
-            "  region: of the environment (PLATFORM_TOOL_REGION)",
+            "  region: of the project (*pyproject.toml *.mine] region)",
         ]
     )
 

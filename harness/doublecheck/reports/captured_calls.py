@@ -54,7 +54,8 @@ def explain(log: CallLog, left: Any, right: Any) -> list[str]:
     if not any(_is_of(side, one) for one in results for side in (left, right)):
         return []
     errors = [error for one in results if (error := one.failure()) is not None]
-    return [str(error).partition("\n")[0].rstrip(":") for error in errors[-_EXPLAINED:]]
+    heads = [str(error).partition("\n")[0].rstrip(":") for error in errors[-_EXPLAINED:]]
+    return [visible(plain(head[:_CHARS])) for head in heads]
 
 
 def _is_of(side: Any, result: CanFail) -> bool:

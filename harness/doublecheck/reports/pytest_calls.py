@@ -1,6 +1,7 @@
 """What a failed test called: a section of its report, and a line below its comparison.
 
-Every test run loads this module, so it imports what shows calls only if a test fails that made any.
+Every test run loads this module, so it imports what shows calls only if a test fails that made any:
+names and no module, because pytester drops modules from ``sys.modules``, but not from their package.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
     log = call_log.current()
     if not report.failed or log is None or not log.calls or not _is_users(item):
         return
-    from doublecheck.reports import captured_calls
+    from doublecheck.reports.captured_calls import section
 
-    text = captured_calls.section(log)
+    text = section(log)
     if text:
         report.sections.append((_TITLE, text))
 
@@ -38,9 +39,9 @@ def explained(explanations: list[list[str]], op: str, left: Any, right: Any) -> 
     log = call_log.current()
     if log is None or not log.calls:
         return explanations
-    from doublecheck.reports import captured_calls
+    from doublecheck.reports.captured_calls import explain
 
-    lines = captured_calls.explain(log, left, right)
+    lines = explain(log, left, right)
     if not lines:
         return explanations
     given: Sequence[str] = next(filter(None, explanations), ())

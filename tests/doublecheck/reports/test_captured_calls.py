@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+# Imported here, so that a pytester run does not forget it and mix its classes with older ones.
+import doublecheck.reports.captured_calls  # noqa: F401
+
 TITLE = "*- Captured platform calls -*"
 SET_UP = """
     import pytest
