@@ -71,6 +71,12 @@ def drip(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
 
 
+def drip_body(connection: socket.socket) -> None:
+    """Begin a body that does not end."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[")
+
+
 def answer(
     body: bytes, content_type: str = "application/json", status: str = "200 OK", more: str = ""
 ) -> Behaviour:

@@ -12,12 +12,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from agentdouble import Emulator
 from agentdouble.apps import simple
 from doublecheck import Target
 from doublecheck.cli import main
 from doublecheck.client import preflight
 from doublecheck.reports.document import schema
-from tests.doublecheck import bad_servers
+from tests.doublecheck import bad_servers, other_servers
 
 pytestmark = pytest.mark.once
 
@@ -245,16 +246,55 @@ def test_a_target_of_the_project_is_checked(
     assert f"staging, live at {platform_server.url}: 1 passed, 1 not offered." in ended.stdout
 
 
-def test_a_target_that_hangs_is_told_at_once(
-    doublecheck: Command, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("behave", "told"),
+    [
+        (bad_servers.hang, "accepted the request but did not finish its answer"),
+        (bad_servers.drip, "accepted the request but did not finish its answer"),
+        (bad_servers.drip_body, "accepted the request but did not finish its answer"),
+        (bad_servers.reset, "accepted the request but did not finish its answer"),
+        (bad_servers.raw(b"SSH-2.0\r\n"), "accepted the request but did not finish its answer"),
+        (bad_servers.answer(b"<html>", "text/html"), "answers with a web page"),
+        (
+            bad_servers.answer(b"", status="302 Found", more="Location: http://a/login\r\n"),
+            "redirects to http://a/login",
+        ),
+    ],
+    ids=["hangs", "drips", "drips a body", "resets", "ssh", "page", "redirects"],
+)
+def test_a_target_that_cannot_be_asked_is_told_at_once(
+    doublecheck: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    behave: bad_servers.Behaviour,
+    told: str,
 ) -> None:
-    """Before the first check: in a line, and the exit code of what was not carried out."""
+    """Before the first check: in a line, with its exit code."""
     monkeypatch.setattr(preflight, "PATIENCE_S", 0.3)
-    with bad_servers.serving(bad_servers.hang) as server:
+    with bad_servers.serving(behave) as server:
         ended = doublecheck("run", "--target", "live", "--url", server.url)
 
     assert (3, "") == (ended.returncode, ended.stdout)
-    assert ended.stderr.startswith(f"doublecheck: {server.url}/ping accepted the request")
+    assert ended.stderr.startswith(f"doublecheck: {server.url}/")
+    assert told in ended.stderr
+
+
+def test_a_certificate_that_is_not_trusted_is_told(doublecheck: Command) -> None:
+    """The double's own authority is nobody else's."""
+    with Emulator(tls=True) as double:
+        ended = doublecheck("run", "--target", "live", "--url", double.url)
+
+    assert (3, "") == (ended.returncode, ended.stdout)
+    assert "has a certificate that is not trusted" in ended.stderr
+
+
+def test_a_target_that_answers_errors_alone_could_not_be_asked(doublecheck: Command) -> None:
+    """It answers, so each check tells what it heard."""
+    with other_servers.serving(other_servers.failing) as server:
+        ended = doublecheck("run", "--target", "live", "--url", server.url, "--only", "PRB-01")
+
+    assert 3 == ended.returncode
+    assert "/ping is HTTP 503" in ended.stdout
+    assert "1 could not ask" in ended.stdout
 
 
 def test_checks_that_cannot_be_carried_out_exit_with_3(

@@ -31,7 +31,7 @@ GROUPS = {
     "DEC": "decorators",
     "RUN": "`run_code`",
 }
-SHOWN = ("passed", "failed", "error", "observed", "not run", "not observable")
+SHOWN = ("passed", "failed", "error", "could not ask", "observed", "not run", "not observable")
 
 
 def table(reports: Mapping[str, Report]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from doublecheck.wire import calls
 
 PATIENCE_S = 10.0
 _MARGIN_S = 1.0
+_READ_BYTES = 64 * 1024
 _GRACE_S = 2.0  # for the other surfaces, after one has answered
 _PROBES: Mapping[Surface, str] = {
     "application": "/ping",
@@ -144,13 +145,24 @@ class _Probe:
         with client.stream(**transport.arguments(self._request)) as response:
             if response.has_redirect_location:
                 return WrongAddressError(url, f"redirects to {_redirect_target(response)}")
-            page = response.headers.get("content-type", "").startswith("text/html")
-            if page and response.is_success:
+            media_type = response.headers.get("content-type", "").partition(";")[0]
+            if media_type == "text/html" and response.is_success:
                 return WrongAddressError(url, "answers with a web page")
+            if media_type != "text/event-stream":  # such an answer need not end
+                _read(response)
         return None
 
     def _no_answer(self, reason: str) -> DoubleCheckError:
         return NoAnswerError(self._request.url, reason)
+
+
+def _read(response: httpx.Response) -> None:
+    """Read an answer as far as it is of any use: one that breaks off, or drips, is no answer."""
+    read = 0
+    for chunk in response.iter_raw():
+        read += len(chunk)
+        if read > _READ_BYTES:
+            return
 
 
 def _redirect_target(response: httpx.Response) -> str:

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.smoke
 
 SOON_S = 0.3  # for what never answers
 LATE_S = 60.0  # for what does, on a machine that does much else besides
+HALF = bad_servers.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[")
 PAGE = answer(b"<html>welcome</html>", "text/html; charset=utf-8")
 SILENT = "accepted the request but did not finish its answer"
 
@@ -43,6 +44,8 @@ def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleChe
         (bad_servers.hang, SOON_S, NoAnswerError, SILENT),
         (bad_servers.reset, LATE_S, NoAnswerError, SILENT),
         (bad_servers.drip, SOON_S, NoAnswerError, SILENT),
+        (bad_servers.drip_body, SOON_S, NoAnswerError, SILENT),
+        (HALF, LATE_S, NoAnswerError, SILENT),
         (bad_servers.raw(b"SSH-2.0\r\n"), LATE_S, NoAnswerError, "did not finish its answer"),
         (
             PAGE,
