@@ -61,6 +61,11 @@ def hang(connection: socket.socket) -> None:
 def reset(connection: socket.socket) -> None:
     """Read the request and break off."""
     connection.recv(65536)
+    break_off(connection)
+
+
+def break_off(connection: socket.socket) -> None:
+    """End a connection without an answer."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 

@@ -35,6 +35,7 @@ from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
 from doublecheck.errors import TargetError
 from doublecheck.target import pytest_options
+from doublecheck.target.surfaces import Surface
 from doublecheck.wire import request_log
 from doublecheck.wire.redaction import redact, secrets_of
 
@@ -246,14 +247,14 @@ def pytest_runtest_makereport(
     mark = item.get_closest_marker(MARKER)
     if not report.failed or call.excinfo is None or mark is None:
         return report
-    if SURFACES in item.config.stash:
-        item.config.stash[SURFACES].doubt(mark.kwargs["surface"], call.excinfo.value)
+    silent = _is_silent(item, mark.kwargs["surface"], call.excinfo.value)
     if mark.kwargs["unknown"] is not None and report.when == "call":
         _unseen(report, call.excinfo)
         _redact(report, secrets)
         return report
     library = mark.args[0].scope == "library"
-    verdict = verdicts.of_failure(report.when, call.excinfo.value, library=library)
+    found = verdicts.of_failure(report.when, call.excinfo.value, library=library)
+    verdict = Verdict.COULD_NOT_ASK if silent else found
     report.user_properties.append((verdicts.VERDICT, verdict.value))
     exchanges = last_exchanges(getattr(item, "funcargs", {}))
     where = pytest_options.words(item.config)
@@ -262,6 +263,14 @@ def pytest_runtest_makereport(
     report.user_properties.append((verdicts.REASON, failure.reason))
     report.longrepr = failure  # type: ignore[assignment]
     return report
+
+
+def _is_silent(item: pytest.Item, surface: Surface, error: BaseException) -> bool:
+    """Whether a surface answers nothing any more, so that its check says nothing about it."""
+    if SURFACES not in item.config.stash:
+        return False
+    item.config.stash[SURFACES].doubt(surface, error)
+    return item.config.stash[SURFACES].is_silent(surface)
 
 
 def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:

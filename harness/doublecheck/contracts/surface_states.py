@@ -47,6 +47,16 @@ class SurfaceStates:
         if isinstance(error, (NoAnswerError, UnreachableError)):
             self._doubted.add(preflight.probed(surface))
 
+    def is_silent(self, surface: Surface) -> bool:
+        """Whether a surface that is in doubt does not answer at all."""
+        if preflight.probed(surface) not in self._doubted:
+            return False
+        try:
+            self.require(surface)
+        except DoubleCheckError:
+            return True
+        return False
+
     def require(self, surface: Surface) -> None:
         """Raise the problem that prevents checks of a surface."""
         asked = preflight.probed(surface)

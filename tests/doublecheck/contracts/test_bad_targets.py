@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -45,6 +46,27 @@ def test_a_target_that_hangs_cannot_be_asked_by_any_check(
     assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks}
     assert all("did not finish its answer" in one.reason for one in run.checks)
     assert (True, 3) == (len(run.checks) > 15, asked)
+
+
+def test_a_target_that_falls_silent_is_not_blamed(check: Callable[..., Run]) -> None:
+    """Neither in the check that waits for its answer, nor in those after it."""
+    asked: list[str] = []
+
+    def behave(connection: socket.socket) -> None:
+        asked.append(connection.recv(65536).split(b" ", 2)[1].decode())
+        if "/ping" in asked[:-1] and "/health" in asked:
+            bad_servers.break_off(connection)
+            return
+        status = "404 Not Found" if "nobody" in asked[-1] else "200 OK"
+        connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok".encode())
+        connection.shutdown(socket.SHUT_WR)
+
+    with bad_servers.serving(behave) as server:
+        run = check(server.url, "PRB-01 or PRB-02 or PRB-03", "probes")
+
+    assert [Verdict.PASSED, Verdict.COULD_NOT_ASK, Verdict.COULD_NOT_ASK] == [
+        one.verdict for one in run.checks
+    ], run.checks
 
 
 def test_a_web_site_cannot_be_asked(check: Callable[..., Run]) -> None:
