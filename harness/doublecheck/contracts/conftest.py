@@ -33,7 +33,7 @@ from doublecheck.contracts.surface_states import SurfaceStates
 from doublecheck.contracts.traffic import TRAFFIC, Traffic
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.contracts.wire import Sandbox
-from doublecheck.errors import TargetError
+from doublecheck.errors import DoubleCheckError, TargetError
 from doublecheck.target import pytest_options
 from doublecheck.target.surfaces import Surface
 from doublecheck.wire import request_log
@@ -177,17 +177,17 @@ def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> Surfac
 
 
 @pytest.fixture(autouse=True)
-def _traffic(request: pytest.FixtureRequest) -> Iterator[None]:
+def _traffic(request: pytest.FixtureRequest) -> Iterator[Traffic]:
     """Count what a check asks, until everything that it made is removed."""
     traffic, surface = Traffic(), request.node.get_closest_marker(MARKER).kwargs["surface"]
     with request_log.listening(lambda exchange: traffic.note(surface, exchange)):
-        yield
+        yield traffic
     request.node.user_properties.append((TRAFFIC, traffic.to_dict()))
 
 
 @pytest.fixture(autouse=True)
 def _observable(
-    request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates, _traffic: None
+    request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates, _traffic: Traffic
 ) -> None:
     """Skip a check that this target cannot show; fail with an error if it does not answer."""
     mark = request.node.get_closest_marker(MARKER)
@@ -199,6 +199,7 @@ def _observable(
     platform.exchanges.clear()
     _surfaces.require(surface)
     _surfaces.require_evidence(platform, clause, surface)
+    _traffic.checking = True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -253,14 +254,19 @@ def pytest_runtest_makereport(
         _redact(report, secrets)
         return report
     library = mark.args[0].scope == "library"
-    found = verdicts.of_failure(report.when, call.excinfo.value, library=library)
-    verdict = Verdict.COULD_NOT_ASK if silent else found
+    verdict = verdicts.of_failure(report.when, call.excinfo.value, library=library)
+    if silent:
+        verdict = Verdict.COULD_NOT_ASK
     report.user_properties.append((verdicts.VERDICT, verdict.value))
     exchanges = last_exchanges(getattr(item, "funcargs", {}))
     where = pytest_options.words(item.config)
     failing = getattr(item, "funcargs", {}).get("examples", Examples).failing
     failure = Failure(mark.args[0], report.longrepr, exchanges, secrets, where, failing)
-    report.user_properties.append((verdicts.REASON, failure.reason))
+    # of an error of ours the message alone says what to do
+    of_ours = report.when == "setup" and isinstance(call.excinfo.value, DoubleCheckError)
+    alone = of_ours or verdict is Verdict.COULD_NOT_ASK
+    reason = str(call.excinfo.value) if alone else failure.reason
+    report.user_properties.append((verdicts.REASON, redact(reason, secrets)))
     report.longrepr = failure  # type: ignore[assignment]
     return report
 

@@ -47,6 +47,8 @@ class Check(Shown, drawn_by="reports.notebook.check"):
     def line(self) -> str:
         """The first line of the reason; an observation that was not made is told as one."""
         first = self.reason.partition("\n")[0].rstrip()
+        if self.verdict is Verdict.COULD_NOT_ASK:
+            return f"{self.verdict.value}: {first}"
         unseen = self.role == "observation" and self.verdict is not Verdict.OBSERVED
         return f"observation, {first}" if unseen else first
 

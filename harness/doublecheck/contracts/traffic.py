@@ -57,9 +57,13 @@ class Asked:
 
 @dataclass
 class Traffic:
-    """The number of requests, the ids of what they made by kind, and the addresses by surface."""
+    """The number of requests, the ids of what they made by kind, and the addresses by surface.
+
+    An address counts once ``checking`` says that the surface is there.
+    """
 
     requests: int = 0
+    checking: bool = False
     made: dict[str, set[str]] = field(default_factory=dict)
     addresses: dict[str, set[str]] = field(default_factory=dict)
 
@@ -71,7 +75,8 @@ class Traffic:
         if exchange.status is None:
             return
         parts = urlsplit(exchange.request.url)
-        self.addresses.setdefault(surface, set()).add(f"{parts.scheme}://{parts.netloc}")
+        if self.checking:
+            self.addresses.setdefault(surface, set()).add(f"{parts.scheme}://{parts.netloc}")
         for kind, id_ in _made(exchange):
             self.made.setdefault(kind, set()).add(id_)
 
@@ -98,7 +103,7 @@ class Traffic:
             {key: set(values) for key, values in told[name].items()}
             for name in ("made", "addresses")
         )
-        return cls(told["requests"], made, addresses)
+        return cls(told["requests"], made=made, addresses=addresses)
 
     def summed(self) -> Asked:
         """Return the numbers of a run."""

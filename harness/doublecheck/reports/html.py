@@ -125,7 +125,10 @@ def _folded(rows: Sequence[Row], told: Sequence[str]) -> Markup | None:
     ]
     summed = f"{counted(len(ids), 'clause')} not checked"
     table = _table([row for row in rows if row.clause.id in ids], told)
-    return element("details", element("summary", summed), *lines, table, class_="folded")
+    silent = any(Verdict.COULD_NOT_ASK in row.verdicts for row in rows if row.clause.id in ids)
+    return element(
+        "details", element("summary", summed), *lines, table, class_="folded", open=silent
+    )
 
 
 def _table(rows: Sequence[Row], told: Sequence[str]) -> Markup:

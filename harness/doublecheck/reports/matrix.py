@@ -10,6 +10,8 @@ from doublecheck.contracts.run_result import NOT_CARRIED_OUT, OUTCOMES, Check, R
 from doublecheck.contracts.verdicts import Verdict, worst
 from doublecheck.reports.report import Report
 
+_FOLDED = (Verdict.COULD_NOT_ASK.value, *NOT_CARRIED_OUT)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -59,7 +61,10 @@ def names(reports: Sequence[Report]) -> Sequence[str]:
 
 
 def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows with a check that was carried out: failures first, then in order."""
+    """Return the rows with a check that was carried out: failures first, then in order.
+
+    Those that could not be asked are not among them, unless another platform could.
+    """
     found = [row for row in rows if any(map(_is_carried_out, row.cells))]
     return sorted(found, key=lambda row: min(map(_rank, row.cells)))
 
@@ -67,9 +72,8 @@ def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
 def not_carried_out(rows: Sequence[Row]) -> Mapping[tuple[str, str], Sequence[str]]:
     """Return the clauses of the other rows, by the name of the platform and the reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if any(map(_is_carried_out, row.cells)):
-            continue
+    folded = [row for row in rows if not any(map(_is_carried_out, row.cells))]
+    for row in sorted(folded, key=lambda row: min(map(_place, row.cells))):
         for cell in row.cells:
             lines = [check.line for check in cell.checks if check.role != "observation"]
             for line in dict.fromkeys(lines or [check.line for check in cell.checks]):
@@ -78,13 +82,16 @@ def not_carried_out(rows: Sequence[Row]) -> Mapping[tuple[str, str], Sequence[st
 
 
 def _is_carried_out(cell: Cell) -> bool:
-    return cell.outcome is not None and cell.outcome not in NOT_CARRIED_OUT
+    return cell.outcome is not None and cell.outcome not in _FOLDED
 
 
 def _rank(cell: Cell) -> int:
     """Return the place of a cell: the kinds of failures one after the other, then all others."""
-    place = OUTCOMES.index(cell.outcome) if cell.outcome in OUTCOMES else len(OUTCOMES)
-    return min(place, OUTCOMES.index(Verdict.PASSED.value))
+    return min(_place(cell), OUTCOMES.index(Verdict.PASSED.value))
+
+
+def _place(cell: Cell) -> int:
+    return OUTCOMES.index(cell.outcome) if cell.outcome in OUTCOMES else len(OUTCOMES)
 
 
 def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:

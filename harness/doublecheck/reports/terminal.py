@@ -66,8 +66,12 @@ def _fold(rows: Sequence[Row], console: Console, *, several: bool) -> None:
     for (name, reason), ids in not_carried_out(rows).items():
         told = visible(f"{name}: {reason}" if several else reason)
         console.print()
-        console.print(Text(told, "yellow"))
+        console.print(Text(told, _style(reason)), soft_wrap=True)
         console.print(Text(f"  {' '.join(ids)}", "dim"))
+
+
+def _style(reason: str) -> str:
+    return "bold magenta" if reason.startswith(Verdict.COULD_NOT_ASK.value) else "yellow"
 
 
 def _room(rows: Sequence[Row], reports: Sequence[Report], width: int) -> int:

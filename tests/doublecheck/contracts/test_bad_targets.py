@@ -16,7 +16,7 @@ from tests.doublecheck.bad_servers import answer
 
 pytestmark = pytest.mark.once
 
-CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR}
+CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR, Verdict.COULD_NOT_ASK}
 
 
 @pytest.fixture
@@ -43,8 +43,9 @@ def test_a_target_that_hangs_cannot_be_asked_by_any_check(
         run = check(server.url)
         asked = len(server.accepted)
 
-    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks}
-    assert all("did not finish its answer" in one.reason for one in run.checks)
+    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks} & CARRIED_OUT
+    asking = [one for one in run.checks if one.verdict in CARRIED_OUT]
+    assert all("did not finish its answer" in one.reason for one in asking)
     assert (True, 3) == (len(run.checks) > 15, asked)
 
 
@@ -58,7 +59,8 @@ def test_a_target_that_falls_silent_is_not_blamed(check: Callable[..., Run]) -> 
             bad_servers.break_off(connection)
             return
         status = "404 Not Found" if "nobody" in asked[-1] else "200 OK"
-        connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok".encode())
+        head = f"HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode() + b"ok")
         connection.shutdown(socket.SHUT_WR)
 
     with bad_servers.serving(behave) as server:
@@ -74,8 +76,8 @@ def test_a_web_site_cannot_be_asked(check: Callable[..., Run]) -> None:
     with bad_servers.serving(answer(b"<html>", "text/html")) as server:
         run = check(server.url, "API-01")
 
-    assert [Verdict.COULD_NOT_ASK] == [one.verdict for one in run.checks]
-    assert "answers with a web page" in run.checks[0].reason
+    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks} & CARRIED_OUT
+    assert any("answers with a web page" in one.reason for one in run.checks)
 
 
 @pytest.mark.parametrize(
@@ -89,5 +91,5 @@ def test_rubbish_shows_no_surface(
     with bad_servers.serving(answer(body)) as server:
         run = check(server.url, clause, module)
 
-    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks}
-    assert "is HTTP 200 with something else" in run.checks[0].reason
+    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks} & CARRIED_OUT
+    assert any("is HTTP 200 with something else" in one.reason for one in run.checks)

@@ -34,7 +34,7 @@ def test_what_is_made_is_counted_once() -> None:
     send, stream = ({"method": f"message/{one}"} for one in ("send", "stream"))
     task = {"result": {"id": "t-1", "status": {"state": "completed"}}}
     event = b'data: {"result": {"taskId": "t-2", "kind": "status-update"}}\r\n\r\n'
-    traffic = Traffic()
+    traffic = Traffic(checking=True)
 
     for one in (
         exchange("POST", INVOKE, got=RUN),
@@ -61,16 +61,24 @@ def test_what_is_made_is_counted_once() -> None:
 
 def test_an_address_that_did_not_answer_is_not_named() -> None:
     """The request counts; the double's own routes are about no platform."""
-    traffic = Traffic()
+    traffic = Traffic(checking=True)
     traffic.note("mcp", exchange("POST", URL, status=None))
     traffic.note("mcp", exchange("GET", f"{URL}/_emulator/health"))
 
     assert Asked(1) == traffic.summed()
 
 
+def test_an_address_that_was_only_asked_for_evidence_is_not_named() -> None:
+    """It may have answered that it knows no such path."""
+    traffic = Traffic()
+    traffic.note("mcp", exchange("POST", URL, status=404))
+
+    assert Asked(1) == traffic.summed()
+
+
 def test_the_traffic_of_checks_is_added() -> None:
     """pytest-xdist's workers send it as JSON has it."""
-    one, other = Traffic(), Traffic()
+    one, other = Traffic(checking=True), Traffic(checking=True)
     one.note("sandbox", exchange("POST", INVOKE, got=RUN))
     other.note("control_plane", exchange("POST", INVOKE, got=RUN))
 
@@ -83,7 +91,7 @@ def test_the_traffic_of_checks_is_added() -> None:
 
 def test_every_client_is_counted(platform_server: Target) -> None:
     """Those of MCP and of streams as well; afterwards nobody listens."""
-    traffic = Traffic()
+    traffic = Traffic(checking=True)
     with Platform(platform_server) as platform:
         with request_log.listening(lambda one: traffic.note("any", one)):
             session = platform.create_session("echo")

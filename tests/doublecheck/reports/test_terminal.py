@@ -53,8 +53,19 @@ def test_failures_come_first() -> None:
 
     lines = _lines([Report("live", "live", "http://a", Run(tuple(checks), 1))], width=100)
 
-    expected = ["CTL-01", "CTL-04", "INV-04", "PRB-01"]
+    expected = ["CTL-01", "INV-04", "PRB-01"]
     assert expected == [line[:6] for line in lines if line[:6] in expected]
+
+
+def test_what_could_not_be_asked_is_told_once_for_each_reason() -> None:
+    """Before what was not carried out for other reasons."""
+    checks = [Check("a", id_, Verdict.COULD_NOT_ASK, "it hangs") for id_ in ("PRB-01", "PRB-02")]
+    skipped = Check("b", "INV-04", Verdict.NOT_RUN, "not run: takes long")
+
+    lines = _lines([Report("live", "live", "http://a", Run((skipped, *checks), 1))], width=100)
+
+    assert ["could not ask: it hangs", "  PRB-01 PRB-02", ""] == lines[:3]
+    assert ["not run: takes long", "  INV-04"] == lines[3:5]
 
 
 def test_a_clause_of_which_a_part_was_checked_says_so() -> None:
