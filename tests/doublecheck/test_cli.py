@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -81,7 +82,7 @@ def test_checks_that_pass_exit_with_0(process: Command) -> None:
 
 
 def _untimed(line: str) -> str:
-    return line.rstrip().partition(" 1 check, ")[0]
+    return re.sub(r" \d+ checks?, .*", "", line.rstrip())
 
 
 def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,11 +119,11 @@ def test_it_prints_json_and_nothing_else(doublecheck: Command) -> None:
     document = json.loads(ended.stdout)
     jsonschema.validate(document, schema())
     (clause,) = document["clauses"]
-    (check,) = clause["checks"]
+    names = [check["name"] for check in clause["checks"]]
     assert {"name": "double", "kind": "double", "url": None} == document["target"]
     assert ("DEC-03", "must", "passed") == (clause["id"], clause["level"], clause["verdict"])
-    assert "test_decorators.py::test_async_task_says_that_it_is_not_implemented" == check["name"]
-    assert ({"passed": 1}, 1) == (document["summary"], document["chosen"])
+    assert {"test_decorators.py"} == {name.partition("::")[0] for name in names}
+    assert ({"passed": 1}, len(names)) == (document["summary"], document["chosen"])
 
 
 def test_several_targets_stand_side_by_side(
