@@ -17,7 +17,7 @@ import tests.mutants as package
 from doublecheck import contracts
 from doublecheck.contracts import examples
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import VERDICT, Verdict
 from doublecheck.runner import runner
 from doublecheck.unknowns_report import usage
 from tests.mutants import Mutant, watched
@@ -52,11 +52,25 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
             patch.setattr(owner, name, lambda _self: frozenset())
         patch.setattr(examples, "SHRINK_CALLS", 0)
         run = runner.run(
-            ["-k", " or ".join(chosen), *QUIET], verbose=False, modules=_modules(chosen)
+            ["-k", " or ".join(chosen), *QUIET],
+            verbose=False,
+            modules=_modules(chosen),
+            plugins=[_StopWhenCaught()],
         )
     if errors:
         raise RuntimeError(errors[0])
     return {clause.id: verdict for clause, verdict in run.verdicts().items()}
+
+
+class _StopWhenCaught:
+    """A pytest plugin that ends a run with the first check that fails (an error is no failure)."""
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._session = session
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if (VERDICT, Verdict.FAILED.value) in report.user_properties:
+            self._session.shouldfail = "caught"
 
 
 def outcome(number: int) -> str:
