@@ -5,20 +5,29 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import hosting, wire
 from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.examples import Input, for_each
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.wire import calls
 
+SAID = "é 日本語 🦉"
+_WORDS = ("a", "Z0", "-", SAID, "0123456789" * 20)
+PRINTED = Input(
+    st.lists(st.lists(st.sampled_from(_WORDS), min_size=1).map(" ".join), min_size=1, max_size=9),
+    ([f"{SAID} {'0123456789' * 100} end", "second", SAID], ["alone"]),
+)
 IDLE_MINUTES = 60  # longer than any double waits (U-SCALE-IDLE)
 
 
@@ -78,47 +87,111 @@ def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
 
 
 @clause("HST-04")
-def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
-    """Standard output and standard error are in the logs of the application's own runtime."""
-    text = f"printed {uuid.uuid4().hex}"
-    deadline = time.monotonic() + hosting.SEEN_WITHIN_S
+@for_each(lines=PRINTED)
+def test_what_an_application_prints_is_in_its_logs(hosted: Hosted, lines: list[str]) -> None:
+    """Each line of standard output and of standard error is there, whole."""
+    printed = _print(hosted, hosting.SIMPLE, lines)
 
-    wire.invoke(hosted.at(hosting.SIMPLE), {"do": "print", "prompt": text})
-    while (logs := hosted.logs(hosting.SIMPLE)).count(text) < 2 and time.monotonic() < deadline:
-        pass
+    logs = _logs_with(hosted, hosting.SIMPLE, printed)
 
-    assert 2 == logs.count(text), logs
+    assert [2] * len(lines) == [logs.count(line) for line in printed], logs
+
+
+@clause("HST-04")
+def test_each_runtime_has_its_own_logs(hosted: Hosted) -> None:
+    """What one has printed is not in the logs of another that is running."""
+    wire.invoke(hosted.at(hosting.NEIGHBOUR), {"do": "forget"})
+    assert hosted.instances(hosting.NEIGHBOUR)
+
+    printed = _print(hosted, hosting.SIMPLE, ["its own", "again"])
+
+    own, other = _logs_with(hosted, hosting.SIMPLE, printed), hosted.logs(hosting.NEIGHBOUR)
+    assert [(2, 0)] * 2 == [(own.count(line), other.count(line)) for line in printed]
 
 
 @clause("HST-04")
 def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Platform) -> None:
-    """Each runtime counts two more requests, one failure, and the time that they took."""
+    """Each runtime counts its own requests by status, its failures, and the time that they took."""
     if not platform.target.admin:
         pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: where a platform shows its figures is open")
     app = hosted.at(hosting.SIMPLE)
     wire.invoke(app, {"do": "say", "prompt": ""})
-    before = _figures(platform)
+    before, elsewhere = (_figures(platform, one) for one in (hosting.SIMPLE, hosting.NEIGHBOUR))
 
-    for do in ("say", "fail"):
+    for do in ("say", "fail", "say"):
         wire.invoke(app, {"do": do, "prompt": "it broke"})
-    after = _figures(platform)
+    after = _figures(platform, hosting.SIMPLE)
 
     grown = {name: after[name] - before.get(name, 0) for name in after}
     assert grown.pop("seconds", 0) > 0, grown
     counted = {name: value for name, value in grown.items() if value}
-    assert {"200": 1, "500": 1, "durations": 2, "errors": 1} == counted
+    assert {"200": 2, "500": 1, "durations": 3, "errors": 1} == counted
+    assert elsewhere == _figures(platform, hosting.NEIGHBOUR)
 
 
 @clause("HST-05")
 def test_each_kind_of_application_speaks_its_protocol(hosted: Hosted) -> None:
-    """One application of each kind, HTTP, MCP and A2A, answers a request."""
-    apps = [hosted.at(one) for one in (hosting.SIMPLE, hosting.TOOLS, hosting.EXECUTOR)]
+    """One application of each kind, HTTP, MCP and A2A, answers several requests."""
+    spoken = {
+        hosting.SIMPLE: _speak_http,
+        hosting.TOOLS: _speak_mcp,
+        hosting.EXECUTOR: _speak_a2a,
+    }
 
-    with ThreadPoolExecutor(3) as pool:  # they start at the same time
-        asked = zip((_invoke, _call, _send), apps, strict=True)
-        answers = [pool.submit(ask, app) for ask, app in asked]
+    with ThreadPoolExecutor(len(spoken)) as pool:  # they start at the same time
+        asked = [pool.submit(speak, hosted.at(name)) for name, speak in spoken.items()]
 
-    assert ["over HTTP", "5", "over A2A"] == [answer.result() for answer in answers]
+    for one in asked:
+        one.result()
+
+
+def _speak_http(app: Platform) -> None:
+    """Invoke an application for a string and for a stream."""
+    session = _session()
+    said = wire.returned(wire.invoke(app, {"do": "say", "prompt": SAID}, session))
+    streamed = app.stream("", do="stream", chunks=[SAID, "two"], headers=session)
+
+    assert SAID == said
+    assert [SAID, "two"] == [wire.chunk(event.data) for event in streamed]
+
+
+def _speak_mcp(app: Platform) -> None:
+    """List tools and call one twice in a session."""
+    with app.mcp() as mcp:
+        names = {tool.name for tool in mcp.tools()}
+        results = [mcp.call("join", first=SAID, second=one).text for one in "!?"]
+
+    assert {"add", "join"} <= names
+    assert [f"{SAID}!", f"{SAID}?"] == results
+
+
+def _speak_a2a(app: Platform) -> None:
+    """Send two messages to the agent of a card, and read their tasks again, where there are any."""
+    agent = Agent.of(app)
+    for said in (SAID, "again"):
+        answer = agent.send(f"say {said}")
+        found = agent.task(answer.task_id) if answer.task_id else answer
+
+        assert said == "".join(answer.texts)
+        assert found is not None
+        assert answer.texts == found.texts
+    agent.forget()
+
+
+def _print(hosted: Hosted, name: str, lines: Iterable[str]) -> list[str]:
+    """Let an application print lines; return them as printed, which nothing else has printed."""
+    printed = [f"{uuid.uuid4().hex} {line}" for line in lines]
+    wire.invoke(hosted.at(name), {"do": "print", "prompt": "\n".join(printed)})
+    return printed
+
+
+def _logs_with(hosted: Hosted, name: str, printed: Iterable[str]) -> str:
+    """Return the logs of a runtime once they have all lines twice, or it has taken too long."""
+    deadline = time.monotonic() + hosting.SEEN_WITHIN_S
+    while any((logs := hosted.logs(name)).count(line) < 2 for line in printed):
+        if time.monotonic() > deadline:
+            break
+    return logs
 
 
 def _session() -> dict[str, str]:
@@ -129,23 +202,23 @@ def _where(app: Platform, session: dict[str, str]) -> dict[str, Any]:
     return wire.parsed(wire.returned(wire.invoke(app, {"do": "where"}, session)))
 
 
-def _figures(platform: Platform) -> dict[str, float]:
-    """Return a double's metrics of the runtime: requests by status, durations, errors.
+def _figures(platform: Platform, name: str) -> dict[str, float]:
+    """Return a double's metrics of a runtime: requests by status, durations, errors.
 
     A request is counted only after its answer has also ended inside the double.
     """
     deadline = time.monotonic() + hosting.SEEN_WITHIN_S
-    while (found := _counted(platform)).pop("in flight", 0) and time.monotonic() < deadline:
+    while (found := _counted(platform, name)).pop("in flight", 0) and time.monotonic() < deadline:
         pass
     return found
 
 
-def _counted(platform: Platform) -> dict[str, float]:
+def _counted(platform: Platform, runtime: str) -> dict[str, float]:
     request = calls.request(platform.target, "GET", "/_emulator/metrics")
     lines = platform.send(request).text.splitlines()
     found: dict[str, float] = {}
     for name, labels, value in filter(None, map(_sample, lines)):
-        if labels.get("runtime") != hosting.SIMPLE:
+        if labels.get("runtime") != runtime:
             continue
         figure = labels.get("status", "") if name == "requests_total" else _FIGURES.get(name)
         if figure:
@@ -169,16 +242,3 @@ def _sample(line: str) -> tuple[str, dict[str, str], float] | None:
     labels, _, value = rest.rpartition("} ")
     pairs = (one.partition("=") for one in labels.split(","))
     return name, {key: text.strip('"') for key, _, text in pairs}, float(value)
-
-
-def _invoke(app: Platform) -> str:
-    return wire.returned(wire.invoke(app, {"do": "say", "prompt": "over HTTP"}))
-
-
-def _call(app: Platform) -> str:
-    with app.mcp() as mcp:
-        return mcp.call("add", a=2, b=3).text
-
-
-def _send(app: Platform) -> str:
-    return "".join(Agent.of(app).send("say over A2A").texts)
