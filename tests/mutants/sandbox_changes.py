@@ -83,12 +83,13 @@ def error(change: Callable[[Json], Any]) -> wire.Change:
 def bash(change: Callable[[Json], Any]) -> wire.Change:
     """Change the ``data`` of a command in the terminal in place."""
 
-    def command(document: Json) -> Json:
-        if "exit_code" in (document.get("data") or {}):
-            change(document["data"])
-        return document
+    def command(result: Json) -> None:
+        inner = json.loads(result["Result"])
+        if "exit_code" in (inner.get("data") or {}):
+            change(inner["data"])
+            result["Result"] = json.dumps(inner)
 
-    return wire.executions(command)
+    return result(command)
 
 
 def result(change: Callable[[Json], Any]) -> wire.Change:

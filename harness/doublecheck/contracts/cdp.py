@@ -71,6 +71,14 @@ class Page:
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return answer["result"]
 
+    def pages(self) -> list[str]:
+        """Return the addresses of all pages of the browser."""
+        session, self.session = self.session, None
+        try:
+            return [str(one["url"]) for one in self.call("Target.getTargets")["targetInfos"]]
+        finally:
+            self.session = session
+
     def load(self, url: str) -> None:
         """Load a page and wait until it is visible and can be clicked."""
         self.call("Page.enable")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import configuration
 
+from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import levels, verdicts
@@ -29,10 +30,10 @@ from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sandboxes import Sandbox
 from doublecheck.contracts.surface_states import SurfaceStates
 from doublecheck.contracts.traffic import TRAFFIC, Traffic
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.contracts.wire import Sandbox
 from doublecheck.errors import DoubleCheckError, TargetError
 from doublecheck.target import pytest_options
 from doublecheck.target.surfaces import Surface
@@ -135,6 +136,18 @@ def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
     return Sandbox(platform, user_id="doublecheck", session_id=session_id)
+
+
+@pytest.fixture
+def clock(platform: Platform, request: pytest.FixtureRequest) -> Iterator[PlatformClock]:
+    """The clock of a double, which stands still; skip the check where it cannot be moved."""
+    if platform.target.kind == "live":
+        pytest.skip("not run: takes 30 minutes")
+    if pytest_options.runs_already(request.config) and not platform.target.allow_writes:
+        pytest.skip("not run: moves the clock of a double that ran before the checks did")
+    platform.clock.freeze()
+    yield platform.clock
+    platform.reset()
 
 
 @pytest.fixture

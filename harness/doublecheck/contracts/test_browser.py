@@ -9,17 +9,18 @@ from urllib.parse import quote
 
 import pytest
 
+from doublecheck.client._sync.browser import Browser
 from doublecheck.contracts import cdp
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.sandboxes import Sandbox
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.contracts.wire import Sandbox
 from doublecheck.errors import RefusedError
 
 _PAGE = "data:text/html," + quote(
     "<title>checked</title><body style='margin: 0'>"
     "<input style='position: absolute; left: 0; top: 0; width: 300px; height: 100px'>"
     "<button style='position: absolute; left: 0; top: 200px; width: 300px; height: 100px' "
-    "onclick='document.title += \" and clicked\"'>"
+    'onclick=\'document.title += " and clicked"; document.body.style.background = "red"\'>'
 )
 # a double without Playwright or Chromium reports that, with the command that installs it
 _LACKING = re.compile(r'"message":\s*"([^"]+ is not installed\. Install it: [^"]+)"')
@@ -28,22 +29,34 @@ _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 @clause("SBX-11", writes=True)
 def test_a_page_is_driven_by_its_protocol_mouse_and_keyboard(sandbox: Sandbox) -> None:
-    """A page that the protocol opens is clicked and typed on, and a picture of it is taken."""
-    sandbox.run("pass")
-    browser = sandbox.platform.browser(user_id=sandbox.user_id, session_id=sandbox.session_id)
+    """It is clicked and typed on, pictures of it are taken, and no other session's browser has it."""
+    browser, other = _browser(sandbox), _browser(sandbox.with_session("other"))
     with _offered():
         info = browser.info()
         with cdp.opened(info.cdp_url.reveal(), _PAGE) as page:
+            before = browser.screenshot()
             browser.act("CLICK", x=100, y=250)
             browser.act("CLICK", x=100, y=50)
             browser.act("TYPING", text="typed")
             browser.act("PRESS", key="backspace")
-            picture = browser.screenshot()
+            after = browser.screenshot()
             seen = page.evaluate("[document.title, document.querySelector('input').value]")
+            own = page.pages()
+            with cdp.opened(other.info().cdp_url.reveal(), "about:blank") as elsewhere:
+                theirs = elsewhere.pages()
 
     assert ["checked and clicked", "type"] == seen
-    assert picture.startswith(_PICTURES), picture[:20]
+    for picture in (before, after):
+        assert picture.startswith(_PICTURES), picture[:20]
+    assert before != after, "the pictures of two different pages are the same"
     assert "Mozilla/" in info.user_agent
+    assert _PAGE in own
+    assert _PAGE not in theirs, "another session's browser has the page"
+
+
+def _browser(sandbox: Sandbox) -> Browser:
+    sandbox.run("pass")
+    return sandbox.platform.browser(user_id=sandbox.user_id, session_id=sandbox.session_id)
 
 
 @contextmanager

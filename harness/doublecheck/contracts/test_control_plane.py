@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import httpx
 import pytest
 
-from agentdouble.signing import Credentials
+from agentdouble.invoke_tool import ACTION, VERSION
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.doubles import serving_double
-from doublecheck.contracts import wire
+from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import START_WITHIN_S
+from doublecheck.contracts.examples import for_each
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, TTL_S, Sandbox
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.contracts.wire import Sandbox
 from doublecheck.target import pytest_options
-from doublecheck.target.facts import variable
 
 METADATA = ("RequestId", "Action", "Version", "Service", "Region")
 RESULT = ("ToolId", "UserSessionId", "SessionId", "Endpoint", "InternalEndpoint", "Result")
@@ -34,109 +34,149 @@ DATA = {
     "code": "str",
     "msg_id": "str",
 }
-OUTPUT = (
-    "output_type",
-    "name",
-    "text",
-    "data",
-    "metadata",
-    "execution_count",
-    "ename",
-    "evalue",
-    "traceback",
+TEXT, NULLABLE_TEXT = ("str",), ("str", "NoneType")
+OUTPUT = {
+    "output_type": TEXT,
+    "name": NULLABLE_TEXT,
+    "text": NULLABLE_TEXT,
+    "data": ("dict", "NoneType"),
+    "metadata": ("dict",),
+    "execution_count": ("int", "NoneType"),
+    "ename": NULLABLE_TEXT,
+    "evalue": NULLABLE_TEXT,
+    "traceback": ("list", "str", "NoneType"),
+}
+# Each of them is asked twice in one session, so that the second time is as whole as the first.
+VALUED, SILENT = "print('hello')\n6 * 7", "nothing = None"
+FAILING = ("print('before')\n1 / 0", "throw new Error('on purpose')")
+IN_PYTHON = tuple((code, PYTHON) for code in (VALUED, FAILING[0], SILENT))
+CODES = (*IN_PYTHON, ("console.log('hello')", JAVASCRIPT), (FAILING[1], JAVASCRIPT))
+COMMANDS = (("echo hello", COMMAND), ("false", COMMAND))
+DISPLAYED = {"text/plain": "plain", "text/html": "<b>rich</b>", "application/x": {"a": [1, None]}}
+METADATA_OF_IT = {"text/html": {"width": 7}, "own": True}
+DISPLAY = (
+    "try:\n    from IPython.display import display\n"
+    "except ImportError:\n    print('nothing to display with')\n"
+    f"else:\n    display({DISPLAYED!r}, raw=True, metadata={METADATA_OF_IT!r})"
 )
-
-
-@pytest.fixture
-def answer(platform: Platform, sandbox: Sandbox) -> httpx.Response:
-    """The answer to code that prints, and then has a value."""
-    return wire.control_plane(platform, wire.body(sandbox, "print('hello')\n6 * 7"))
 
 
 @clause("CTL-01", writes=True)
-def test_the_envelope_is_complete(answer: httpx.Response) -> None:
-    """Every field of 2.8 is there and is a string; action and version are the requested ones."""
-    metadata, result = wire.envelope(answer)
+@pytest.mark.parametrize("kind", ["code", "command"])
+def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: str) -> None:
+    """Every field of 2.8 is a string and tells of this request; each has an id of its own."""
+    other = sandbox.with_session("Other-and_longer-0123456789")
+    request_ids = []
 
-    assert dict.fromkeys(METADATA, "str") == wire.types(metadata, METADATA)
-    assert dict.fromkeys(RESULT, "str") == wire.types(result, RESULT)
-    assert ("InvokeTool", "2025-10-30") == (metadata["Action"], metadata["Version"])
+    for code, language in IN_PYTHON if kind == "code" else COMMANDS:
+        for session in (sandbox, other, sandbox):
+            answer = _invoked(platform, session.body(code, language))
+            metadata, result = wire.envelope(answer)
+
+            assert dict.fromkeys(METADATA, "str") == wire.types(metadata, METADATA)
+            assert dict.fromkeys(RESULT, "str") == wire.types(result, RESULT)
+            assert (ACTION, VERSION) == (metadata["Action"], metadata["Version"])
+            named = platform.target.sandbox_tool(), session.name
+            assert named == (result["ToolId"], result["UserSessionId"])
+            request_ids.append(metadata["RequestId"])
+    assert len(request_ids) == len(set(request_ids)), request_ids
 
 
 @clause("CTL-02", writes=True)
-def test_the_inner_json_is_complete(answer: httpx.Response) -> None:
-    """Result.Result is a string of JSON with every field of 2.7 and nine keys an output."""
-    _, result = wire.envelope(answer)
-    inner, data = wire.inner(result)
+def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> None:
+    """Result.Result is a string of JSON with every field of 2.7, whatever the code came to."""
+    for code, language in CODES * 2:
+        inner, data = _inner(platform, sandbox, code, language)
 
-    assert {"success": "bool", "message": "str"} == wire.types(inner, ("success", "message"))
-    assert DATA == wire.types(data, DATA)
-    kinds = [output.get("output_type") for output in data["outputs"]]
-    assert ["stream", "execute_result"] == kinds
-    assert [set(), set()] == [set(OUTPUT) - set(output) for output in data["outputs"]]
-
-
-@clause("CTL-03")
-def test_credentials_are_required(platform: Platform, sandbox: Sandbox) -> None:
-    """An unknown access key, a wrong secret and no signature at all are each refused."""
-    known = platform.target.address().credentials
-    wrong = (Credentials("AKLTnobody", known.secret_key), Credentials(known.access_key, "wrong"))
-    body = wire.body(sandbox, "1")
-
-    for credentials in wrong:
-        assert wire.refusal(wire.control_plane(platform, body, credentials=credentials))
-    assert wire.refusal(wire.control_plane_unsigned(platform, body))
+        assert {"success": "bool", "message": "str"} == wire.types(inner, ("success", "message"))
+        assert DATA == wire.types(data, DATA)
+        assert code == data["code"]
+        assert code in FAILING or (True, "ok") == (inner["success"], data["status"]), data
+        assert language == PYTHON or data["kernel_name"] not in ("python3", "python")
+        _are_whole(data["outputs"])
+        others = [_told(one) for one in data["outputs"] if one["output_type"] != "stream"]
+        assert {VALUED: ["data"], SILENT: []}.get(code, others) == others
+        assert code not in FAILING or others[-1:] == ["ename"], data["outputs"]
 
 
-@clause("CTL-04")
-def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """A tool id that does not exist runs nothing."""
-    body = {**wire.body(sandbox, "1"), "ToolId": "t-doublecheck-nobody-has-this"}
+@clause("CTL-02", writes=True)
+def test_what_is_displayed_is_kept(platform: Platform, sandbox: Sandbox) -> None:
+    """Rich data and its metadata arrive as they were, and a value with its text."""
+    _, data = _inner(platform, sandbox, f"{DISPLAY}\n6 * 7")
+    if any(output.get("name") == "stdout" for output in data["outputs"]):
+        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: this Python has nothing to display with")
 
-    assert wire.refusal(wire.control_plane(platform, body))
+    rich, value = data["outputs"]
+    assert (DISPLAYED, METADATA_OF_IT) == (rich["data"], rich["metadata"])
+    assert "42" == value["data"]["text/plain"]
+
+
+@clause("CTL-02", writes=True)
+@for_each(text=inputs.texts(long=10_000))
+def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: str) -> None:
+    """``code`` is what was sent, with any characters, and ``status`` is ok."""
+    code = f"\n kept = {text!r}  \n# {text.splitlines()}\n\n".replace("\n ", "\n")
+
+    inner, data = _inner(platform, sandbox, code)
+
+    assert (code, True, "ok") == (data["code"], inner["success"], data["status"])
+
+
+@clause("CTL-04", writes=True)
+@pytest.mark.parametrize("language", [PYTHON, COMMAND])
+def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, language: str) -> None:
+    """Ids that do not exist are, also those that are almost the known one."""
+    own = platform.target.sandbox_tool()
+    body = sandbox.body("1" if language == PYTHON else "true", language)
+    near = {own[:-1], f"{own}0", own.upper(), f"t-{own[2:].swapcase()}", own[2:], f" {own}"}
+    assert _invoked(platform, body)
+
+    for unknown in sorted({"t-doublecheck-nobody-has-this", "nobody", ""} | near - {own}):
+        assert wire.refusal(wire.control_plane(platform, {**body, "ToolId": unknown}))
 
 
 @clause("CTL-05", writes=True)
-def test_ids_have_their_shape(answer: httpx.Response) -> None:
-    """SessionId has the form ``s-<id>`` and ToolId ``t-<id>``."""
-    _, result = wire.envelope(answer)
+@pytest.mark.parametrize("kind", ["code", "command"])
+def test_ids_have_their_shape(platform: Platform, sandbox: Sandbox, kind: str) -> None:
+    """SessionId has the form ``s-<id>`` and ToolId ``t-<id>``, at every call."""
+    for code, language in IN_PYTHON if kind == "code" else COMMANDS:
+        _, result = wire.envelope(_invoked(platform, sandbox.body(code, language)))
 
-    assert re.fullmatch(r"s-[\w-]+", str(result.get("SessionId"))), result
-    assert re.fullmatch(r"t-[\w-]+", str(result.get("ToolId"))), result
-
-
-@clause("CTL-06")
-@pytest.mark.parametrize(
-    ("action", "version"),
-    [("NoSuchAction", "2025-10-30"), ("InvokeTool", "1999-12-31")],
-    ids=["action", "version"],
-)
-def test_another_action_or_version_is_refused(
-    platform: Platform, sandbox: Sandbox, action: str, version: str
-) -> None:
-    """The error names the action and the version that it refuses."""
-    body = wire.body(sandbox, "1")
-
-    refusal = wire.refusal(wire.control_plane(platform, body, action=action, version=version))
-
-    assert [] == [word for word in (action, version) if word not in refusal], refusal
+        assert re.fullmatch(r"s-[\w-]+", str(result.get("SessionId"))), result
+        assert re.fullmatch(r"t-[\w-]+", str(result.get("ToolId"))), result
 
 
-@clause("CTL-07")
-def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """The signature is right, and the refusal has another reason than for a wrong one."""
-    known = platform.target.restricted
-    if known is None:
-        pytest.skip(
-            "needs a key pair without the full-access permission: set "
-            f"{variable('restricted_access_key')} and {variable('restricted_secret_key')}"
-        )
-    body = wire.body(sandbox, "1")
-    wrong = replace(known, secret_key=known.secret_key[::-1])
+@clause("CTL-06", writes=True)
+def test_an_unknown_action_is_refused(platform: Platform, sandbox: Sandbox) -> None:
+    """The error names it, and nothing runs."""
+    for action in ("NoSuchAction", "RunTheTool", ACTION.lower(), f"{ACTION}s"):
+        answer = wire.control_plane(platform, sandbox.body(COUNT), action=action)
+        _is_refused_by_name(answer, action)
+    _has_run_nothing(platform, sandbox)
 
-    refusal = wire.refusal(wire.control_plane(platform, body, credentials=known))
 
-    assert refusal != wire.refusal(wire.control_plane(platform, body, credentials=wrong))
+@clause("CTL-06", writes=True)
+def test_another_version_is_refused(platform: Platform, sandbox: Sandbox) -> None:
+    """Earlier and later ones are, by their names, and nothing runs."""
+    for version in ("1999-12-31", "2025-10-29", "2025-10-31", "2999-01-01", "1"):
+        answer = wire.control_plane(platform, sandbox.body(COUNT), version=version)
+        _is_refused_by_name(answer, version)
+    _has_run_nothing(platform, sandbox)
+
+
+COUNT = "count = globals().get('count', 0) + 1\nprint(count)"
+
+
+def _is_refused_by_name(answer: httpx.Response, name: str) -> None:
+    refusal = wire.refusal(answer)
+    assert name in refusal, refusal
+
+
+def _has_run_nothing(platform: Platform, sandbox: Sandbox) -> None:
+    """Run the code that was refused, for the first time."""
+    _, data = _inner(platform, sandbox, COUNT)
+    told = "".join(output["text"] or "" for output in data["outputs"])
+    assert "1\n" == told, "code of a refused request has run"
 
 
 @pytest.fixture
@@ -156,19 +196,55 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
 
 
 @clause("CTL-08", writes=True)
-def test_the_oldest_agent_library_can_call(encrypted: Platform, leftovers: Leftovers) -> None:
-    """The requests of version 0.2.15 run: over https, without Ttl, with a bare session id."""
+def test_agent_libraries_of_all_versions_can_call(
+    encrypted: Platform, leftovers: Leftovers
+) -> None:
+    """Version 0.2.15 sends a bare session id and no Ttl over https; later ones send both."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
-    payload = {"code": "print('hello')", "timeout": 30, "kernel_name": "python3"}
-    body = {
-        "ToolId": encrypted.target.sandbox_tool(),
-        "UserSessionId": session_id,
-        "OperationType": "RunCode",
-        "OperationPayload": json.dumps(payload),
-    }
+    bare = {"UserSessionId": session_id}
+    derived = {"UserSessionId": f"agent_doublecheck_{session_id}", "Ttl": TTL_S}
 
-    _, result = wire.envelope(wire.control_plane(encrypted, body))
+    for named in (bare, derived):
+        payload = {"code": "print('hello')", "timeout": 30, "kernel_name": "python3"}
+        body = {
+            "ToolId": encrypted.target.sandbox_tool(),
+            "OperationType": "RunCode",
+            "OperationPayload": json.dumps(payload),
+            **named,
+        }
+        _, result = wire.envelope(_invoked(encrypted, body))
 
-    _, data = wire.inner(result)
-    assert ["hello\n"] == [output.get("text") for output in data["outputs"]]
+        _, data = wire.inner(result)
+        assert "hello\n" == "".join(output.get("text") or "" for output in data["outputs"])
+
+
+def _invoked(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
+    """Return the answer to InvokeTool; fail if it is refused, or skip if commands are."""
+    answer = wire.control_plane(platform, body)
+    if answer.is_success:
+        return answer
+    if body["OperationType"] == "ExecBash":
+        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: InvokeTool runs no commands: {answer.text}")
+    pytest.fail(f"refused: HTTP {answer.status_code} {answer.text}")
+
+
+def _inner(
+    platform: Platform, sandbox: Sandbox, code: str, language: str = PYTHON
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON of 2.7 of code, and its data."""
+    _, result = wire.envelope(_invoked(platform, sandbox.body(code, language)))
+    return wire.inner(result)
+
+
+def _are_whole(outputs: Iterable[Mapping[str, Any]]) -> None:
+    """Fail unless each output has the nine keys, each with a value of its type."""
+    for output in outputs:
+        types = wire.types(output, OUTPUT)
+        wrong = [name for name, allowed in OUTPUT.items() if types.get(name) not in allowed]
+        assert [] == wrong, output
+
+
+def _told(output: Mapping[str, Any]) -> str:
+    """Return the field that tells what an output is about, empty if none does."""
+    return next((name for name in ("ename", "data") if output[name]), "")

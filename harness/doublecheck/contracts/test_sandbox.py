@@ -1,159 +1,122 @@
-"""Checks of session instances and of the results of code (SBX)."""
+"""Checks of the life of session instances: made, kept and ended (SBX-01 to SBX-03)."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+from typing import TYPE_CHECKING
 
-import pytest
-
-from doublecheck.client._sync.platform import Platform
+from doublecheck.client._sync.clock import PlatformClock
+from doublecheck.contracts import sandbox_state
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.wire import Sandbox
-from doublecheck.target import pytest_options
-from doublecheck.values.sandbox import CodeResult, Output
+from doublecheck.contracts.sandboxes import (
+    COMMAND,
+    JAVASCRIPT,
+    PYTHON,
+    TTL_S,
+    Sandbox,
+    failure,
+    printed,
+    succeeded,
+)
+from doublecheck.errors import RefusedError
+
+if TYPE_CHECKING:
+    from doublecheck.values.sandbox import BashResult, CodeResult
+
+FIRSTS = {
+    PYTHON: "x = globals().get('x', 0) + 1; print(x)",
+    JAVASCRIPT: "globalThis.x = (globalThis.x ?? 0) + 1; console.log(x);",
+    COMMAND: "echo 1",
+}
+BEFORE_THE_END = dt.timedelta(minutes=29, seconds=59)
+PAST_IT = dt.timedelta(seconds=2)
 
 
 @clause("SBX-01", writes=True)
 def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
-    """A new session id runs code at once, in a new instance."""
-    first = sandbox.run("print('kept' in globals())")
+    """A new session id runs code of either language, or a command, once and in a new instance."""
+    ids = set()
 
-    assert ("ok", "False\n", 1) == (first.status, first.stdout, first.execution_count)
-    assert re.fullmatch(r"s-[\w-]+", first.session_id), first.session_id
+    for language, code in FIRSTS.items():
+        ran = _run(sandbox.with_session(f"Another_one-{language}"), code, language)
+
+        assert "1\n" == ran.stdout
+        assert re.fullmatch(r"s-[\w-]+", ran.session_id), ran.session_id
+        ids.add(ran.session_id)
+    assert len(FIRSTS) == len(ids), ids
+
+
+@clause("SBX-01", writes=True)
+def test_a_new_instance_has_no_state(sandbox: Sandbox) -> None:
+    """The names that checks use are free, and the first execution is the first one."""
+    first = sandbox.run("print([one for one in ('kept', 'x', 'count') if one in globals()])")
+
+    assert ("[]\n", 1) == (printed(first), first.execution_count)
 
 
 @clause("SBX-02", writes=True)
 def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
-    """A second execution finds the variable of the first, in the same instance."""
-    first = sandbox.run("kept = 41")
-    second = sandbox.run("print(kept + 1)")
+    """Later executions find every kind of state, also after an error, JavaScript and a command."""
+    first = sandbox.run("pass")
+    place = sandbox_state.leave(sandbox, "one")
 
-    assert ("42\n", first.session_id) == (second.stdout, second.session_id)
+    failure(sandbox.run("1 / 0"))
+    failure(sandbox.run("throw new Error('on purpose')", JAVASCRIPT))
+    ran = sandbox.exec_bash("true")
+
+    for _ in range(2):
+        seen = sandbox_state.seen(sandbox, place)
+        assert sandbox_state.with_mark("one", seen) == seen
+    for number in ("1\n", "2\n", "3\n"):
+        counts = [sandbox.run(FIRSTS[name], name) for name in (PYTHON, JAVASCRIPT)]
+        assert [number] * 2 == [printed(one) for one in counts]
+        assert {first.session_id} == {ran.session_id, *(one.session_id for one in counts)}
 
 
 @clause("SBX-03", writes=True)
 def test_the_instance_is_destroyed_after_thirty_minutes(
-    sandbox: Sandbox, request: pytest.FixtureRequest
+    sandbox: Sandbox, clock: PlatformClock
 ) -> None:
-    """A minute before that the instance runs and has its state; later the session has a new one.
+    """A second before that an instance has its state; one that is not used then ends.
 
-    On a fast machine a second would be enough, but the platform's clock continues meanwhile.
+    Whatever created it, a second later its session has a new instance without state, or is refused
+    (U-TTL-EXTENDS, U-TTL-AFTER).
     """
-    platform = sandbox.platform
-    if platform.target.kind == "live":
-        pytest.skip("not run: takes 30 minutes")
-    if pytest_options.runs_already(request.config) and not platform.target.allow_writes:
-        pytest.skip("not run: moves the clock of a double that ran before the checks did")
-    first = sandbox.run("kept = 41", ttl_s=None)
-    try:
-        platform.clock.advance(minutes=29, seconds=-_age_s(platform, first))
-        before = sandbox.run("print(kept + 1)", ttl_s=None)
-        platform.clock.advance(minutes=1)
-        after = sandbox.run("print('kept' in globals())", ttl_s=None)
-    finally:
-        platform.reset()
-
-    assert ("42\n", first.session_id) == (before.stdout, before.session_id)
-    assert ("False\n", 1) == (after.stdout, after.execution_count)
-    assert first.session_id != after.session_id
-
-
-@clause("SBX-04", writes=True)
-def test_sessions_do_not_interfere(sandbox: Sandbox) -> None:
-    """Two sessions give one name two values, and each keeps its own."""
-    other = sandbox.with_session("other")
-    ids = [sandbox.run("x = 1").session_id, other.run("x = 2").session_id]
-
-    seen = [sandbox.run("print(x)").stdout, other.run("print(x)").stdout]
-
-    assert ["1\n", "2\n"] == seen
-    assert 2 == len(set(ids)), ids
-
-
-@clause("SBX-05", writes=True)
-def test_standard_output_is_a_stream(sandbox: Sandbox) -> None:
-    """Printed text arrives in one output, of type stream and name stdout."""
-    result = sandbox.run("print('hello')\nprint('Grüße')")
-
-    assert (Output("stream", name="stdout", text="hello\nGrüße\n"),) == result.outputs
-
-
-@clause("SBX-06", writes=True)
-def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
-    """An output has name, value and traceback of the error, and the status is not ok."""
-    result = sandbox.run("print('before')\n1 / 0")
-
-    assert result.error is not None, result.outputs
-    assert ("ZeroDivisionError", "division by zero") == (result.error.ename, result.error.evalue)
-    assert "ZeroDivisionError" in result.error.traceback
-    assert result.status != "ok"
-
-
-@clause("SBX-07", writes=True)
-def test_executions_are_counted(sandbox: Sandbox) -> None:
-    """The count starts at 1 and increases with every execution of the instance."""
-    assert [1, 2, 3] == [sandbox.run("pass").execution_count for _ in range(3)]
-
-
-@clause("SBX-08", writes=True)
-def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
-    """Each language runs code that the other could not, and keeps its own state in one session."""
-    code = {
-        "python3": ("kept = [n for n in range(3)]", "print(sum(kept), type(kept).__name__)"),
-        "javascript": ("let kept = (n) => n * 7", "console.log(kept(6), typeof kept)"),
+    used, unused = sandbox, sandbox.with_session("unused")
+    more = {language: sandbox.with_session(language) for language in (JAVASCRIPT, COMMAND)}
+    places = [sandbox_state.leave(one, "one", ttl_s=None) for one in (used, unused)]
+    firsts = {
+        name: _run(one, FIRSTS[name], name, ttl_s=None).session_id for name, one in more.items()
     }
-    firsts = [sandbox.run(first, language) for language, (first, _) in code.items()]
-    seconds = [sandbox.run(second, language) for language, (_, second) in code.items()]
+    firsts[""] = succeeded(unused.run("pass", ttl_s=None)).session_id
 
-    assert ["ok", "ok"] == [result.status for result in firsts], firsts
-    assert ["3 list\n", "42 function\n"] == [result.stdout for result in seconds]
-    assert 1 == len({result.session_id for result in (*firsts, *seconds)})
+    clock.advance(BEFORE_THE_END)
+    seen = sandbox_state.seen(used, places[0], ttl_s=None)
+    assert sandbox_state.with_mark("one", seen) == seen
+    clock.advance(PAST_IT)
 
-
-@clause("SBX-09", writes=True)
-def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
-    """A command sees the files of the session's code, and its failure is reported."""
-    code = sandbox.run("with open('from-code', 'w') as file: print('6 * 7', end='', file=file)")
-
-    works = sandbox.exec_bash("echo $(( $(cat from-code) ))")
-    fails = sandbox.exec_bash("echo out; echo err >&2; (exit 3)")
-
-    assert ("completed", 0, "42\n", code.session_id) == (
-        works.status,
-        works.exit_code,
-        works.stdout,
-        works.session_id,
-    )
-    assert (3, "out\n", "err\n") == (fails.exit_code, fails.stdout, fails.stderr)
+    _is_gone(more[JAVASCRIPT], JAVASCRIPT, firsts[JAVASCRIPT])
+    _is_gone(more[COMMAND], COMMAND, firsts[COMMAND])
+    if _is_gone(unused, PYTHON, firsts[""]):
+        seen = sandbox_state.seen(unused, places[1], ttl_s=None)
+        assert sandbox_state.with_mark(None, seen) == seen
 
 
-@clause("SBX-10", writes=True)
-def test_files_go_in_and_out(sandbox: Sandbox) -> None:
-    """Code sees the uploaded file, byte by byte, and a file that it writes can be downloaded."""
-    content = bytes(range(256)) * 4
-
-    path = sandbox.upload("/home/gem/doublecheck/in.bin", content)
-    seen = sandbox.run(
-        f"data = open({path!r}, 'rb').read()\n"
-        "print(len(data), sum(data))\n"
-        "written = open('/home/gem/doublecheck/out.bin', 'wb').write(data[::-1])"
-    )
-
-    assert f"1024 {sum(content)}\n" == seen.stdout, seen
-    assert content[::-1] == sandbox.download("/home/gem/doublecheck/out.bin")
+def _run(
+    sandbox: Sandbox, code: str, language: str, *, ttl_s: int | None = TTL_S
+) -> CodeResult | BashResult:
+    if language == COMMAND:
+        return sandbox.exec_bash(code, ttl_s=ttl_s)
+    return succeeded(sandbox.run(code, language, ttl_s=ttl_s))
 
 
-@clause("SBX-12", writes=True)
-def test_users_with_one_session_id_are_separate(sandbox: Sandbox) -> None:
-    """Another user's session with the same name is another instance."""
-    first = sandbox.run("kept = 41")
-    other = sandbox.with_user("somebody-else").run("print('kept' in globals())")
-
-    assert "False\n" == other.stdout
-    assert first.session_id != other.session_id
-
-
-def _age_s(platform: Platform, result: CodeResult) -> float:
-    """Return the age of the instance in seconds, on the platform's clock."""
-    created_at = {session.session_id: session.created_at for session in platform.sessions()}
-    return (platform.clock.now() - created_at[result.session_id]).total_seconds()
+def _is_gone(sandbox: Sandbox, language: str, session_id: str) -> bool:
+    """Whether the session has a new instance; fail if it has the old one. It may be refused."""
+    try:
+        after = _run(sandbox, FIRSTS[language], language, ttl_s=None)
+    except RefusedError:
+        return False
+    assert session_id != after.session_id, f"{session_id} is not destroyed"
+    assert "1\n" == after.stdout
+    return True

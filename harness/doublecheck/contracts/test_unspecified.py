@@ -11,7 +11,7 @@ from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import Observe
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.wire import Sandbox
+from doublecheck.contracts.sandboxes import Sandbox
 from doublecheck.wire import api_server
 
 
@@ -59,7 +59,7 @@ def test_what_answers_a_deletion(
 @clause("CTL-04", unknown="U-ERROR-SHAPE")
 def test_what_a_refusal_has(platform: Platform, sandbox: Sandbox, observe: Observe) -> None:
     """The fields of the error are observed."""
-    body = {**wire.body(sandbox, "1"), "ToolId": "t-doublecheck-nobody-has-this"}
+    body = {**sandbox.body("1"), "ToolId": "t-doublecheck-nobody-has-this"}
     answer = wire.control_plane(platform, body)
 
     error = wire.json_of(answer)["ResponseMetadata"]["Error"]
@@ -71,7 +71,7 @@ def test_what_success_says_of_code_that_raises(
     platform: Platform, sandbox: Sandbox, observe: Observe
 ) -> None:
     """Success can refer to the call or to the code."""
-    _, result = wire.envelope(wire.control_plane(platform, wire.body(sandbox, "1 / 0")))
+    _, result = wire.envelope(wire.control_plane(platform, sandbox.body("1 / 0")))
     inner, data = wire.inner(result)
 
     observe(f"success is {inner.get('success')} with the status {data.get('status')!r}")

@@ -6,8 +6,8 @@ import contextlib
 import datetime as dt
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 from httpx_sse import EventSource
@@ -21,54 +21,11 @@ if TYPE_CHECKING:
     import httpx
 
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.values.sandbox import BashResult, CodeResult
 
-TTL_S = 120  # seconds; sessions that a check creates end by themselves soon
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
 PING_WITHIN_S = 1.0
 PINGS = 3  # a machine that is busy for a moment must not count against the platform
 READ_WITHIN_S = 20.0
-
-
-@dataclass(frozen=True)
-class Sandbox:
-    """A user's sandbox session, in which checks run code."""
-
-    platform: Platform
-    user_id: str
-    session_id: str
-
-    def run(self, code: str, language: str = "python3", *, ttl_s: int | None = TTL_S) -> CodeResult:
-        """Run code in the session."""
-        return self.platform.run_code(
-            code, language, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
-        )
-
-    def exec_bash(self, command: str) -> BashResult:
-        """Run a command in the session's terminal."""
-        return self.platform.exec_bash(
-            command, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
-        )
-
-    def upload(self, path: str, content: bytes) -> str:
-        """Upload a file to the session; return its path."""
-        return self.platform.upload(
-            path, content, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
-        )
-
-    def download(self, path: str) -> bytes:
-        """Download a file of the session."""
-        return self.platform.download(
-            path, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
-        )
-
-    def with_user(self, user_id: str) -> Sandbox:
-        """Return another user's session with the same name."""
-        return replace(self, user_id=user_id)
-
-    def with_session(self, suffix: str) -> Sandbox:
-        """Return another session of the same user."""
-        return replace(self, session_id=f"{self.session_id}-{suffix}")
 
 
 def invoke(
@@ -189,8 +146,23 @@ def control_plane(
     credentials: Credentials | None = None,
 ) -> httpx.Response:
     """Send a signed control-plane request and return the answer, unchanged."""
+    return platform.send(
+        signed(platform, body, action=action, version=version, credentials=credentials)
+    )
+
+
+def signed(
+    platform: Platform,
+    body: Mapping[str, Any],
+    *,
+    action: str = invoke_tool.ACTION,
+    version: str = invoke_tool.VERSION,
+    credentials: Credentials | None = None,
+    when: dt.datetime | None = None,
+) -> Request:
+    """Return a control-plane request, by default signed now by the target's credentials."""
     address = platform.target.address()
-    url = f"{address.url}/?Action={action}&Version={version}"
+    url = f"{address.url}/?{urlencode({'Action': action, 'Version': version})}"
     content = json.dumps(body).encode()
     headers = signing.sign(
         "POST",
@@ -199,9 +171,9 @@ def control_plane(
         credentials=credentials or address.credentials,
         region=address.region,
         service=address.service,
-        when=dt.datetime.now(dt.timezone.utc),
+        when=when or dt.datetime.now(dt.timezone.utc),
     )
-    return platform.send(Request("POST", url, headers, content))
+    return Request("POST", url, headers, content)
 
 
 def control_plane_unsigned(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
@@ -210,16 +182,6 @@ def control_plane_unsigned(platform: Platform, body: Mapping[str, Any]) -> httpx
     url = f"{address}/?Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
     headers = {"Content-Type": "application/json"}
     return platform.send(Request("POST", url, headers, json.dumps(body).encode()))
-
-
-def body(sandbox: Sandbox, code: str) -> dict[str, Any]:
-    """Return the body of an InvokeTool request that runs code."""
-    return invoke_tool.RunCode(
-        tool_id=sandbox.platform.target.sandbox_tool(),
-        user_session_id=f"{sandbox.user_id}_{sandbox.session_id}",
-        code=code,
-        ttl_s=TTL_S,
-    ).body()
 
 
 def envelope(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -258,15 +220,24 @@ def types(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 
 def refusal(response: httpx.Response) -> str:
-    """Return code and message of a control-plane error; fail if it is not one (U-ERROR-SHAPE)."""
-    assert response.status_code >= 400, f"not refused: {response.text}"
-    document = parsed(response.text)
-    assert "Result" not in document, f"refused, and with a result: {response.text}"
-
+    """Return what a refusal of the control plane says; fail if it is none (U-ERROR-SHAPE)."""
+    error, document = None, _object_in(response)
     metadata = document.get("ResponseMetadata")
-    error = metadata.get("Error") if isinstance(metadata, dict) else None
-    assert isinstance(error, dict), f"ResponseMetadata.Error is no object: {response.text}"
-    return f"{error.get('Code')}: {error.get('Message')}"
+    if isinstance(metadata, dict):
+        error = metadata.get("Error")
+    refused = 400 <= response.status_code < 500 or isinstance(error, dict)
+    assert refused, f"not refused: HTTP {response.status_code} {response.text}"
+    assert not document.get("Result"), f"refused, and with a result: {response.text}"
+    return response.text if error is None else json.dumps(error, ensure_ascii=False)
+
+
+def _object_in(response: httpx.Response) -> dict[str, Any]:
+    """Return the JSON object of an answer, empty if it has none."""
+    try:
+        document = response.json()
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _media_type(response: httpx.Response) -> str:

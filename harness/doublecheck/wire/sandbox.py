@@ -178,5 +178,6 @@ def _output(output: Mapping[str, Any]) -> Output:
     """Read an output; missing and unknown fields are accepted here, but not by CTL-02."""
     given = {name: output[name] for name in _OUTPUT_FIELDS if output.get(name) is not None}
     if "traceback" in given:
-        given["traceback"] = tuple(given["traceback"])
+        lines = given["traceback"]
+        given["traceback"] = tuple(lines.splitlines() if isinstance(lines, str) else lines)
     return Output(**given)

@@ -86,8 +86,11 @@ def test_nothing_is_left_behind_by_what_fails(
     target = Target.of(double)
     before = _listed(target)
     # by import: a run of pytester's leaves a module that it has forgotten in its package
-    users = importlib.import_module("doublecheck.contracts.agent_users")
-    monkeypatch.setattr(wire.Sandbox, "with_session", broken)
+    users, sandboxes = (
+        importlib.import_module(f"doublecheck.contracts.{name}")
+        for name in ("agent_users", "sandboxes")
+    )
+    monkeypatch.setattr(sandboxes.Sandbox, "with_session", broken)
     monkeypatch.setattr(users.User, "post", broken)
     monkeypatch.setattr(a2a.Agent, "task", broken)
 

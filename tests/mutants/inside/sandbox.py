@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -68,13 +67,11 @@ def cut_session_ids_short(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Instances, "get_or_create", get)
 
 
-def break_the_stream_into_lines(patch: pytest.MonkeyPatch) -> None:
+def name_the_stream_otherwise(patch: pytest.MonkeyPatch) -> None:
     original = OutputCollector._stream
 
     def stream(self: Any, name: str, text: str) -> None:
-        for line in text.splitlines(keepends=True):
-            original(self, name, line)
-            self._outputs.append(self._outputs.pop().closed())  # so that the next is another
+        original(self, f"{name}1", text)
 
     patch.setattr(OutputCollector, "_stream", stream)
 
@@ -102,17 +99,6 @@ def lose_the_exit_code(patch: pytest.MonkeyPatch) -> None:
     async def run(self: ExecBash, *arguments: Any) -> dict[str, Any]:
         answer = await original(self, *arguments)
         return {**answer, "data": {**answer["data"], "exit_code": 0}}
-
-    patch.setattr(ExecBash, "run", run)
-
-
-def run_terminals_elsewhere(patch: pytest.MonkeyPatch) -> None:
-    original = ExecBash.run
-
-    async def run(
-        self: ExecBash, workbench: Any, command: Mapping[str, Any], *rest: Any
-    ) -> dict[str, Any]:
-        return await original(self, workbench, {**command, "exec_dir": "/"}, *rest)
 
     patch.setattr(ExecBash, "run", run)
 
@@ -150,12 +136,11 @@ MUTANTS = (
     inside("SBX-03", destroy_early),
     inside("SBX-03", destroy_late),
     inside("SBX-04", cut_session_ids_short),
-    inside("SBX-05", break_the_stream_into_lines),
+    inside("SBX-05", name_the_stream_otherwise),
     inside("SBX-06", drop_errors),
     inside("SBX-07", count_nothing),
     inside("SBX-08", speak_python_alone),
     inside("SBX-09", lose_the_exit_code),
-    inside("SBX-09", run_terminals_elsewhere),
     inside("SBX-10", keep_no_upload),
     inside("SBX-10", spoil_downloads),
     inside("SBX-11", type_nothing),

@@ -191,7 +191,8 @@ class _Form:
         self._headers, self._header, self._value = {}, [b"", b""], bytearray()
 
     def _on_header_end(self) -> None:
-        name, value = (part.decode("utf-8", "replace") for part in self._header)
+        # parse_options_header() takes bytes as latin-1; the values in it are decoded afterwards
+        name, value = (part.decode("latin-1") for part in self._header)
         self._headers[name.lower()] = value
         self._header = [b"", b""]
 

@@ -188,6 +188,15 @@ def upload(plane: DataPlane, content: Any, name: str = "f.bin", /, **form: str) 
     return http.post(url, params=plane.query, files=files, data=form).json()
 
 
+@pytest.mark.parametrize("name", ["ü 日本.bin", "日本"])
+def test_a_file_keeps_a_name_that_is_not_ascii(plane: DataPlane, name: str) -> None:
+    """Its own, if there is no path, and that of its path."""
+    paths = [upload(plane, b"content", name, **form) for form in ({}, {"path": f"/tmp/{name}"})]
+
+    assert [f"/home/gem/{name}", f"/tmp/{name}"] == [one["data"]["file_path"] for one in paths]
+    assert b"content" == plane.get("/v1/file/download", path=f"/tmp/{name}").content
+
+
 @pytest.mark.parametrize(
     ("form", "expected"),
     [

@@ -1,0 +1,130 @@
+"""A user's sandbox session in which checks run code, and readers of what the code came to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agentdouble import invoke_tool
+from agentdouble.code_tool import DEFAULT_AGENT, Invocation
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.errors import RefusedError
+
+if TYPE_CHECKING:
+    from doublecheck.client._sync.platform import Platform
+    from doublecheck.values.sandbox import BashResult, CodeResult, Output
+
+TTL_S = 120  # seconds; sessions that a check creates end by themselves soon
+PYTHON, JAVASCRIPT, COMMAND = "python3", "javascript", "bash"
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A user's sandbox session, in which checks run code."""
+
+    platform: Platform
+    user_id: str
+    session_id: str
+
+    @property
+    def name(self) -> str:
+        """The tool-user session id, which names the session in requests (SBX-12)."""
+        return Invocation(self.user_id, self.session_id, DEFAULT_AGENT).user_session_id
+
+    def run(self, code: str, language: str = PYTHON, *, ttl_s: int | None = TTL_S) -> CodeResult:
+        """Run code in the session."""
+        return self.platform.run_code(
+            code, language, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
+        )
+
+    def exec_bash(self, command: str, *, ttl_s: int | None = TTL_S) -> BashResult:
+        """Run a command in the session's terminal."""
+        return self.platform.exec_bash(
+            command, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
+        )
+
+    def upload(self, path: str, content: bytes) -> str:
+        """Upload a file to the session; return its path."""
+        return self.platform.upload(
+            path, content, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
+        )
+
+    def download(self, path: str) -> bytes:
+        """Download a file of the session."""
+        return self.platform.download(
+            path, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
+        )
+
+    def end(self) -> None:
+        """End the session; skip the check where no caller can."""
+        try:
+            ended = self.platform.destroy_session(user_id=self.user_id, session_id=self.session_id)
+        except RefusedError as error:
+            ended, why = False, str(error)
+        else:
+            why = "the platform lists no such session"
+        if not ended:
+            pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: no session can be ended: {why}")
+
+    def body(
+        self, code: str, language: str = PYTHON, *, ttl_s: int | None = TTL_S
+    ) -> dict[str, Any]:
+        """Return the body of an InvokeTool request that runs code, or a command."""
+        return invoke_tool.RunCode(
+            tool_id=self.platform.target.sandbox_tool(),
+            user_session_id=self.name,
+            code=code,
+            language=language,
+            ttl_s=ttl_s,
+        ).body()
+
+    def with_user(self, user_id: str) -> Sandbox:
+        """Return another user's session with the same name."""
+        return replace(self, user_id=user_id)
+
+    def with_session(self, suffix: str) -> Sandbox:
+        """Return another session of the same user, with a longer name."""
+        return replace(self, session_id=f"{self.session_id}-{suffix}")
+
+
+def printed(result: CodeResult, name: str = "stdout") -> str:
+    """Return what code wrote to a stream, in one output or in several."""
+    kind = ("stream", name)
+    return "".join(o.text or "" for o in result.outputs if (o.output_type, o.name) == kind)
+
+
+def printed_json(result: CodeResult) -> Any:
+    """Return the JSON that code printed; fail if it printed something else."""
+    try:
+        return json.loads(printed(result))
+    except ValueError:
+        pytest.fail(f"The code was to print JSON, and what arrived is {result.outputs}.")
+
+
+def values(result: CodeResult) -> list[Any]:
+    """Return the data of the values that code had or displayed, in the order of its outputs."""
+    return [
+        output.data for output in result.outputs if output.output_type not in ("stream", "error")
+    ]
+
+
+def texts_of_values(result: CodeResult) -> list[Any]:
+    """Return the values that code had or displayed, as plain text."""
+    return [(data or {}).get("text/plain") for data in values(result)]
+
+
+def failure(result: CodeResult) -> Output:
+    """Return the output with the error; fail if there is none, or the status is ok (7.3)."""
+    found = [output for output in result.outputs if output.ename]
+    assert found, f"no output has an ename: {result.outputs}"
+    assert result.status != "ok", "the status of code that failed is ok"
+    return found[-1]
+
+
+def succeeded(result: CodeResult) -> CodeResult:
+    """Return the result; fail unless its status is ok."""
+    assert result.status == "ok", f"{result.status}: {result.outputs}"
+    return result
