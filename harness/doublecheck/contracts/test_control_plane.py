@@ -34,6 +34,8 @@ DATA = {
     "code": "str",
     "msg_id": "str",
 }
+UNKNOWN_ACTIONS = ("NoSuchAction", "RunTheTool", ACTION.lower(), f"{ACTION}s")
+OTHER_VERSIONS = ("1999-12-31", "2025-10-29", "2025-10-31", "2999-01-01", "1")
 TEXT, NULLABLE_TEXT = ("str",), ("str", "NoneType")
 OUTPUT = {
     "output_type": TEXT,
@@ -122,14 +124,15 @@ def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: s
     assert (code, True, "ok") == (data["code"], inner["success"], data["status"])
 
 
-@clause("CTL-04", writes=True)
+@clause("CTL-04")
 @pytest.mark.parametrize("language", [PYTHON, COMMAND])
 def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, language: str) -> None:
     """Ids that do not exist are, also those that are almost the known one."""
     own = platform.target.sandbox_tool()
     body = sandbox.body("1" if language == PYTHON else "true", language)
     near = {own[:-1], f"{own}0", own.upper(), f"t-{own[2:].swapcase()}", own[2:], f" {own}"}
-    assert _invoked(platform, body)
+    if platform.target.kind == "double" or platform.target.allow_writes:
+        assert _invoked(platform, body)
 
     for unknown in sorted({"t-doublecheck-nobody-has-this", "nobody", ""} | near - {own}):
         assert wire.refusal(wire.control_plane(platform, {**body, "ToolId": unknown}))
@@ -146,37 +149,31 @@ def test_ids_have_their_shape(platform: Platform, sandbox: Sandbox, kind: str) -
         assert re.fullmatch(r"t-[\w-]+", str(result.get("ToolId"))), result
 
 
-@clause("CTL-06", writes=True)
+@clause("CTL-06")
 def test_an_unknown_action_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """The error names it, and nothing runs."""
-    for action in ("NoSuchAction", "RunTheTool", ACTION.lower(), f"{ACTION}s"):
-        answer = wire.control_plane(platform, sandbox.body(COUNT), action=action)
-        _is_refused_by_name(answer, action)
-    _has_run_nothing(platform, sandbox)
+    """The error names it, also where it is almost the known one."""
+    for action in UNKNOWN_ACTIONS:
+        refusal = wire.refusal(wire.control_plane(platform, sandbox.body("1"), action=action))
+        assert action in refusal, refusal
+
+
+@clause("CTL-06")
+def test_another_version_is_refused(platform: Platform, sandbox: Sandbox) -> None:
+    """The error names it, earlier or later."""
+    for version in OTHER_VERSIONS:
+        refusal = wire.refusal(wire.control_plane(platform, sandbox.body("1"), version=version))
+        assert version in refusal, refusal
 
 
 @clause("CTL-06", writes=True)
-def test_another_version_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """Earlier and later ones are, by their names, and nothing runs."""
-    for version in ("1999-12-31", "2025-10-29", "2025-10-31", "2999-01-01", "1"):
-        answer = wire.control_plane(platform, sandbox.body(COUNT), version=version)
-        _is_refused_by_name(answer, version)
-    _has_run_nothing(platform, sandbox)
+def test_another_action_or_version_runs_nothing(platform: Platform, sandbox: Sandbox) -> None:
+    """The code of a request that is refused has not run."""
+    count = "count = globals().get('count', 0) + 1\nprint(count)"
+    for asked in ({"action": UNKNOWN_ACTIONS[0]}, {"version": OTHER_VERSIONS[0]}):
+        wire.control_plane(platform, sandbox.body(count), **asked)  # type: ignore[arg-type]
 
-
-COUNT = "count = globals().get('count', 0) + 1\nprint(count)"
-
-
-def _is_refused_by_name(answer: httpx.Response, name: str) -> None:
-    refusal = wire.refusal(answer)
-    assert name in refusal, refusal
-
-
-def _has_run_nothing(platform: Platform, sandbox: Sandbox) -> None:
-    """Run the code that was refused, for the first time."""
-    _, data = _inner(platform, sandbox, COUNT)
-    told = "".join(output["text"] or "" for output in data["outputs"])
-    assert "1\n" == told, "code of a refused request has run"
+    _, data = _inner(platform, sandbox, count)
+    assert "1\n" == "".join(output["text"] or "" for output in data["outputs"])
 
 
 @pytest.fixture
