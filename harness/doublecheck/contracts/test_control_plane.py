@@ -166,7 +166,7 @@ def test_another_version_is_refused(platform: Platform, sandbox: Sandbox) -> Non
 
 
 @clause("CTL-06", writes=True)
-def test_another_action_or_version_runs_nothing(platform: Platform, sandbox: Sandbox) -> None:
+def test_another_action_or_version_does_nothing(platform: Platform, sandbox: Sandbox) -> None:
     """The code of a request that is refused has not run."""
     count = "count = globals().get('count', 0) + 1\nprint(count)"
     for asked in ({"action": UNKNOWN_ACTIONS[0]}, {"version": OTHER_VERSIONS[0]}):

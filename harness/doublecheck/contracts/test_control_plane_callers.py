@@ -69,7 +69,7 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandb
 
 
 @clause("CTL-07", writes=True)
-def test_a_key_without_full_access_runs_nothing(platform: Platform, sandbox: Sandbox) -> None:
+def test_a_key_without_full_access_changes_nothing(platform: Platform, sandbox: Sandbox) -> None:
     """What is refused is not done either, in a session that runs already."""
     restricted = _restricted(platform)
     first = succeeded(sandbox.run(COUNT))

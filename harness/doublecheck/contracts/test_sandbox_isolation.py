@@ -62,7 +62,7 @@ def test_a_session_that_expires_leaves_the_others(sandbox: Sandbox, clock: Platf
 
 
 @clause("SBX-04", writes=True)
-def test_sessions_run_at_once(sandbox: Sandbox) -> None:
+def test_sessions_work_at_once(sandbox: Sandbox) -> None:
     """Each call is answered with what its own code printed, while another one runs."""
     other = sandbox.with_session("other")
     for one in (sandbox, other):
