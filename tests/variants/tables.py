@@ -381,9 +381,27 @@ def _renamed_code(document: Any) -> Any:
     return document
 
 
+def _plain_refusal(answer: Answer, _request: Request) -> None:
+    """Refuse without the envelope."""
+    if answer.status >= 400:
+        error = json.loads(answer.body).get("ResponseMetadata", {}).get("Error", {})
+        answer.body = json.dumps({"error": error.get("Message", "")}).encode()
+
+
+def _refused_with_200(answer: Answer, _request: Request) -> None:
+    """Tell a refusal in the envelope alone."""
+    if b'"Error"' in answer.body:
+        answer.status = 200
+
+
 EXECUTIONS = (
     Variant("stdout_in_two_streams", "sandbox", wire.executions(_outputs(_split))),
     Variant("results_as_display_data", "sandbox", wire.executions(_outputs(_as_display))),
+    Variant(
+        "values_without_a_count",
+        "sandbox",
+        wire.executions(_outputs(lambda some: [{**one, "execution_count": None} for one in some])),
+    ),
     Variant("traceback_as_one_text", "sandbox", wire.executions(_outputs(_joined_traceback))),
     Variant(
         "outputs_with_further_keys",
@@ -473,6 +491,10 @@ CONTROL_PLANE = (
         ),
     ),
     Variant("other_error_codes", "control_plane", wire.answers("POST /", _renamed_code)),
+    Variant(
+        "refusals_without_an_envelope", "control_plane", wire.answered("POST /", _plain_refusal)
+    ),
+    Variant("refusals_with_200", "control_plane", wire.answered("POST /", _refused_with_200)),
     Variant(
         "an_unknown_tool_is_400",
         "control_plane",
