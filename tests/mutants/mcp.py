@@ -199,6 +199,7 @@ LISTED = (
         "MCP-03",
         TOOLS,
         _arguments(partial(lossy.in_values, change=_numbers_as_floats)),
+        survives="JSON promises no whole numbers beyond 2**53 (RFC 8259, 6).",
     ),
     Mutant("lose_white_space_at_the_ends_of_results", "MCP-03", TOOLS, _said(str.strip, "join")),
     Mutant("lose_control_characters_of_results", "MCP-03", TOOLS, _said(lossy.without_controls)),

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from httpx_sse import EventSource
 
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.wire import calls
-
-if TYPE_CHECKING:
-    from doublecheck.client._sync.platform import Platform
 
 CARD = "/.well-known/agent-card.json"
 NOT_FOUND = -32001
 TIMEOUT_S = 30.0
 
 
+_ids = itertools.count(1)
+
+
 @dataclass(frozen=True)
 class Answer:
-    """The result of a message: the id of its task ("" for none), its state, and its texts."""
+    """The result of a message, or an event of its stream.
+
+    ``task_id`` and ``state`` are "" where there is no task. ``texts`` are what the agent said in
+    it; ``is_task`` tells the task as a whole from an event that adds to it.
+    """
 
     task_id: str
     state: str
     texts: tuple[str, ...]
+    context_id: str = ""
+    is_task: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -55,18 +65,40 @@ class Agent:
         ]
         return any(version.startswith("1.") for version in versions)
 
-    def send(self, text: str) -> Answer:
-        """Send a message and wait for its result."""
-        method = "SendMessage" if self.modern else "message/send"
-        return self._noted(_answer(self._result(method, self._message(text))))
+    @property
+    def urls(self) -> list[str]:
+        """The URLs at which its card says that it answers JSON-RPC."""
+        interfaces = self.card.get("supportedInterfaces")
+        if not interfaces:
+            return [str(self.card["url"])] if self.card.get("url") else []
+        return [
+            str(one.get("url", ""))
+            for one in interfaces
+            if one.get("protocolBinding", "JSONRPC") == "JSONRPC"
+        ]
+
+    def send(self, *texts: str, context_id: str | None = None) -> Answer:
+        """Send a message with a part for each text, and wait for its result."""
+        return self._noted(_answer(_result_of(self._sent(texts, context_id))))
+
+    def order(self, do: str, **given: Any) -> Answer:
+        """Send the reference application an order, and wait for its result."""
+        return self.send(json.dumps({"do": do, **given}))
+
+    def failure(self, do: str, **given: Any) -> str:
+        """Send an order that fails; return the state of its task, or "error" for an error."""
+        answer = self._sent([json.dumps({"do": do, **given})], None)
+        return "error" if "error" in answer else self._noted(_answer(_result_of(answer))).state
 
     def stream(self, text: str) -> Iterator[Answer]:
         """Send a message and yield each event as it arrives."""
         method = "SendStreamingMessage" if self.modern else "message/stream"
-        request = self._request(method, self._message(text))
-        with self.platform.streaming(request) as response:
+        body = self._body(method, self._message([text], None))
+        with self.platform.streaming(self._request(body)) as response:
             for event in EventSource(response).iter_sse():
-                yield self._noted(_answer(_result_of(json.loads(event.data))))
+                if event.data:
+                    document = _checked(json.loads(event.data), body)
+                    yield self._noted(_answer(_result_of(document)))
 
     def task(self, task_id: str) -> Answer | None:
         """Return a stored task, or None."""
@@ -86,22 +118,31 @@ class Agent:
             self.tasks.add(answer.task_id)
         return answer
 
-    def _message(self, text: str) -> dict[str, Any]:
-        part = {"text": text} if self.modern else {"kind": "text", "text": text}
-        role = "ROLE_USER" if self.modern else "user"
-        return {"message": {"messageId": uuid.uuid4().hex, "role": role, "parts": [part]}}
+    def _sent(self, texts: Sequence[str], context_id: str | None) -> dict[str, Any]:
+        method = "SendMessage" if self.modern else "message/send"
+        return self._call(method, self._message(texts, context_id))
 
-    def _result(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        return _result_of(self._call(method, params))
+    def _message(self, texts: Sequence[str], context_id: str | None) -> dict[str, Any]:
+        kind = {} if self.modern else {"kind": "text"}
+        role = "ROLE_USER" if self.modern else "user"
+        message: dict[str, Any] = {
+            "messageId": uuid.uuid4().hex,
+            "role": role,
+            "parts": [{**kind, "text": text} for text in texts],
+        }
+        if context_id is not None:
+            message["contextId"] = context_id
+        return {"message": message}
 
     def _call(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self.platform.send(self._request(method, params))
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = wire.json_of(answer)
-        return found
+        body = self._body(method, params)
+        answer = self.platform.send(self._request(body))
+        return _checked(wire.json_of(answer), body)
 
-    def _request(self, method: str, params: Mapping[str, Any]) -> calls.Request:
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    def _body(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}
+
+    def _request(self, body: Mapping[str, Any]) -> calls.Request:
         headers = {"Content-Type": "application/json"}
         if self.modern:
             headers["A2A-Version"] = "1.0"
@@ -115,6 +156,21 @@ class Agent:
         )
 
 
+@pytest.fixture
+def agent(platform: Platform, leftovers: Leftovers) -> Agent:
+    """The A2A application of the platform; its tasks are removed afterwards."""
+    agent = Agent.of(platform)
+    leftovers.add(agent.forget)
+    return agent
+
+
+def _checked(answer: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer of JSON-RPC; fail if it answers another request than the one asked."""
+    assert isinstance(answer, dict), f"no answer of JSON-RPC: {json.dumps(answer)}"
+    assert ("2.0", asked["id"]) == (answer.get("jsonrpc"), answer.get("id")), json.dumps(answer)
+    return answer
+
+
 def _result_of(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     assert "result" in answer, f"The answer is an error: {json.dumps(answer)}"
     found: Mapping[str, Any] = answer["result"]
@@ -123,17 +179,24 @@ def _result_of(answer: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _answer(result: Mapping[str, Any]) -> Answer:
     """Read a task, a message or an event of a stream, of either version."""
-    said = next((result[one] for one in _KINDS if one in result), result)
-    status = said.get("status", {})
+    name = next((one for one in _KINDS if one in result), "")
+    said = result[name] if name else result
+    status = said.get("status") or {}
     state = str(status.get("state", "")).removeprefix("TASK_STATE_").lower().replace("_", "-")
     carriers = [
         said,
-        status.get("message", {}),
-        said.get("artifact", {}),
-        *said.get("artifacts", []),
+        status.get("message") or {},
+        said.get("artifact") or {},
+        *(said.get("artifacts") or []),
     ]
     texts = [part["text"] for one in carriers for part in one.get("parts", []) if "text" in part]
-    return Answer(said.get("taskId") or said.get("id", ""), state, tuple(texts))
+    return Answer(
+        said.get("taskId") or said.get("id", ""),
+        state,
+        tuple(texts),
+        said.get("contextId") or "",
+        is_task=(name or said.get("kind", "task")) == "task",
+    )
 
 
 _KINDS = ("task", "message", "statusUpdate", "artifactUpdate")

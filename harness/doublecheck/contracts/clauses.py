@@ -38,8 +38,6 @@ _SURFACE_OF_GROUP: Mapping[str, Surface] = {
     "AUT": "runtimes",
 }
 _SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
-    "MCP-01": "services",
-    "MCP-02": "services",
     "A2A-05": "library",
     "AUT-01": "api_server",
 }

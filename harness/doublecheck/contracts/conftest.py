@@ -18,6 +18,7 @@ from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import levels, verdicts
+from doublecheck.contracts.a2a import agent  # noqa: F401 (a fixture)
 from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     app,
     other_user,
@@ -30,6 +31,13 @@ from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
+    make_service,
+    mcp_client,
+    mcp_server,
+    mcp_session,
+    service,
+)
 from doublecheck.contracts.sandboxes import Sandbox
 from doublecheck.contracts.surface_states import SurfaceStates
 from doublecheck.contracts.traffic import TRAFFIC, Traffic

@@ -1,149 +1,123 @@
-"""Checks of MCP applications (MCP)."""
+"""Checks of the tools of MCP applications, and of their results (MCP)."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 from doublecheck.client._sync.mcp import McpClient
-from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts import inputs
 from doublecheck.contracts.clauses import clause
-from doublecheck.values.agents import McpResult, McpTool
+from doublecheck.contracts.examples import Input, for_each
+from doublecheck.contracts.mcp_servers import is_refused, same, structured_of, text_of
+from doublecheck.contracts.reference import tools as reference
 
-TOOLS = ["add", "facts", "join", "place", "shout"]
-
-
-@pytest.fixture
-def mcp(platform: Platform) -> Iterator[McpClient]:
-    """A client of the reference tools."""
-    with platform.mcp() as mcp:
-        yield mcp
+TOOLS = sorted(function.__name__ for function in (*reference.TOOLS, reference.AGENT))
+NUMBERS = Input(st.integers(-(2**53) + 1, 2**53 - 1), (-(2**53) + 2, 0, 3, -7))
+WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("add", {"a": "many", "b": 1}),
+    ("add", {"a": 1}),
+    ("add", {"a": None, "b": 1}),
+    ("join", {}),
+    ("place", {"order": {"items": []}}),
+    ("place", {"order": {"customer": "ann"}, "size": "huge"}),
+)
 
 
 @clause("MCP-03")
-def test_tools_are_the_registered_functions(mcp: McpClient) -> None:
-    """Exactly these tools are listed, and a sync and an async one are called."""
-    assert TOOLS == sorted(tool.name for tool in mcp.tools())
-
-    assert "5" == _text(mcp.call("add", a=2, b=3))
-    assert "a!" == _text(mcp.call("join", first="a"))
-    assert "ab" == _text(mcp.call("join", first="a", second="b"))
+def test_tools_are_the_registered_functions(mcp_client: McpClient) -> None:
+    """Exactly these tools are listed, each once, and again when they are asked for again."""
+    assert TOOLS == sorted(tool.name for tool in mcp_client.tools())
+    assert TOOLS == sorted(tool.name for tool in mcp_client.tools())
 
 
-@clause("MCP-04")
-def test_types_are_the_schema_and_the_docstring_is_the_description(mcp: McpClient) -> None:
-    """The schema has simple types, defaults, an enum, an optional and a nested object."""
-    tools = {tool.name: tool for tool in mcp.tools()}
-
-    assert ({"a": "integer", "b": "integer"}, ["a", "b"]) == _takes(tools, "add")
-    assert ({"first": "string", "second": "string"}, ["first"]) == _takes(tools, "join")
-    assert "Join two texts.\n\nThe second one is\noptional." == _description(tools, "join")
+@clause("MCP-03")
+@for_each(a=NUMBERS, b=NUMBERS)
+def test_a_sync_function_is_called(mcp_client: McpClient, a: int, b: int) -> None:
+    """It gets the numbers that were sent, and its result is the one of this call."""
+    assert str(a + b) == text_of(mcp_client.call("add", a=a, b=b))
 
 
-@clause("MCP-04")
-def test_a_complex_object_is_in_the_schema(mcp: McpClient) -> None:
-    """The schema has the nested objects, an enum and an optional parameter."""
-    place = _schema({tool.name: tool for tool in mcp.tools()}, "place")
-    order, size = _property(place, "order"), _property(place, "size")
-    item = _property(order, "items").get("items", {})
-
-    assert (["order"], ["customer"]) == (place.get("required"), order.get("required"))
-    assert {"name": "string", "count": "integer"} == _types(item)
-    assert ["small", "large"] == size.get("enum")
-    assert {"boolean", "null"} == _alternatives(_property(place, "express"))
+@clause("MCP-03")
+@for_each(first=inputs.texts())
+def test_an_async_function_is_called(mcp_client: McpClient, first: str) -> None:
+    """It gets the texts that were sent, whole, or its default; its result arrives whole."""
+    assert f"{first}!" == text_of(mcp_client.call("join", first=first))
+    assert f"{first} {first}" == text_of(mcp_client.call("join", first=first, second=f" {first}"))
+    assert first == text_of(mcp_client.call("join", first=first, second=""))
 
 
-@clause("MCP-04")
-def test_a_complex_object_arrives_as_such(mcp: McpClient) -> None:
-    """The function gets the object, with its defaults, and the member of the enum."""
-    order = {"customer": "ann", "items": [{"name": "tea"}, {"name": "cup", "count": 2}]}
+@clause("MCP-03")
+def test_each_function_is_called_by_its_name(mcp_client: McpClient) -> None:
+    """In any order, and more than once."""
+    for word in ("one", "two"):
+        assert f"{word}!" == text_of(mcp_client.call("join", first=word))
+        assert word == structured_of(mcp_client.call("facts", text=word)).get("text")
+        assert word.upper() == text_of(mcp_client.call("shout", prompt=word))
+        assert "5" == text_of(mcp_client.call("add", a=2, b=3))
+        placed = structured_of(mcp_client.call("place", order={"customer": word})).get("order")
+        assert {"customer": word, "items": []} == placed
 
-    placed = _structured(mcp.call("place", order=order, size="large"))
 
-    order["items"][0]["count"] = 1  # type: ignore[index]
-    assert {"order": order, "size": "large", "express": None} == placed
+@clause("MCP-03")
+def test_a_call_that_cannot_be_made_is_an_error(mcp_client: McpClient) -> None:
+    """A tool that nobody registered, and wrong arguments; the next call is answered."""
+    for name, arguments in (("nobodys", {}), ("Add", {"a": 1, "b": 2}), *WRONG):
+        assert is_refused(mcp_client, name, arguments), f"{name}({arguments}) is told as a success"
+        assert "5" == text_of(mcp_client.call("add", a=2, b=3))
 
 
 @clause("MCP-05")
-def test_a_dict_arrives_as_structured_content(mcp: McpClient) -> None:
-    """Every value arrives as it was returned."""
+@for_each(text=inputs.texts())
+def test_a_dict_of_an_async_function_arrives(mcp_client: McpClient, text: str) -> None:
+    """Every value arrives as it was returned: texts, numbers, null, lists, nested dicts."""
     nested = {"list": [1, True, "x"]}
-    expected = {"text": "ü", "number": 1.5, "nothing": None, "nested": nested}
+    expected = {"text": text, "number": 1.5, "nothing": None, "nested": nested}
 
-    assert expected == _structured(mcp.call("facts", text="ü"))
+    assert same(expected, structured_of(mcp_client.call("facts", text=text)))
+
+
+@clause("MCP-05")
+@for_each(fields=inputs.payloads())
+def test_a_dict_of_a_sync_function_arrives(mcp_client: McpClient, fields: dict[str, Any]) -> None:
+    """Every value arrives as it was returned, with its type."""
+    given = {"ratio": 0.25, "exact": True, "tags": [" ü\n", ""], "fields": fields}
+
+    assert same(given, structured_of(mcp_client.call("describe", **given)))
+    placed = structured_of(mcp_client.call("place", order={"customer": "ann"}))
+    order = {"customer": "ann", "items": []}
+    assert same({"order": order, "size": "small", "express": None}, placed)
 
 
 @clause("MCP-06")
-def test_an_agent_is_a_tool_that_takes_a_prompt(mcp: McpClient) -> None:
-    """Its schema has only the prompt, and its docstring is the description."""
-    tools = {tool.name: tool for tool in mcp.tools()}
+def test_an_agent_is_a_tool_that_takes_a_prompt(mcp_client: McpClient) -> None:
+    """Its schema has only the prompt, which is required, and its docstring is the description."""
+    found = [tool for tool in mcp_client.tools() if tool.name == "shout"]
+    assert 1 == len(found), f"it is listed {len(found)} times"
+    tool, properties = found[0], found[0].input_schema.get("properties", {})
 
-    assert ({"prompt": "string"}, ["prompt"]) == _takes(tools, "shout")
-    assert "Answer in capitals; nothing else." == _description(tools, "shout")
-    assert "HELLO" == _text(mcp.call("shout", prompt="hello"))
-
-
-def _text(result: McpResult) -> str:
-    assert not result.is_error, result.text
-    return result.text
+    assert ["prompt"] == list(properties)
+    assert "string" == properties["prompt"].get("type"), json.dumps(tool.input_schema)
+    assert ["prompt"] == tool.input_schema.get("required")
+    assert "Answer in capitals; nothing else." == inspect.cleandoc(tool.description)
 
 
-def _structured(result: McpResult) -> Mapping[str, Any]:
-    assert not result.is_error, result.text
-    assert result.structured is not None, f"no structured content: {json.dumps(result.content)}"
-    return result.structured
+@clause("MCP-06")
+@for_each(prompt=inputs.texts())
+def test_an_agent_is_asked_by_its_tool(mcp_client: McpClient, prompt: str) -> None:
+    """The agent gets the whole prompt, and its string is the result."""
+    assert prompt.upper() == text_of(mcp_client.call("shout", prompt=prompt))
 
 
-def _takes(tools: Mapping[str, McpTool], name: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the types of a tool's parameters, and the required ones."""
-    schema = _schema(tools, name)
-    return _types(schema), sorted(schema.get("required", []))
-
-
-def _schema(tools: Mapping[str, McpTool], name: str) -> dict[str, Any]:
-    assert name in tools, f"there is no tool {name!r} among {', '.join(tools)}"
-    schema: dict[str, Any] = _resolved(tools[name].input_schema)
-    return schema
-
-
-def _description(tools: Mapping[str, McpTool], name: str) -> str:
-    return inspect.cleandoc(tools[name].description)
-
-
-def _property(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    assert name in properties, f"{name!r} is not in the schema: {json.dumps(schema)}"
-    found: dict[str, Any] = properties[name]
-    return found
-
-
-def _types(schema: Mapping[str, Any]) -> dict[str, Any]:
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    return {name: one.get("type") for name, one in properties.items()}
-
-
-def _alternatives(schema: Mapping[str, Any]) -> set[str]:
-    """Return the types that a schema allows, in either notation."""
-    if "anyOf" in schema:
-        return {one.get("type") for one in schema["anyOf"]}
-    return set(schema.get("type", ()))
-
-
-def _resolved(schema: Any, root: Any = None) -> Any:
-    """Return a schema with its references resolved; it must not be recursive."""
-    root = schema if root is None else root
-    if isinstance(schema, list):
-        return [_resolved(one, root) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    named = schema.get("$ref")
-    if isinstance(named, str):
-        target = root
-        for step in named.removeprefix("#/").split("/"):
-            target = target[step]
-        schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-    return {key: _resolved(value, root) for key, value in schema.items() if key != "$defs"}
+@clause("MCP-06")
+@pytest.mark.parametrize("given", [{}, {"prompt": None}, {"prompt": ["a"]}], ids=str)
+def test_an_agent_is_not_asked_without_a_prompt(
+    mcp_client: McpClient, given: dict[str, Any]
+) -> None:
+    """The prompt is required, and a text; the agent is asked with the next one."""
+    assert is_refused(mcp_client, "shout", given)
+    assert "NEXT" == text_of(mcp_client.call("shout", prompt="next"))

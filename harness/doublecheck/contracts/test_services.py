@@ -1,128 +1,118 @@
-"""Checks of MCP services: their access record, their keys and their backends (MCP, SVC)."""
+"""Checks of MCP services: their access records and their backends (SVC)."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
+from agentdouble.mcp_services import McpBackend
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts import inputs
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.errors import RefusedError
-
-Record = Mapping[str, Any]
-Make = Callable[[Any], tuple[str, Record]]
+from doublecheck.contracts.examples import for_each
+from doublecheck.contracts.mcp_servers import (
+    Make,
+    Service,
+    client,
+    is_refused,
+    structured_of,
+    text_of,
+)
+from doublecheck.contracts.reference import http_api
+from doublecheck.wire import mcp
+from doublecheck.wire.mcp import McpServer
 
 
 @pytest.fixture
-def make(platform: Platform, leftovers: Leftovers) -> Make:
-    """A function that makes a service in front of a backend and returns its access record."""
-    make_service, drop_service = platform.target.make_service, platform.target.drop_service
-    if make_service is None or drop_service is None:
-        pytest.skip("not run: services are made on a double in this process alone")
-
-    def make(backend: Any) -> tuple[str, Record]:
-        name = f"doublecheck-{uuid.uuid4().hex}"
-        leftovers.add(lambda: drop_service(name))
-        return name, make_service(name, backend)
-
-    return make
+def direct(platform: Platform) -> McpServer:
+    """The MCP application that services stand in front of."""
+    return McpServer.at(platform.target, mcp.PATH, None, None)
 
 
-@clause("MCP-01", writes=True)
-def test_a_service_speaks_mcp_at_its_address(platform: Platform, make: Make) -> None:
-    """A session is opened, used and closed."""
-    name, record = make(f"{platform.target.url}/mcp")
-    with _client(platform, name, record) as mcp:
-        assert {} == mcp.ask("ping")
-        assert mcp.tools()
-
-
-@clause("MCP-02", writes=True)
-@pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}], ids=["missing", "wrong"])
-def test_a_request_without_a_key_of_the_service_is_refused(
-    platform: Platform, make: Make, sent: dict[str, str]
-) -> None:
-    """The status is 401 or 403 (U-MCP-UNAUTHORIZED), and the answer contains nothing else."""
-    name, record = make(f"{platform.target.url}/mcp")
-
-    with pytest.raises(RefusedError) as refused:
-        McpClient.tools(platform.mcp(record["mcpServers"][name]["httpUrl"], headers=sent))
-
-    assert refused.value.status in (401, 403), refused.value
+@pytest.fixture
+def through(service: Service) -> Iterator[McpClient]:
+    """A client of the service."""
+    with service.client() as mcp:
+        yield mcp
 
 
 @clause("SVC-01", writes=True)
-def test_the_tools_of_a_backend_work_through_its_service(platform: Platform, make: Make) -> None:
-    """The service lists the same tools, and a call has the same answer as without the service."""
-    name, record = make(f"{platform.target.url}/mcp")
-    with platform.mcp() as direct, _client(platform, name, record) as through:
-        assert direct.tools() == through.tools()
-        assert direct.call("add", a=2, b=3) == through.call("add", a=2, b=3)
-
-
-@clause("SVC-02", writes=True)
-def test_each_operation_of_a_definition_is_a_tool(
-    platform: Platform, make: Make, leftovers: Leftovers
+def test_a_service_lists_the_tools_of_its_backend(
+    platform: Platform, service: Service, direct: McpServer
 ) -> None:
-    """A Swagger definition of the platform's own API becomes tools that call it."""
-    name, record = make(_definition(platform.target.url))
-    user, app = uuid.uuid4().hex, platform.list_apps()[0]
-    leftovers.user(app, user)
-    with _client(platform, name, record) as mcp:
-        tools = {tool.name: tool for tool in mcp.tools()}
-        apps = mcp.call("listApps")
-        session = mcp.call("createSession", app=app, user=user)
+    """The same ones, with the same descriptions and schemas, each time."""
+    with client(platform, direct) as there, service.client() as through:
+        expected = sorted(there.tools(), key=lambda tool: tool.name)
+        assert expected
+        for _ in range(2):
+            assert expected == sorted(through.tools(), key=lambda tool: tool.name)
 
-    assert {"listApps", "createSession"} == tools.keys()
-    assert {"app", "user"} == set(tools["createSession"].input_schema["required"])
-    assert "List the agents." in tools["listApps"].description
-    assert all(app in apps.text for app in platform.list_apps()), apps.text
-    assert user == (session.structured or {}).get("userId"), session.text
+
+@clause("SVC-01", writes=True, reference_app=True)
+@for_each(cost=2, text=inputs.texts())
+def test_the_tools_of_a_backend_work_through_its_service(through: McpClient, text: str) -> None:
+    """Arguments and results pass whole, also structured ones, and each call is a new one."""
+    assert f"{text} {text}" == text_of(through.call("join", first=text, second=f" {text}"))
+    assert text == structured_of(through.call("facts", text=text)).get("text")
+    assert str(len(text) + 1) == text_of(through.call("add", a=len(text), b=1))
+
+
+@clause("SVC-01", writes=True, reference_app=True)
+def test_an_error_of_a_backend_is_one_through_its_service(through: McpClient) -> None:
+    """The next call has a result."""
+    for tool, given in (("add", {"a": "many", "b": 1}), ("nobodys", {}), ("join", {})):
+        assert is_refused(through, tool, given), f"{tool}({given}) is told as a success"
+        assert "5" == text_of(through.call("add", a=2, b=3))
+
+
+@clause("SVC-01", writes=True)
+def test_each_service_has_its_own_backend(service: Service, make_service: Make) -> None:
+    """Two services in front of two servers list the tools of their own one."""
+    with http_api.serving() as api:
+        things = make_service(http_api.definition(api.address))
+        server = things.server
+        other = make_service(McpBackend(server.url, headers=dict(server.headers)))
+        names = {}
+        for name, one in (("one", service), ("behind", things), ("other", other)):
+            with one.client() as tools:
+                names[name] = sorted(tool.name for tool in tools.tools())
+
+    assert names["one"] != names["behind"]
+    assert names["behind"] == names["other"]
 
 
 @clause("SVC-03", writes=True)
-def test_the_access_record_has_the_specified_shape(platform: Platform, make: Make) -> None:
-    """The address is the gateway's with ``/mcp/<service_name>``; the key is a Bearer token."""
-    name, record = make(f"{platform.target.url}/mcp")
-    access = record.get("mcpServers", {}).get(name, {})
-    authorization = access.get("headers", {}).get("Authorization", "")
-    expected = {
-        "httpUrl": f"{platform.target.url}/mcp/{name}",
-        "headers": {"Authorization": authorization},
-    }
+def test_the_access_record_has_the_specified_shape(
+    service: Service, make_service: Make, direct: McpServer
+) -> None:
+    """Each record maps its own service alone to an address and a key; these are its own."""
+    services = [service, make_service(direct.url), make_service(direct.url)]
+    for one in services:
+        url, headers = one.access.get("httpUrl"), one.access.get("headers")
+        assert isinstance(url, str), one.record
+        assert isinstance(headers, dict), one.record
+        authorization = headers.get("Authorization")
+        assert isinstance(authorization, str), one.record
+        scheme, _, key = authorization.partition(" ")
 
-    assert {"mcpServers": {name: expected}} == record
-    scheme, _, key = authorization.partition(" ")
-    assert ("Bearer", True) == (scheme, bool(key)), f"no key in {authorization!r}"
+        assert ["mcpServers"] == list(one.record), one.record
+        assert [one.name] == list(one.record["mcpServers"]), one.record
+        assert urlsplit(url).scheme in ("http", "https"), url
+        assert urlsplit(url).netloc, url
+        assert f"/mcp/{one.name}" == url[-len(f"/mcp/{one.name}") :]
+        assert ("Bearer", True) == (scheme, bool(key)), f"no key in {authorization!r}"
+
+    assert 3 == len({one.access["headers"]["Authorization"] for one in services})
+    gateways = {one.access["httpUrl"].removesuffix(f"/mcp/{one.name}") for one in services}
+    assert 1 == len(gateways), gateways
 
 
-def _client(platform: Platform, name: str, record: Record) -> McpClient:
-    """Return a client that uses the access record."""
-    access = record["mcpServers"][name]
-    return platform.mcp(access["httpUrl"], headers=access["headers"])
-
-
-def _definition(url: str) -> dict[str, Any]:
-    """Return a Swagger definition of two operations of the API server."""
-    segments = [
-        {"name": name, "in": "path", "required": True, "type": "string"} for name in ("app", "user")
-    ]
-    answers = {"200": {"description": "as it is"}}
-    create = {"operationId": "createSession", "parameters": segments, "responses": answers}
-    listed = {"operationId": "listApps", "summary": "List the agents.", "responses": answers}
-    return {
-        "swagger": "2.0",
-        "info": {"title": "agents", "version": "1"},
-        "host": urlsplit(url).netloc,
-        "schemes": [urlsplit(url).scheme],
-        "paths": {
-            "/list-apps": {"get": listed},
-            "/apps/{app}/users/{user}/sessions": {"post": create},
-        },
-    }
+@clause("SVC-03", writes=True)
+def test_the_access_record_gives_access(service: Service) -> None:
+    """A client that knows nothing else opens a session, each time."""
+    for _ in range(2):
+        with service.client() as mcp:
+            assert mcp.tools()

@@ -56,7 +56,7 @@ def test_each_tool_has_a_valid_schema(platform: Platform) -> None:
     assert dict.fromkeys(schemas, "object") == {n: one.get("type") for n, one in schemas.items()}
 
 
-@clause("MCP-02", smoke=True, surface="mcp")
+@clause("MCP-02", smoke=True)
 def test_an_mcp_server_refuses_without_its_key(platform: Platform) -> None:
     """Neither a handshake without a key nor one with a wrong key is answered."""
     key = platform.target.key_of("mcp")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 VERSION = "2025-11-25"
+STREAM = "text/event-stream"
 CLIENT = {"name": "doublecheck", "version": "1"}
 
 _ids = itertools.count(1)
@@ -60,13 +61,18 @@ class McpSession:
 def initialize(server: McpServer) -> Call[McpSession]:
     """Return the call that opens a session."""
     params = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": CLIENT}
-    return Call(_request(server, None, _message("initialize", params)), _read_session)
+    return Call(request(server, None, _message("initialize", params)), _read_session)
 
 
 def initialized(server: McpServer, session: McpSession) -> Call[None]:
     """Return the call that confirms the session."""
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    return Call(_request(server, session, note), calls.refuse)
+    return Call(request(server, session, note), calls.refuse)
+
+
+def listen(server: McpServer, session: McpSession) -> Request:
+    """Return the request for the server's own messages; a server may refuse it (405)."""
+    return Request("GET", server.url, {"Accept": STREAM, **_headers(server, session)})
 
 
 def end(server: McpServer, session: McpSession) -> Call[None]:
@@ -78,7 +84,7 @@ def ask(
     server: McpServer, session: McpSession, method: str, params: Mapping[str, Any]
 ) -> Call[dict[str, Any]]:
     """Return the call of any method; its answer is read as the result."""
-    return Call(_request(server, session, _message(method, params)), read_result)
+    return Call(request(server, session, _message(method, params)), read_result)
 
 
 def call_tool(
@@ -86,8 +92,7 @@ def call_tool(
 ) -> Call[McpResult]:
     """Return the call of a tool."""
     params = {"name": tool, "arguments": dict(arguments)}
-    request = _request(server, session, _message("tools/call", params))
-    return Call(request, read_tool_result)
+    return Call(request(server, session, _message("tools/call", params)), read_tool_result)
 
 
 def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
@@ -135,7 +140,7 @@ def messages(response: httpx.Response) -> Iterator[dict[str, Any]]:
     """Yield the messages of JSON-RPC in an answer."""
     from httpx_sse import EventSource
 
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+    if not response.headers.get("content-type", "").lower().startswith(STREAM):
         yield calls.read_json(response)
         return
     for event in EventSource(response).iter_sse():
@@ -147,9 +152,10 @@ def _message(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": dict(params)}
 
 
-def _request(server: McpServer, session: McpSession | None, message: Mapping[str, Any]) -> Request:
+def request(server: McpServer, session: McpSession | None, message: Mapping[str, Any]) -> Request:
+    """Return the request that sends a message of JSON-RPC."""
     headers = {
-        "Accept": "application/json, text/event-stream",
+        "Accept": f"application/json, {STREAM}",
         "Content-Type": "application/json",
         **_headers(server, session),
     }

@@ -103,7 +103,7 @@ def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     expected |= {"A2A-05": Verdict.NOT_APPLICABLE}
     expected |= dict.fromkeys(("API-09", "API-11", "API-17"), Verdict.NOT_OBSERVABLE)
     expected |= {"SBX-03": Verdict.NOT_RUN, "CTL-07": Verdict.NOT_RUN}
-    services = ("MCP-01", "SVC-01", "SVC-02", "SVC-03")
+    services = ("SVC-01", "SVC-02", "SVC-03")
     expected |= dict.fromkeys(services, Verdict.NOT_OFFERED) | {"MCP-02": Verdict.NOT_OBSERVABLE}
     assert expected | {"CTL-08": Verdict.NOT_OBSERVABLE} == told
     assert {

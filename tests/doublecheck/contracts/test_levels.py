@@ -51,9 +51,9 @@ def test_the_smoke_level_asks_little() -> None:
     ("arguments", "expected"),
     [
         ((), set()),
-        ((*LIVE, "--platform-reference-app", "--platform-allow-writes"), {"MCP-02"}),
-        ((*LIVE, "--platform-allow-writes"), {"INV-04", "MCP-02", "MCP-03", "MCP-04"}),
-        (LIVE, {"API-04", "API-06", "INV-04", "MCP-02", "MCP-03", "MCP-04"}),
+        ((*LIVE, "--platform-reference-app", "--platform-allow-writes"), set()),
+        ((*LIVE, "--platform-allow-writes"), {"INV-04", "MCP-03", "MCP-04"}),
+        (LIVE, {"API-04", "API-06", "INV-04", "MCP-03", "MCP-04"}),
     ],
 )
 def test_the_full_level_has_them_where_nothing_else_is_seen(

@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from agentdouble.mcp_hosting import host
-from agentdouble.mcp_services import handle, openapi, passthrough
+from agentdouble.mcp_services import openapi, passthrough
 from tests.mutants.inside import inside
 
 
@@ -43,20 +43,9 @@ def leave_out_an_operation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(openapi, "server", server)
 
 
-def say_more_than_the_record_has(patch: pytest.MonkeyPatch) -> None:
-    original = handle.access_record
-
-    def record(service: Any, url: str) -> dict[str, Any]:
-        access = original(service, url)["mcpServers"][service.name]
-        return {"mcpServers": {service.name: {**access, "url": access["httpUrl"]}}}
-
-    patch.setattr(handle, "access_record", record)
-
-
 MUTANTS = (
     inside("MCP-01", answer_services_with_a_page),
     inside("MCP-02", ask_services_for_no_key),
     inside("SVC-01", pass_calls_on_without_arguments),
     inside("SVC-02", leave_out_an_operation),
-    inside("SVC-03", say_more_than_the_record_has),
 )

@@ -57,10 +57,15 @@ async def facts(text: str) -> dict:  # type: ignore[type-arg]
     return {"text": text, "number": 1.5, "nothing": None, "nested": {"list": [1, True, "x"]}}
 
 
+def describe(ratio: float, exact: bool, tags: list[str], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return every argument as it arrived."""
+    return {"ratio": ratio, "exact": exact, "tags": tags, "fields": fields}
+
+
 async def shout(prompt: str) -> str:
     """Answer in capitals; nothing else."""
     return prompt.upper()
 
 
-TOOLS: tuple[Callable[..., Any], ...] = (add, join, place, facts)
+TOOLS: tuple[Callable[..., Any], ...] = (add, join, place, facts, describe)
 AGENT = shout

@@ -1,0 +1,180 @@
+"""The MCP servers that checks ask: services in front of backends, and messages to them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agentdouble.errors import UnknownServiceError
+from doublecheck.client._sync.mcp import McpClient
+from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.errors import RefusedError
+from doublecheck.values.agents import McpResult
+from doublecheck.wire import mcp
+from doublecheck.wire.mcp import McpServer, McpSession
+
+if TYPE_CHECKING:
+    import httpx
+
+NOT_MADE = "not run: services are made on a double in this process alone"
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Service:
+    """An MCP service: its name, and its access record, unchanged."""
+
+    platform: Platform
+    name: str
+    record: Any
+
+    @property
+    def access(self) -> Mapping[str, Any]:
+        """What the record maps the name to; fail if it is no object of 2.5."""
+        servers = self.record.get("mcpServers") if isinstance(self.record, dict) else None
+        assert isinstance(servers, dict), f"mcpServers is no object: {self.record}"
+        found = servers.get(self.name)
+        assert isinstance(found, dict), f"{self.name} is not mapped to an object: {self.record}"
+        return found
+
+    @property
+    def server(self) -> McpServer:
+        """The server that the record names."""
+        return McpServer(str(self.access.get("httpUrl")), self.access.get("headers") or {})
+
+    def client(self) -> McpClient:
+        """Return a client that uses the record."""
+        return client(self.platform, self.server)
+
+    def delete(self) -> None:
+        """Delete the service, if it is still there."""
+        drop = self.platform.target.drop_service
+        assert drop is not None
+        with contextlib.suppress(UnknownServiceError):
+            drop(self.name)
+
+
+Make = Callable[[Any], Service]
+
+
+def client(platform: Platform, server: McpServer) -> McpClient:
+    """Return a client of a server."""
+    return platform.mcp(server.url, headers=server.headers)
+
+
+def ask(
+    platform: Platform, server: McpServer, session: McpSession | None, message: Message
+) -> list[dict[str, Any]]:
+    """Send a message; return the messages that answer one, of the kinds result and error."""
+    return answers(platform.send(mcp.request(server, session, message)))
+
+
+def answers(response: httpx.Response) -> list[dict[str, Any]]:
+    """Return the messages in an answer that answer one, none if it is empty."""
+    if not response.content.strip():
+        return []
+    return [one for one in mcp.messages(response) if "result" in one or "error" in one]
+
+
+def open_session(platform: Platform, server: McpServer) -> McpSession:
+    """Open a session, as clients do."""
+    call = mcp.initialize(server)
+    session = call.read(platform.send(call.request))
+    platform.send(mcp.initialized(server, session).request)
+    return session
+
+
+def maker(platform: Platform, leftovers: Leftovers) -> Make | None:
+    """Return a function that makes a service in front of a backend, or None."""
+    make_service = platform.target.make_service
+    if make_service is None:
+        return None
+
+    def make(backend: Any) -> Service:
+        name = f"doublecheck-{uuid.uuid4().hex}"
+        service = Service(platform, name, make_service(name, backend))
+        leftovers.add(service.delete)
+        return service
+
+    return make
+
+
+def text_of(result: McpResult) -> str:
+    """Return the text of a result; fail if it is an error."""
+    assert not result.is_error, result.text
+    return result.text
+
+
+def structured_of(result: McpResult) -> Mapping[str, Any]:
+    """Return the structured content of a result; fail if it is an error, or has none."""
+    assert not result.is_error, result.text
+    assert isinstance(result.structured, dict), (
+        f"no structured object: {json.dumps(result.content)}"
+    )
+    return result.structured
+
+
+def is_refused(client: McpClient, tool: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call is an error, of the tool or of the protocol."""
+    try:
+        return client.call(tool, **arguments).is_error
+    except RefusedError:
+        return True
+
+
+def same(expected: Any, found: Any) -> bool:
+    """Whether two values are equal as JSON, where true is no number."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return expected.keys() == found.keys() and all(
+            same(one, found[name]) for name, one in expected.items()
+        )
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(map(same, expected, found))
+    return bool(expected == found) and isinstance(expected, bool) == isinstance(found, bool)
+
+
+@pytest.fixture
+def mcp_client(platform: Platform) -> Iterator[McpClient]:
+    """A client of the platform's MCP application."""
+    with platform.mcp() as client:
+        yield client
+
+
+@pytest.fixture
+def make_service(platform: Platform, leftovers: Leftovers) -> Make:
+    """A function that makes a service in front of a backend."""
+    make = maker(platform, leftovers)
+    if make is None:
+        pytest.skip(NOT_MADE)
+    return make
+
+
+@pytest.fixture
+def service(platform: Platform, make_service: Make) -> Service:
+    """A service in front of the platform's own MCP application."""
+    return make_service(f"{platform.target.mcp}{mcp.PATH}")
+
+
+@pytest.fixture
+def mcp_server(platform: Platform, leftovers: Leftovers) -> McpServer:
+    """The MCP server to speak to: a service where one can be made, else the application."""
+    make = maker(platform, leftovers)
+    if make is not None:
+        return make(f"{platform.target.mcp}{mcp.PATH}").server
+    return McpServer.at(platform.target, mcp.PATH, None, None)
+
+
+@pytest.fixture
+def mcp_session(platform: Platform, mcp_server: McpServer) -> Iterator[McpSession]:
+    """An open session with the server."""
+    session = open_session(platform, mcp_server)
+    yield session
+    platform.send(mcp.end(mcp_server, session).request)
