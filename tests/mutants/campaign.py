@@ -15,8 +15,9 @@ import pytest
 
 import tests.mutants as package
 from doublecheck import contracts
-from doublecheck.contracts import examples
+from doublecheck.contracts import examples, wire
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.reference import executor
 from doublecheck.contracts.verdicts import VERDICT, Verdict
 from doublecheck.runner import runner
 from doublecheck.unknowns_report import usage
@@ -26,6 +27,7 @@ CAUGHT, SURVIVED, EXPECTED, BROKEN = "caught", "survived", "expected to survive"
 _NO_TABLES = ("__main__", "campaign", "test_campaign")
 # The first is of the pytest outside; the second costs more time than most checks.
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
+PATIENCE_S = 3.0  # with a mutant that holds a stream back: a double in this process is no cloud
 # Each run has a double of its own, which ends with the run: nobody needs to tidy it up.
 UNASKED = ((usage._Journal, "relied_on"), (Leftovers, "remove"))
 
@@ -46,6 +48,8 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
     chosen = (mutant.clause, *mutant.also)
     errors: list[str] = []
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(io.StringIO()):
+        for module in (wire, executor):
+            patch.setattr(module, "READ_WITHIN_S", PATIENCE_S)
         with watched.changes_of(patch, errors):
             mutant.change(patch)
         for owner, name in UNASKED:

@@ -90,7 +90,10 @@ def values() -> Input:
 def payloads() -> Input:
     """JSON objects with any fields; ``do`` is left to the reference application."""
     rich = {
-        "prompt": RICH,
+        "prompt": texts(carriage_returns=True).always[0],
+        "_private": 0,
+        "false": False,
+        " a  b ": {" a  b ": {"\n": " a  b "}},
         "none": None,
         "empty": {},
         "list": [1, [2, [None]], {"a": False}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import httpx
 
     from doublecheck.client._sync.platform import Platform
+    from doublecheck.values.agents import StreamEvent
 
+NAMED = ("user_id", "session_id", "request_id")
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
 PING_WITHIN_S = 1.0
 PINGS = 3  # a machine that is busy for a moment must not count against the platform
@@ -63,9 +65,30 @@ def echo(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
 ) -> dict[str, Any]:
     """Return payload and headers as the reference application got them; names in lower case."""
-    seen = parsed(returned(invoke(platform, payload, headers)))
+    return echoed(invoke(platform, payload, headers))
+
+
+def echoed(response: httpx.Response) -> dict[str, Any]:
+    """Return what an answer says of the payload and the headers; names in lower case."""
+    seen = parsed(returned(response))
     seen["headers"] = {name.lower(): value for name, value in seen["headers"].items()}
     return seen
+
+
+def stream(
+    platform: Platform, chunks: Sequence[str], **fields: Any
+) -> Generator[StreamEvent, None, None]:
+    """Yield the events of an entrypoint that yields these strings.
+
+    With a ``gate`` it yields the next one when that is released, and gives up if it is not.
+    """
+    given = {"do": "stream", "chunks": [*chunks], "within_s": READ_WITHIN_S, **fields}
+    return platform.stream("", headers=CALLER, **given)
+
+
+def release(platform: Platform, gate: str) -> None:
+    """Let the stream of a gate go on by one string."""
+    invoke(platform, {"do": "release", "gate": gate, "prompt": ""})
 
 
 def data_of(response: httpx.Response) -> list[str]:
@@ -128,6 +151,15 @@ def ping(platform: Platform) -> str:
         with contextlib.suppress(NoAnswerError):
             return probe(platform, "/ping", timeout_s=PING_WITHIN_S)
     pytest.fail(f"GET /ping was {PINGS} times not answered within {PING_WITHIN_S:g} s.")
+
+
+def answered_in_time(platform: Platform) -> bool:
+    """Whether ``/ping`` is answered within a second."""
+    try:
+        probe(platform, "/ping", timeout_s=PING_WITHIN_S)
+    except NoAnswerError:
+        return False
+    return True
 
 
 def _json_or_none(text: str) -> Any:

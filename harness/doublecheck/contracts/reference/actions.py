@@ -6,7 +6,8 @@ The field ``do`` of the payload selects it:
 ``echo``        (default) returns payload and headers as the application saw them, as JSON
 ``say``         returns ``prompt`` itself
 ``fail``        raises, with ``prompt`` as the message
-``stream``      yields each of ``chunks``; with ``gate``, the next one only when released
+``stream``      yields each of ``chunks``; with ``gate``, the next one only when released,
+                ``within_s``
 ``release``     lets the stream of that ``gate`` go on by one chunk
 ``fail_late``   yields each of ``chunks``, then raises
 ``run_code``    runs ``prompt`` in the session's sandbox and returns the result of 2.7
@@ -91,13 +92,14 @@ class Actions:
             for chunk in payload["chunks"]:
                 yield chunk
             return
+        within_s = payload.get("within_s", READ_WITHIN_S)
         released = self._gates[gate] = asyncio.Semaphore(0)
         try:
             for chunk in payload["chunks"]:
                 yield chunk
-                await asyncio.wait_for(released.acquire(), READ_WITHIN_S)
+                await asyncio.wait_for(released.acquire(), within_s)
         except asyncio.TimeoutError:
-            raise RuntimeError(f"{chunk!r} was not read within {READ_WITHIN_S:g} s") from None
+            raise RuntimeError(f"{chunk!r} was not read within {within_s:g} s") from None
         finally:
             del self._gates[gate]
 
