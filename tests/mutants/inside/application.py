@@ -94,10 +94,6 @@ def answer_another_ping(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(simple_responses, "ping", lambda _: PlainTextResponse("something else"))
 
 
-def want_a_ping_function(patch: pytest.MonkeyPatch) -> None:
-    patch.setenv("AGENTDOUBLE_UNKNOWNS", '{"U-PROBE-ERROR": "absent-404"}')
-
-
 def run_entrypoints_on_the_servers_loop(patch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def lifespan(_self: Any) -> AsyncIterator[None]:
@@ -140,7 +136,6 @@ MUTANTS = (
     inside("PRB-02", answer_probe("/health", 404)),
     inside("PRB-03", answer_probe("/readiness", 404)),
     inside("PRB-04", answer_probe("/liveness", 404)),
-    inside("PRB-05", want_a_ping_function),
     inside("PRB-06", run_entrypoints_on_the_servers_loop),
     inside("PRB-07", answer_probe("/readiness", 202)),
 )
