@@ -113,6 +113,8 @@ def events(route: str, change: Callable[..., Any]) -> Change:
         if document is None:
             return [raw]
         changed = _called(change, document, request)
+        if changed == _data(raw):
+            return [raw]
         some = changed if isinstance(changed, list) else [changed]
         return [_event(one) for one in some if one is not DROP]
 
@@ -354,7 +356,10 @@ def _on_json(change: Callable[..., Any]) -> Callable[[Answer, Request], None]:
 def _on_json_event(change: Callable[..., Any]) -> Callable[[bytes, Request], list[bytes]]:
     def event(raw: bytes, request: Request) -> list[bytes]:
         document = _data(raw)
-        return [raw] if document is None else [_event(_called(change, document, request))]
+        if document is None:
+            return [raw]
+        changed = _called(change, document, request)
+        return [raw] if changed == _data(raw) else [_event(changed)]
 
     return event
 
