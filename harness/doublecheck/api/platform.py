@@ -33,6 +33,8 @@ class Platform(sync_client.Platform):
         level: str | None = None,
         strict_should: bool = False,
         allow_writes: bool = False,
+        examples: int | None = None,
+        seed: int | None = None,
     ) -> Report:
         """Run the contract checks on the platform; see ``doublecheck.check``."""
         from doublecheck.runner.check_target import check_target
@@ -43,6 +45,8 @@ class Platform(sync_client.Platform):
             level=level,
             strict_should=strict_should,
             allow_writes=allow_writes,
+            examples=examples,
+            seed=seed,
         )
 
 
@@ -62,6 +66,8 @@ class AsyncPlatform(async_client.AsyncPlatform):
         level: str | None = None,
         strict_should: bool = False,
         allow_writes: bool = False,
+        examples: int | None = None,
+        seed: int | None = None,
     ) -> Report:
         """Run the contract checks on the platform; see ``doublecheck.check``.
 
@@ -75,4 +81,6 @@ class AsyncPlatform(async_client.AsyncPlatform):
             level=level,
             strict_should=strict_should,
             allow_writes=allow_writes,
+            examples=examples,
+            seed=seed,
         )

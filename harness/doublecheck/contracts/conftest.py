@@ -26,7 +26,7 @@ from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     user_elsewhere,
 )
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.examples import ON_A_DOUBLE, ON_A_LIVE_PLATFORM, Examples
+from doublecheck.contracts.examples import Examples, chosen
 from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
@@ -163,9 +163,7 @@ def examples(
     request: pytest.FixtureRequest, platform: Platform, _hypothesis_home: None
 ) -> Examples:
     """How many generated inputs a check tries, and from which seed (``--examples``, ``--seed``)."""
-    plan = pytest_options.plan_of(request.config)
-    usual = ON_A_DOUBLE if platform.target.kind == "double" else ON_A_LIVE_PLATFORM
-    count, seed = plan.value("examples") or usual, plan.value("seed") or 0
+    count, seed = chosen(pytest_options.plan_of(request.config))
     return Examples(count, seed, forget=platform.exchanges.clear)
 
 

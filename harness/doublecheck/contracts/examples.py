@@ -20,7 +20,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -30,10 +30,15 @@ from hypothesis.strategies import SearchStrategy
 
 from doublecheck.errors import NoAnswerError
 
+if TYPE_CHECKING:
+    from doublecheck.target.plan import Plan
+
 ON_A_DOUBLE, ON_A_LIVE_PLATFORM = 6, 2
 SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would ask a platform that fails for too much
 SHOWN_CHARS = 300
 FIXTURE = "examples"
+
+SEED = 0
 
 Values = Mapping[str, Any]
 Body = Callable[..., None]
@@ -173,6 +178,12 @@ class Examples:
 
 def _no_constant(*_: Any, **__: Any) -> None:
     return None
+
+
+def chosen(plan: Plan) -> tuple[int, int]:
+    """Return how many examples the checks of a platform try, and from which seed."""
+    usual = ON_A_DOUBLE if plan.kind == "double" else ON_A_LIVE_PLATFORM
+    return plan.value("examples") or usual, plan.value("seed") or SEED
 
 
 def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:

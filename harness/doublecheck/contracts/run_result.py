@@ -62,7 +62,8 @@ class Run:
 
     ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
     ``strict_should`` says that a failed recommendation also fails the run. ``asked`` is what the
-    checks asked of the platform, and made there.
+    checks asked of the platform, and made there. Each check tried ``examples`` generated inputs, from
+    the ``seed``.
     """
 
     checks: tuple[Check, ...]
@@ -73,6 +74,8 @@ class Run:
     interrupted: bool = False
     strict_should: bool = False
     asked: Asked = field(default_factory=Asked)
+    examples: int = 0
+    seed: int = 0
 
     def by_clause(self) -> Mapping[Clause, Sequence[Check]]:
         """Return the checks of each clause that has any, in the specification's order."""

@@ -26,6 +26,7 @@ from doublecheck.contracts.verdicts import (
     Verdict,
     of_skip,
 )
+from doublecheck.target import pytest_options
 
 _FOLDER = Path(contracts.__file__).resolve().parent
 
@@ -48,6 +49,7 @@ class Collector:
         self._interrupted = False
         self._strict_should = False
         self._traffic = Traffic()
+        self._examples, self._seed = 0, 0
 
     def run(self, pytest_exit: int) -> Run:
         """Return the results so far."""
@@ -60,6 +62,8 @@ class Collector:
             interrupted=self._interrupted,
             strict_should=self._strict_should,
             asked=self._traffic.summed(),
+            examples=self._examples,
+            seed=self._seed,
         )
 
     def checks(self) -> tuple[Check, ...]:
@@ -79,6 +83,11 @@ class Collector:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         self._strict_should = bool(config.getoption("platform_strict_should", False))
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        from doublecheck.contracts import examples  # it imports Hypothesis
+
+        self._examples, self._seed = examples.chosen(pytest_options.plan_of(session.config))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:  # under xdist only the workers have items

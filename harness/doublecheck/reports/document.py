@@ -36,6 +36,8 @@ def to_document(report: Report) -> dict[str, Any]:
         "chosen": run.chosen,
         "interrupted": run.interrupted,
         "strict_should": run.strict_should,
+        "examples": run.examples,
+        "seed": run.seed,
         "pytest_exit": run.pytest_exit,
         "exit_code": int(run.exit_code),
         "asked": {
@@ -180,6 +182,8 @@ def _report(place: _Place) -> Report:
         interrupted=place["interrupted"].of(bool),
         strict_should=place["strict_should"].of(bool),
         asked=_asked(place["asked"]),
+        examples=place["examples"].of(int),
+        seed=place["seed"].of(int),
     )
     name, url = target["name"].of(str), target["url"].of(str, type(None))
     return Report(name, "live" if kind == "live" else "double", url, run)

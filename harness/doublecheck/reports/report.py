@@ -67,9 +67,9 @@ class Report(Shown, drawn_by="reports.notebook.report"):
     def effort(self) -> str:
         """How many checks there were, what they asked, and how long it took."""
         run = self.run
-        return (
-            f"{counted(len(run.checks), 'check')}, {run.asked.in_words}, in {run.duration_s:.1f} s"
-        )
+        tried = f" of up to {counted(run.examples, 'example')} (seed {run.seed})"
+        checks = counted(len(run.checks), "check") + (tried if run.examples else "")
+        return f"{checks}, {run.asked.in_words}, in {run.duration_s:.1f} s"
 
     @property
     def answered_by(self) -> Sequence[str]:

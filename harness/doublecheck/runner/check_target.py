@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError, InterruptedChecksError
@@ -33,38 +33,24 @@ def check_target(
     only: str | None = None,
     level: str | None = None,
     strict_should: bool = False,
-    allow_writes: bool = False,
     cancelled: threading.Event | None = None,
+    **of_the_run: Any,
 ) -> Report:
     """Check a platform and return the report; see ``doublecheck.check``.
 
-    Set ``cancelled`` to interrupt the checks.
+    Set ``cancelled`` to interrupt the checks. ``of_the_run`` are fields of the target that the run
+    sets.
     """
     require_runnable()
     require_consistent(level, strict_should)
-    found = subject.from_target(target, allow_writes=allow_writes, level=level)
+    found = subject.from_target(target, level=level, **of_the_run)
     return run_checks(found, only=only, strict_should=strict_should, cancelled=cancelled)
 
 
-async def check_target_async(
-    target: Target,
-    *,
-    only: str | None,
-    level: str | None,
-    strict_should: bool,
-    allow_writes: bool,
-) -> Report:
+async def check_target_async(target: Target, **given: Any) -> Report:
     """Check a platform in a thread; a cancelled call waits until the checks have ended."""
     cancelled, context = threading.Event(), contextvars.copy_context()
-    check = functools.partial(
-        check_target,
-        target,
-        only=only,
-        level=level,
-        strict_should=strict_should,
-        allow_writes=allow_writes,
-        cancelled=cancelled,
-    )
+    check = functools.partial(check_target, target, **given, cancelled=cancelled)
     checks = asyncio.get_running_loop().run_in_executor(None, context.run, check)
     with transport.interruptible():
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from agentdouble.signing import Credentials
 from doublecheck.client import open_target
@@ -35,30 +36,30 @@ class Subject:
     environ: Mapping[str, str] = field(repr=False)
 
 
-def from_configuration(
-    target: str | None, *, allow_writes: bool, level: str | None = None
-) -> Subject:
+def from_configuration(target: str | None, **of_the_run: Any) -> Subject:
     """Return the subject that the configuration names, by default a double.
 
-    Raises an error if the platform cannot be used.
+    ``of_the_run`` are options of ``doublecheck run`` by name; None leaves one as it is. Raises an
+    error if the platform cannot be used.
     """
-    options = {"target": target, "allow_writes": allow_writes or None, "level": level}
+    options = {"target": target, **{name: one or None for name, one in of_the_run.items()}}
     run = run_command.RunOptions(options, spelled=str)
     run_command.require_target(run)
     return Subject(run.plan.name, run.kind, run.url, run.arguments(), _environ())
 
 
-def from_target(target: Target, *, allow_writes: bool, level: str | None = None) -> Subject:
-    """Return the subject for an open platform or a URL; raise an error if it cannot be used."""
+def from_target(target: Target, **of_the_run: Any) -> Subject:
+    """Return the subject for an open platform or a URL; raise an error if it cannot be used.
+
+    ``of_the_run`` are fields of the target that the run sets; None leaves one as it is.
+    """
     open_target.require_answer(target)
     if target.credentials is not None and target.credentials.session_token is not None:
         raise TargetError(
             f"The checks cannot use the session token of the key pair for {target.url}; "
             "pass a permanent key pair."
         )
-    target = replace(
-        target, allow_writes=target.allow_writes or allow_writes, level=level or target.level
-    )
+    target = replace(target, **{name: one for name, one in of_the_run.items() if one})
     kept = {name: one for name, one in _environ().items() if not name.startswith(_OURS)}
     environ = {**kept, **dict(_keys(target))}
     return Subject(target.name, target.kind, target.url, list(_options(target)), environ)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
+from agentdouble.unmocked_http import Pace
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
@@ -33,6 +34,7 @@ class AsyncConnection:
         if not keep_connections:
             self.options["limits"] = transport.NONE_KEPT
         self.http = transport.client_async(**self.options)
+        self._pace = {Pace.KEY: timeout_s}
 
     async def call(self, call: Call[T]) -> T:
         """Send the request of a call and return its parsed answer."""
@@ -46,7 +48,8 @@ class AsyncConnection:
             transport.interruptible(),  # async only
             self.exchanges.recording(request) as recording,
         ):
-            return recording.answered(await self.http.request(**transport.arguments(request)))
+            given = transport.arguments(request) | {"extensions": self._pace}
+            return recording.answered(await self.http.request(**given))
 
     async def peek(self, ask: Callable[[Target], Call[T]], known: T | None) -> T | None:
         """Return the answer to a call for a repr, without recording it; ``known`` if none comes."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
+from agentdouble.unmocked_http import Pace
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
@@ -34,6 +35,7 @@ class Connection:
         if not keep_connections:
             self.options["limits"] = transport.NONE_KEPT
         self.http = transport.client(**self.options)
+        self._pace = {Pace.KEY: timeout_s}
 
     def call(self, call: Call[T]) -> T:
         """Send the request of a call and return its parsed answer."""
@@ -46,7 +48,8 @@ class Connection:
             transport.translated(request.url),
             self.exchanges.recording(request) as recording,
         ):
-            return recording.answered(self.http.request(**transport.arguments(request)))
+            given = transport.arguments(request) | {"extensions": self._pace}
+            return recording.answered(self.http.request(**given))
 
     def peek(self, ask: Callable[[Target], Call[T]], known: T | None) -> T | None:
         """Return the answer to a call for a repr, without recording it; ``known`` if none comes."""
