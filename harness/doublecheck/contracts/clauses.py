@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,6 +59,11 @@ class Clause(Shown, drawn_by="reports.notebook.clause"):
         """The surface that a target must offer so that this clause applies to it."""
         return _SURFACE_OF_CLAUSE.get(self.id) or _SURFACE_OF_GROUP[self.id[:3]]
 
+    @property
+    def group(self) -> str:
+        """The keyword of its group in pytest's ``-k``, which no name of a test contains."""
+        return f"group:{self.id[:3]}"
+
     def __repr__(self) -> str:
         return f"<Clause {self}>"
 
@@ -70,6 +76,15 @@ def clauses() -> Mapping[str, Clause]:
     """Return every clause by its id, in the order of the specification."""
     text = resources.files("doublecheck.contracts").joinpath("clauses.toml").read_text("utf-8")
     return {id_: Clause(id_, **entry) for id_, entry in tomllib.loads(text).items()}
+
+
+def selection(expression: str) -> str:
+    """Return a selection for pytest's ``-k`` in which RUN means the clauses of that group.
+
+    Otherwise it would take every test with "run" in its name, or in its file's.
+    """
+    groups = "|".join(_SURFACE_OF_GROUP)
+    return re.sub(rf"(?<![^\s()])({groups})(?![^\s()])", r"group:\1", expression)
 
 
 def find(id_: str) -> Clause:

@@ -246,7 +246,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     # pytest-xdist's workers only transfer text and these properties
     item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, level)]
     item.user_properties.append((verdicts.ROLE, _role(marks[0])))
-    item.extra_keyword_matches.add(clause.id)  # so that -k INV-05 finds it
+    item.extra_keyword_matches |= {clause.id, clause.group}  # so that -k INV-05 finds it
     if unknown is not None:
         item.extra_keyword_matches.add(unknown)
 

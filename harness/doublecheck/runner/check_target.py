@@ -86,7 +86,7 @@ def run_checks(
     cancelled: threading.Event | None = None,
 ) -> Report:
     """Run the checks; raise InterruptedChecksError if they are interrupted or cancelled."""
-    choice = [] if only is None else ["-k", only]
+    choice = [] if only is None else run_command.selection(only)
     strict = ["--platform-strict-should"] if strict_should else []
     arguments = [*subject.arguments, *strict, *choice]
     with ChecksProcess(arguments, subject.environ) as process, Bar("contract checks") as bar:

@@ -67,7 +67,7 @@ class RunOptions:
         if self.strict_should:
             given.append("--platform-strict-should")
         if self.select is not None:
-            given += ["-k", self.select]
+            given += selection(self.select)
         return given
 
 
@@ -155,6 +155,13 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
         if result.interrupted:
             break
     return reports, codes
+
+
+def selection(expression: str) -> list[str]:
+    """Return the pytest options that select these clauses, groups of clauses or checks."""
+    from doublecheck.contracts import clauses  # this module needs pytest
+
+    return ["-k", clauses.selection(expression)]
 
 
 def require_pytest() -> None:

@@ -15,7 +15,7 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Run as CheckRun
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner
+from doublecheck.runner import run_command, runner
 
 pytestmark = pytest.mark.once
 
@@ -72,8 +72,9 @@ def test_every_check_passes_on_the_double(check: Callable[..., CheckRun]) -> Non
     "group", ["INV", "PRB", "CTL", "SBX", "RUN", "DEC", "MCP", "SVC", "A2A", "API", "AUT", "HST"]
 )
 def test_a_groups_name_selects_its_checks(pytester: pytest.Pytester, group: str) -> None:
-    """-k INV takes the checks of those clauses, and none whose name happens to match."""
-    arguments = ("--pyargs", "doublecheck.contracts", "--collect-only", "-k", group)
+    """--only INV takes the checks of those clauses, and none whose name happens to match."""
+    selected = run_command.selection(group)
+    arguments = ("--pyargs", "doublecheck.contracts", "--collect-only", *selected)
     recorded = pytester.inline_run(*arguments)
 
     items = recorded.getcall("pytest_collection_finish").session.items

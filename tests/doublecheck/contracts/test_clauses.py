@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from doublecheck.contracts.clauses import Clause, clause, clauses, find
+from doublecheck.contracts.clauses import Clause, clause, clauses, find, selection
 from doublecheck.errors import ClauseError
 
 pytestmark = pytest.mark.smoke
@@ -54,3 +54,17 @@ def test_an_unknown_clause_is_an_error_where_it_is_named() -> None:
     """The error suggests the nearest."""
     with pytest.raises(ClauseError, match=r"There is no clause 'inv-05'. Did you mean INV-05\?"):
         clause("inv-05")
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("RUN", "group:RUN"),
+        ("INV or PRB-01", "group:INV or PRB-01"),
+        ("not (API or MCP)", "not (group:API or group:MCP)"),
+        ("U-RUN-ERROR or RUN-01 or run", "U-RUN-ERROR or RUN-01 or run"),
+    ],
+)
+def test_a_group_in_a_selection_means_its_clauses(given: str, taken: str) -> None:
+    """Ids, and names in lower case, are left as they are."""
+    assert taken == selection(given)
