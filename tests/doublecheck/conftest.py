@@ -6,8 +6,11 @@ import os
 import warnings
 from collections.abc import Iterator
 
+# A pytester run forgets what it has imported. Of cryptography there cannot be two copies in a
+# process, and Hypothesis knows its strategies by their class.
+import hypothesis.strategies  # noqa: F401
 import pytest
-import trustme  # noqa: F401 (pytester forgets modules after a run; cryptography cannot be read twice)
+import trustme  # noqa: F401
 
 from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_KERNELS, _IMPORTS_FOR_WORKBENCHES
 from doublecheck import log_filter
