@@ -88,7 +88,7 @@ APPLICATION = of(
 
 def api_server(method: str, path: str, _: bytes) -> Answer:
     """Answer as an API server that has its own page of health."""
-    fixed = {"/list-apps": ["a"], "/health": {"status": "ok"}, "/version": {"version": "1"}}
+    fixed = {"/list-apps": ["a"], "/health": {"status": "ok"}, "/version": {"version": "1.0"}}
     if method == "GET" and path in fixed:
         return 200, fixed[path]
     return (200, []) if path.endswith("/sessions") else (404, {"detail": "Not Found"})
