@@ -128,7 +128,8 @@ def read_list(response: httpx.Response) -> list[Any]:
     lists = [one for one in held if isinstance(one, list)]
     if len(lists) != 1:
         raise AnswerError(
-            "The answer must be a list, or an object with one.",
+            f"{calls.route(response)} was answered with no list, nor an object with one: "
+            f"{response.text:.80}",
             status=response.status_code,
             body=response.text,
         )
@@ -215,8 +216,7 @@ def _session(document: Any, response: httpx.Response) -> AgentSession:
 
 def _event(document: Any) -> AgentEvent:
     if not isinstance(document, dict):
-        body = json.dumps(document)
-        raise AnswerError(f"This is not an event: {body:.80}", status=200, body=body)
+        raise TypeError("an event is an object")
     content = document.get("content") or {}
     return AgentEvent(
         role=content.get("role"),

@@ -60,7 +60,7 @@ class Call(Generic[T]):
             raise
         except _UNREADABLE as error:
             raise AnswerError(
-                f"{_route(response)} was answered with something unexpected "
+                f"{route(response)} was answered with something unexpected "
                 f"({error!r:.100}): {_quoted(response.text)}",
                 status=response.status_code,
                 body=response.text,
@@ -107,7 +107,7 @@ def read_json(response: httpx.Response) -> Any:
         return response.json()
     except ValueError:
         raise AnswerError(
-            f"{_route(response)} was answered with no JSON: {_quoted(response.text)}",
+            f"{route(response)} was answered with no JSON: {_quoted(response.text)}",
             status=response.status_code,
             body=response.text,
         ) from None
@@ -118,7 +118,7 @@ def refuse(response: httpx.Response) -> None:
     if response.is_success:
         return
     raise RefusedError(
-        f"{_route(response)} was answered with HTTP {response.status_code}: {_reason(response)}",
+        f"{route(response)} was answered with HTTP {response.status_code}: {_reason(response)}",
         status=response.status_code,
         body=response.text,
     )
@@ -156,7 +156,8 @@ def _message(response: httpx.Response) -> str | None:
     return None
 
 
-def _route(response: httpx.Response) -> str:
+def route(response: httpx.Response) -> str:
+    """Return what was asked, without tokens: the method and the URL."""
     return f"{response.request.method} {without_token(str(response.request.url))}"
 
 

@@ -20,7 +20,7 @@ from doublecheck.results import AgentEvent, AgentSession
 from doublecheck.wire import api_server
 from tests.doublecheck import bad_servers
 
-APP = "doublecheck_reference"
+APP, SECOND = "doublecheck_reference", "doublecheck_second"
 TOOL = json.dumps({"do": "tool", "word": "owl"})
 
 
@@ -102,7 +102,7 @@ def test_a_run_returns_events(client: Platform) -> None:
     history = client.get_session(APP, session.id)
     assert (text, call, response, final) == history.events[1:]
     assert {"b": 2} == history.state
-    assert (APP,) == client.list_apps()
+    assert (APP, SECOND) == client.list_apps()
     assert () == client.list_artifacts(session)
 
 
@@ -124,7 +124,7 @@ def test_a_failure_is_an_event_or_an_error(client: Platform) -> None:
     wrong = json.dumps({"do": "stream"})
 
     (event,) = client.run_sse(session, wrong)
-    with pytest.raises(RefusedError, match=r"HTTP 500.*missing 2 required") as caught:
+    with pytest.raises(RefusedError, match=r"HTTP 500.*missing 1 required") as caught:
         client.run(session, wrong)
 
     assert "TypeError" in (event.error or "")
@@ -198,7 +198,7 @@ def test_async_code_does_the_same(target: Target) -> None:
             texts = [event.text for event in events]
             return [apps, texts, streamed, len(read.events), len(listed), artifacts]
 
-    assert [(APP,), ["hi"], ["hi"], 4, 1, ()] == asyncio.run(main())
+    assert [(APP, SECOND), ["hi"], ["hi"], 4, 1, ()] == asyncio.run(main())
 
 
 def test_names_are_quoted_in_paths() -> None:
