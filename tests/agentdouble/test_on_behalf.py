@@ -197,5 +197,4 @@ def test_whoever_asks_for_somebody_marks_it() -> None:
         "code_tool.py",
         "on_behalf.py",
         "runtimes/handle.py",
-        "sandbox/workbench/client.py",
     ] == (sorted(found))
