@@ -194,7 +194,16 @@ def _read_content(response: httpx.Response) -> bytes:
 
 def read_events(response: httpx.Response) -> AgentEvents:
     """Return the events of a run; raise RefusedError, or AnswerError if it is no list."""
-    return AgentEvents(_event(event) for event in read_list(response))
+    listed = read_list(response)
+    try:
+        return AgentEvents(map(_event, listed))
+    except (AttributeError, TypeError) as error:
+        raise AnswerError(
+            f"{calls.route(response)} was answered with what is no event ({error}): "
+            f"{response.text:.80}",
+            status=response.status_code,
+            body=response.text,
+        ) from None
 
 
 def _session(document: Any, response: httpx.Response) -> AgentSession:
