@@ -23,7 +23,7 @@ pytestmark = pytest.mark.once
 
 APPS = ("app.py:app", "app.py:bare", "mcp_app.py:app", "a2a_app.py:app")
 SERVE = ("serve", *APPS, "--agents", "agents", "--port", "0")
-CLOCK_CHECK = "test_api_server.py::test_a_session_lasts_until_it_is_deleted"
+CLOCK_CHECK = "test_agent_sessions.py::test_a_session_lasts_until_it_is_deleted"
 URL = re.compile(r"http://127\.0\.0\.1:\d+")
 
 

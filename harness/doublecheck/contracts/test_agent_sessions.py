@@ -1,0 +1,211 @@
+"""Checks of sessions in API-server mode: their ids, lists, histories and end (API)."""
+
+from __future__ import annotations
+
+import pytest
+
+from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts import inputs
+from doublecheck.contracts.agent_users import (
+    User,
+    new_id,
+    texts,
+)
+from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.examples import for_each
+from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.target import pytest_options
+
+
+@clause("API-02", writes=True)
+def test_a_session_gets_an_id(user: User) -> None:
+    """Sessions that are created without an id have different ones, by which they are read."""
+    ids = [user.create() for _ in range(4)]
+
+    assert [] == [id_ for id_ in ids if not id_]
+    assert 4 == len(set(ids)), ids
+    assert [True] * 4 == [user.has(id_) for id_ in ids]
+    assert [[]] * 4 == [texts(user.history(id_)) for id_ in ids]
+
+
+@clause("API-03", writes=True)
+@for_each(id_=inputs.ids())
+def test_a_session_takes_the_id_of_its_path(
+    user: User, other_user: User, user_elsewhere: User, id_: str
+) -> None:
+    """The session has that id and can be read by it; others' sessions come not into being."""
+    assert not user.has(id_)
+
+    assert id_ == user.create(id_)
+    assert user.has(id_)
+    assert id_ in user.ids()
+    assert not other_user.has(id_)
+    assert user_elsewhere == user or not user_elsewhere.has(id_)
+    user.delete(id_)
+
+
+@clause("API-03", writes=True)
+@for_each(id_=inputs.unusual_ids())
+def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> None:
+    """A session under another id than the one given would be somebody else's."""
+    if user.may_create(id_):
+        assert [id_] == user.ids()
+        assert user.has(id_)
+        user.delete(id_)
+
+
+@clause("API-04", writes=True)
+@for_each(id_=inputs.unusual_ids())
+def test_the_sessions_of_an_unusual_user_are_listed(
+    platform: Platform, leftovers: Leftovers, app: str, id_: str
+) -> None:
+    """And not those of one whose id is nearly the same."""
+    unusual, nearly = User(platform, app, id_), User(platform, app, f"{id_.casefold()}-")
+    for one in (unusual, nearly):
+        leftovers.user(app, one.id)
+    name = new_id()
+    if unusual.may_create(name):
+        assert name in unusual.ids()
+        assert unusual.has(name)
+        assert not nearly.has(name)
+        unusual.delete(name)
+
+
+@clause("API-04", writes=True)
+def test_a_user_s_sessions_are_listed(user: User, other_user: User, user_elsewhere: User) -> None:
+    """All of them, also those with an id of one's own, and nobody else's."""
+    assert [] == user.ids()
+
+    first = [user.create(), user.create("named-1")]
+    theirs = [other_user.create(), other_user.create("named-2")]
+    assert sorted(first) == user.ids()
+    assert sorted(theirs) == other_user.ids()
+    if user_elsewhere != user:
+        there = [user_elsewhere.create(), user_elsewhere.create("named-3")]
+        assert sorted(there) == user_elsewhere.ids()
+    more = [*first, *(user.create() for _ in range(9))]
+    assert sorted(more) == user.ids()
+
+
+@clause("API-04", writes=True)
+def test_the_list_is_up_to_date(user: User) -> None:
+    """A session is in it once it is created, still after a run, and no longer once it is deleted."""
+    kept, deleted = user.create(), user.create()
+    user.say(kept, "hello")
+    user.delete(deleted)
+    assert [kept] == user.ids()
+    user.delete(kept)
+    assert [] == user.ids()
+
+
+@clause("API-05", writes=True)
+@for_each(cost=2, said=inputs.histories())
+def test_a_session_has_its_history(user: User, said: list[str]) -> None:
+    """What the user said, whole and in order, and behind each what the agent replied."""
+    session, untouched = user.create(), user.create()
+    expected = []
+    for number, message in enumerate(said):
+        route = ("/run", "/run_sse")[number % 2]
+        replied = user.say(session, message, route)
+        expected += [message, *texts(replied)]
+        assert expected == texts(user.history(session))
+
+    history = user.history(session)
+    assert expected == texts(user.history(session)), "another history when it is read again"
+    assert set(said) <= {one.text for one in history if one.role == "user"}
+    assert [] == texts(user.history(untouched))
+
+
+@clause("API-05", reference_app=True, writes=True)
+def test_a_long_history_is_whole(user: User) -> None:
+    """Many events of many turns, and an event of several parts, in order."""
+    session = user.create()
+    said = [f"event {number}" for number in range(30)]
+    for number in range(0, 30, 10):
+        user.order(session, "events", texts=said[number : number + 10])
+    user.order(session, "parts", texts=["one", "two", "three"])
+
+    history = [event for event in user.history(session) if event.role == "model"]
+
+    assert [*said, "onetwothree"] == texts(history)
+    assert ["one", "two", "three"] == [part["text"] for part in history[-1].parts]
+
+
+@clause("API-05", writes=True)
+def test_a_session_lasts_until_it_is_deleted(user: User, request: pytest.FixtureRequest) -> None:
+    """Unlike a sandbox's instance it does not end by itself; its history stays."""
+    platform = user.platform
+    if not pytest_options.in_process(request.config):
+        pytest.skip(f"{Verdict.NOT_RUN.value}: needs a double whose clock may be moved")
+    session = user.create()
+    user.say(session, "still here")
+    try:
+        platform.clock.advance(hours=24)
+        assert "still here" in "".join(texts(user.history(session)))
+        assert [session] == user.ids()
+    finally:
+        platform.reset()
+
+
+@clause("API-05", reference_app=True, writes=True)
+@for_each(cost=2, said=inputs.histories())
+def test_the_history_has_every_event_of_a_turn(user: User, said: list[str]) -> None:
+    """Several replies, calls of tools and their answers, as the run returned them."""
+    session = user.create()
+    args = {"list": [1, None], "text": said[0]}
+
+    replies = user.order(session, "events", texts=said)
+    called = user.order(session, "call", args=args, response=args, reply="done")
+    user.order(session, "stream", "/run_sse", streaming=True, chunks=["a ", "b"])
+
+    kept = [event.parts for event in user.history(session) if event.role != "user"]
+    calls = [one for event in user.history(session) for one in event.function_calls]
+    answers = [one for event in user.history(session) for one in event.function_responses]
+    expected = [event.parts for event in (*replies, *called) if event.role != "user"]
+    assert expected == kept[: len(expected)]
+    assert ([args], [args]) == (
+        [one["args"] for one in calls],
+        [one["response"] for one in answers],
+    )
+    assert "a b" == user.history(session)[-1].text
+
+
+@clause("API-06", writes=True)
+@pytest.mark.parametrize("named", [False, True], ids=["generated", "named"])
+def test_a_deleted_session_does_not_exist(
+    user: User, other_user: User, user_elsewhere: User, named: bool
+) -> None:
+    """It is neither read nor listed, and every other session stays as it was."""
+    deleted = user.create("deleted" if named else None)
+    neighbours = [user.create(), *map(user.create, (f"{deleted}-1", deleted.upper(), deleted[:-1]))]
+    others = [one for one in (other_user, user_elsewhere) if one != user]
+    for one in (user, *others):
+        if one is not user:
+            one.create(deleted)
+        one.say(deleted, "hello")
+    user.say(neighbours[0], "neighbour")
+
+    assert user.has(deleted)
+    user.delete(deleted)
+
+    assert [False, False] == [user.has(deleted) for _ in range(2)]
+    assert sorted(neighbours) == user.ids()
+    assert "neighbour" in texts(user.history(neighbours[0]))
+    assert [[deleted]] * len(others) == [one.ids() for one in others]
+    assert [True] * len(others) == [
+        "hello" in "".join(texts(one.history(deleted))) for one in others
+    ]
+
+
+@clause("API-06", writes=True)
+def test_a_deleted_session_leaves_nothing_behind(user: User) -> None:
+    """A new session with its id is a new one, without its history."""
+    user.create("again")
+    user.say("again", "forget this")
+    user.delete("again")
+
+    assert "again" == user.create("again")
+
+    assert [] == texts(user.history("again"))
+    assert ["again"] == user.ids()
