@@ -122,7 +122,13 @@ class Examples:
 
     def _generate(self, check: Body, inputs: Mapping[str, Input], count: int) -> None:
         """Try random examples; the first that fails ends it."""
-        self._hypothesis(lambda **values: self._try(check, values), inputs, count, Phase.generate)
+        left = itertools.repeat(None, count)  # older versions of Hypothesis try some more
+
+        def try_one(**values: Any) -> None:
+            if next(left, self) is None:
+                self._try(check, values)
+
+        self._hypothesis(try_one, inputs, count, Phase.generate)
 
     def _shrink(self, check: Body, inputs: Mapping[str, Input]) -> None:
         """Look for smaller examples that fail, for a bounded time and number of tries."""
