@@ -85,7 +85,9 @@ class AgentLoops:
         """Cancel every run and end every loop."""
         # Wait and do not cancel: a loop that is just being created would stay open.
         while self._moving:
-            await asyncio.gather(*self._moving, return_exceptions=True)
+            # From Python 3.12 on, gather() of what is done returns without giving the loop a turn:
+            # what has just been done would never leave the set.
+            await asyncio.wait(self._moving)
         loops = [*self._loops.values(), *self._blocked]
         self._loops.clear()
         self._blocked.clear()
