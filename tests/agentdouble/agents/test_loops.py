@@ -37,3 +37,22 @@ def test_a_loop_that_is_being_made_ends_with_the_others(monkeypatch: pytest.Monk
     asyncio.run(main())
 
     assert set() == beside() - before
+
+
+def test_what_has_just_moved_is_waited_for_once() -> None:
+    """Its end has not been noted yet, as close() waits for what moves."""
+
+    async def main() -> None:
+        loops = AgentLoops()
+        moved = asyncio.get_running_loop().create_future()
+        moved.set_result(None)
+        loops._moving.add(moved)  # type: ignore[arg-type]
+        moved.add_done_callback(loops._moving.discard)  # type: ignore[arg-type]
+        await loops.close()
+
+    # in a thread, because a loop that spins cannot be cancelled
+    thread = threading.Thread(target=asyncio.run, args=(main(),), daemon=True)
+    thread.start()
+    thread.join(20)
+
+    assert not thread.is_alive()
