@@ -21,6 +21,8 @@ from doublecheck.twins.shadow import Both
 from tests.doublecheck.twins.conftest import application
 from tests.doublecheck.twins.liar import LIES, Liar, seen_as_live, serving_liar, talk
 
+pytestmark = pytest.mark.once  # each compares two platforms
+
 KEYS = {"access_key": "AKLTtwin", "secret_key": "c2VjcmV0"}
 LIE = pytest.mark.parametrize("lie", LIES)
 RUN = """
