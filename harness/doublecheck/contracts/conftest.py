@@ -205,6 +205,16 @@ def _traffic(request: pytest.FixtureRequest) -> Iterator[Traffic]:
 
 
 @pytest.fixture(autouse=True)
+def _short_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a failed comparison be told in short: of a megabyte, pytest's whole diff takes minutes.
+
+    It makes one where these variables are set. contracts.ini says the same for ``-v``.
+    """
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
 def _observable(
     request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates, _traffic: Traffic
 ) -> None:
