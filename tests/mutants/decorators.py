@@ -218,8 +218,12 @@ def _task(other: Function) -> Mutate:
     return _replaced(SimpleApp, "async_task", other)
 
 
+class _MissingError(AttributeError):
+    """An error that is meant, unlike one that a mutant makes by mistake."""
+
+
 def _raise_attribute_error(_app: SimpleApp, _function: Function) -> Any:
-    raise AttributeError("async_task")
+    raise _MissingError("async_task")
 
 
 def _raise_an_error(_app: SimpleApp, _function: Function) -> Any:

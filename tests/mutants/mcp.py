@@ -16,7 +16,7 @@ DICT = "a dict return is recommended (4.6)"
 AGENT = "agent_as_a_tool: async function (prompt: string) returning string (4.6)"
 WRAPS = "wraps a whole agent as a tool; docstring states its capability boundary (4.6)"
 ASYNC = ("join", "facts", "shout")
-DICTS = ("place", "facts")
+DICTS = ("place", "facts", "describe")
 
 Tool = dict[str, Any]
 

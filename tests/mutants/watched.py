@@ -54,6 +54,8 @@ def _noted(errors: list[str]) -> Iterator[None]:
     try:
         yield
     except (TypeError, AttributeError, NameError) as error:
+        if type(error).__module__ != "builtins":  # raised on purpose, as a DecorationError
+            raise
         raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
         if _HERE in raised_in.parents and raised_in.name != Path(__file__).name:
             errors.append("".join(traceback.format_exception(error)))

@@ -14,12 +14,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import platform, routing
+from agentdouble import platform
 
 Headers = dict[str, str]
 DROP = object()  # returned by a function of ``events``: no event at all
@@ -64,7 +64,7 @@ class Change:
 
 def install(patch: pytest.MonkeyPatch, *changes: Change) -> None:
     """Put a layer with these changes in front of every double that is made from now on."""
-    made = routing.application
+    made = vars(platform)["application"]  # which may have changes in front already
     patch.setattr(platform, "application", lambda *given: Layer(made(*given), changes))
 
 
@@ -291,6 +291,7 @@ def _scope(scope: Scope, request: Request) -> Scope:
         **scope,
         "method": request.method,
         "path": request.path,
+        "query_string": urlencode(request.query).encode(),
         "raw_path": scope.get("raw_path") if request.path == scope["path"] else None,
         "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()],
     }
