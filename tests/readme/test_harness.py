@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from agentdouble import Emulator
+from agentdouble.apps import simple_responses
 from doublecheck.cli.app import app
+from doublecheck.runner import runner
 from tests.readme.consoles import shown
 from tests.readme.pages import DOUBLE, HARNESS, block
 from tests.readme.projects import pytest_in
@@ -25,6 +27,7 @@ APPLICATION = {
     "test_my_application.py": block(HARNESS, "python", "# test_my_application.py"),
 }
 CALIBRATED = block(HARNESS, "console", "$ doublecheck calibrate")
+SMALLEST = block(HARNESS, "text", "INV-04 (must)")
 
 
 def test_the_tests_pass(tmp_path: Path) -> None:
@@ -56,3 +59,19 @@ def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
 
     assert 0 == ended.exit_code, ended.output
     assert 'U-SESSION-DUPLICATE = "409"' in (tmp_path / "profile.toml").read_text()
+
+
+def test_a_failure_is_told_for_its_smallest_input(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Here of a platform that ends a line where ``str.splitlines`` does."""
+    whole = simple_responses.result
+    monkeypatch.setattr(
+        simple_responses, "result", lambda value: whole("\n".join(str(value).split("\u2028")))
+    )
+
+    runner.run(["-k", "INV-04"], verbose=False, modules=["test_invocation"])
+
+    told = capfd.readouterr().err.splitlines()
+    for line in SMALLEST.splitlines():
+        assert line in told
