@@ -27,7 +27,7 @@ REPLACED = [
     (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"(?<![a-z])(Abstract)?Async(?=[A-Z])", r"\1"),
     (r"\basynccontextmanager\b", "contextmanager"),
-    (r"\ba(close|closing|iter_sse|read)\b", r"\1"),
+    (r"\ba(close|closing|read_events|read)\b", r"\1"),
     (r"\b__a(enter|exit)__\b", r"__\1__"),
     (r"\b_async\b", "_sync"),
     (r"(?<=\w)_async\b", ""),

@@ -12,7 +12,6 @@ pytestmark = pytest.mark.smoke
 HEAVY = (
     "agentdouble",
     "httpx",
-    "httpx_sse",
     "jupyter_client",
     "pydantic",
     "rich",

@@ -26,10 +26,9 @@ from doublecheck.wire.request_log import Exchanges
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from httpx_sse import ServerSentEvent
-
     from doublecheck.client._async.connection import AsyncConnection
     from doublecheck.client._sync.connection import Connection
+    from doublecheck.wire.event_stream import ServerSentEvent
 
 _LISTENING_WITHIN_S = 10.0  # until a double confirms that it sends outputs
 _SILENCE_S = 30.0  # between two events, after the result has arrived
@@ -114,7 +113,7 @@ class _Listener:
             first = await asyncio.wait_for(anext(arriving), _LISTENING_WITHIN_S)
         except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
             return None
-        return arriving if first.event == output_feed.LISTENING else None
+        return arriving if first.name == output_feed.LISTENING else None
 
 
 async def _run(
@@ -185,7 +184,7 @@ class _Receiver:
             except (StopAsyncIteration, httpx.TransportError):
                 return
             self._received += 1
-            found = output_feed.read(event.event, event.data, self._name)
+            found = output_feed.read(event.name, event.data, self._name)
             if found is not None:
                 self._take(found)
 

@@ -22,6 +22,7 @@ from doublecheck.errors import DoubleCheckError, NoAnswerError, WrongAddressErro
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
 from doublecheck.wire import calls
+from doublecheck.wire.event_stream import is_stream
 
 PATIENCE_S = 10.0
 _MARGIN_S = 1.0
@@ -145,10 +146,9 @@ class _Probe:
         with client.stream(**transport.arguments(self._request)) as response:
             if response.has_redirect_location:
                 return WrongAddressError(url, f"redirects to {_redirect_target(response)}")
-            media_type = response.headers.get("content-type", "").partition(";")[0]
-            if media_type == "text/html" and response.is_success:
+            if calls.media_type(response) == "text/html" and response.is_success:
                 return WrongAddressError(url, "answers with a web page")
-            if media_type != "text/event-stream":  # such an answer need not end
+            if not is_stream(response):  # such an answer need not end
                 _read(response)
         return None
 

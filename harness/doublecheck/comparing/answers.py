@@ -13,8 +13,8 @@ from doublecheck.comparing.explaining import Asked, explained
 from doublecheck.comparing.fields import Fields
 from doublecheck.comparing.references import Pairs, loaded
 from doublecheck.comparing.structure import compare, shown
+from doublecheck.wire.event_stream import MEDIA_TYPE, data_of
 
-_EVENT_STREAM = "text/event-stream"
 _UNKNOWNS = "x-agentdouble-unknowns"
 _SESSION = "mcp-session-id"
 _CUT = "longer than what is compared"
@@ -47,7 +47,7 @@ class Answer:
     @property
     def streamed(self) -> bool:
         """Whether the body is a stream of events."""
-        return self.media_type == _EVENT_STREAM
+        return self.media_type == MEDIA_TYPE
 
     @property
     def relied_on(self) -> frozenset[str]:
@@ -71,7 +71,7 @@ class Answer:
 
         The places where a text is cut into pieces have no meaning.
         """
-        return tuple(_joined([_data(one) for one in _event_data(self.body)]))
+        return tuple(_joined([_data(one) for one in data_of(self.body)]))
 
 
 def differences(
@@ -139,18 +139,6 @@ class _Comparison:
 
     def _shown(self, double: Any, live: Any) -> tuple[Any, Any]:
         return shown(double, self._pairs, "double"), shown(live, self._pairs, "live")
-
-
-def _event_data(body: bytes) -> Iterator[str]:
-    """Yield the data of each complete event; comments are skipped."""
-    lines: list[str] = []
-    text = body.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    for line in text.split("\n"):
-        if not line and lines:
-            yield "\n".join(lines)
-            lines = []
-        elif line.startswith("data:"):
-            lines.append(line[5:].removeprefix(" "))
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from httpx_sse import EventSource
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.wire import calls
+from doublecheck.wire.event_stream import read_events
 
 CARD = "/.well-known/agent-card.json"
 NOT_FOUND = -32001
@@ -95,7 +95,7 @@ class Agent:
         method = "SendStreamingMessage" if self.modern else "message/stream"
         body = self._body(method, self._message([text], None))
         with self.platform.streaming(self._request(body)) as response:
-            for event in EventSource(response).iter_sse():
+            for event in read_events(response):
                 if event.data:
                     document = _checked(json.loads(event.data), body)
                     yield self._noted(_answer(_result_of(document)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -17,6 +16,7 @@ from doublecheck.contracts import wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.values.agents import AgentEvent, AgentSession
 from doublecheck.wire import api_server
+from doublecheck.wire.event_stream import data_of, is_stream
 
 if TYPE_CHECKING:
     import httpx
@@ -118,29 +118,15 @@ class User:
 
 def streamed(answer: httpx.Response) -> list[AgentEvent]:
     """Return the events of a stream, each of which is JSON; fail if it is no stream of events."""
-    assert answer.headers["content-type"].lower().startswith("text/event-stream"), answer.headers
-    return [api_server.read_event(data) for data in data_of(answer.text)]
-
-
-def data_of(text: str) -> list[str]:
-    """Return the data of each event of a stream, as the standard reads it."""
-    found: list[str] = []
-    data: list[str] = []
-    for line in re.split("\r\n|\n|\r", text.removeprefix("\ufeff")):
-        name, _, value = line.partition(":")
-        if name == "data":
-            data.append(value.removeprefix(" "))
-        elif not line and data:
-            found.append("\n".join(data))
-            data = []
-    return found
+    assert is_stream(answer), answer.headers
+    return [api_server.read_event(data) for data in data_of(answer.content)]
 
 
 def ends_in_error(answer: httpx.Response) -> bool:
     """Whether a run ended in an error status or an error event."""
     if answer.status_code >= 400:
         return True
-    if answer.headers.get("content-type", "").lower().startswith("text/event-stream"):
+    if is_stream(answer):
         return any(event.error is not None for event in streamed(answer))
     return any(event.error is not None for event in api_server.read_events(answer))
 

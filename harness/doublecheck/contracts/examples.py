@@ -122,10 +122,10 @@ class Examples:
 
     def _generate(self, check: Body, inputs: Mapping[str, Input], count: int) -> None:
         """Try random examples; the first that fails ends it."""
-        left = itertools.repeat(None, count)  # older versions of Hypothesis try some more
+        calls = itertools.count()
 
         def try_one(**values: Any) -> None:
-            if next(left, self) is None:
+            if next(calls) < count:  # older versions of Hypothesis try some more
                 self._try(check, values)
 
         self._hypothesis(try_one, inputs, count, Phase.generate)

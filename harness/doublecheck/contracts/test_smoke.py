@@ -21,7 +21,7 @@ from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.target.facts import variable
-from doublecheck.wire import api_server, application, calls, mcp
+from doublecheck.wire import api_server, calls, event_stream, mcp
 from doublecheck.wire.mcp import McpServer
 
 NOBODYS = "doublecheck-nobody-has-this"
@@ -125,7 +125,7 @@ def test_an_invocation_is_answered(platform: Platform) -> None:
     answer = wire.invoke(platform, {"prompt": "hello"})
 
     assert answer.is_success, answer.text
-    if not application.streams(answer):
+    if not event_stream.is_stream(answer):
         wire.json_of(answer)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from doublecheck.notebook_repr import counted
+from doublecheck.wire.event_stream import data_of
 
 if TYPE_CHECKING:
     from doublecheck.wire.exchanges import Exchange
@@ -141,14 +142,13 @@ def _method(exchange: Exchange) -> str | None:
 
 def _documents(exchange: Exchange) -> Iterator[dict[str, Any]]:
     """Yield the objects in an answer: its body, or those in its events."""
-    lines = [line[5:] for line in exchange.body.splitlines() if line.startswith(b"data:")]
-    for text in lines or [exchange.body]:
+    for text in data_of(exchange.body) or [exchange.body.decode("utf-8", "replace")]:
         document = _parsed(text)
         if isinstance(document, dict):
             yield document
 
 
-def _parsed(text: bytes) -> Any:
+def _parsed(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

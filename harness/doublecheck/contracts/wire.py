@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
-from httpx_sse import EventSource
 
 from agentdouble import invoke_tool, signing
 from agentdouble.signing import Credentials
 from doublecheck.errors import NoAnswerError
+from doublecheck.wire import calls, event_stream
 from doublecheck.wire.calls import Request
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def invoke(
 
 def returned(response: httpx.Response) -> str:
     """Return the string of an entrypoint, extracted from its JSON (U-INVOKE-ENVELOPE)."""
-    assert (response.status_code, _media_type(response)) == (200, "application/json"), response.text
+    assert (response.status_code, calls.media_type(response)) == (200, "application/json"), (
+        response.text
+    )
 
     value = json_of(response)
     if isinstance(value, dict) and len(value) == 1:
@@ -93,10 +95,10 @@ def release(platform: Platform, gate: str) -> None:
 
 def data_of(response: httpx.Response) -> list[str]:
     """Return the data of each event; fail if the answer is no stream of events."""
-    assert (response.status_code, _media_type(response)) == (200, "text/event-stream"), (
+    assert (response.status_code, calls.media_type(response)) == (200, event_stream.MEDIA_TYPE), (
         f"HTTP {response.status_code}, no stream: {response.text}"
     )
-    return [event.data for event in EventSource(response).iter_sse()]
+    return event_stream.data_of(response.content)
 
 
 def chunk(data: str) -> str:
@@ -270,8 +272,3 @@ def _object_in(response: httpx.Response) -> dict[str, Any]:
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
-
-
-def _media_type(response: httpx.Response) -> str:
-    content_type: str = response.headers.get("content-type", "")
-    return content_type.partition(";")[0].strip().lower()

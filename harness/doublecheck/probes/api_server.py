@@ -14,6 +14,7 @@ from doublecheck.probes.probing import (
     unlike,
 )
 from doublecheck.values.agents import AgentSession
+from doublecheck.wire.event_stream import data_of
 
 if TYPE_CHECKING:
     import httpx
@@ -156,8 +157,8 @@ def run_error(at: Probing) -> str:
 @probe("U-RUN-SSE-ERROR", "api_server", writes=True, reference=True)
 def stream_error(at: Probing) -> str:
     """Make the agent raise an error in a stream."""
-    text = at.ask("POST", "/run_sse", _run_body(at, _session(at), _failing(at))).text
-    last = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1:]
+    answer = at.ask("POST", "/run_sse", _run_body(at, _session(at), _failing(at)))
+    last = data_of(answer.content)[-1:]
     fields = json.loads(last[0]).keys() if last else set()
     answers = {("error",): "error-only", ("error", "error_details"): "detailed"}
     if tuple(sorted(fields)) not in answers:

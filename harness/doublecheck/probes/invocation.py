@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import Probing, legible, unlike
 from doublecheck.wire.calls import json_content
+from doublecheck.wire.event_stream import data_of
+
+if TYPE_CHECKING:
+    import httpx
 
 _BARE = "/runtimes/reference-bare"
 _CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}
@@ -60,7 +64,7 @@ def error(at: Probing) -> str:
 @probe("U-INVOKE-STREAM-ERROR", "application", reference=True)
 def stream_error(at: Probing) -> str:
     """Make the entrypoint raise an error in a stream."""
-    last = _data(_invoke(at, {"do": "fail_late", "chunks": ["a"], "prompt": "boom"}).text)[-1]
+    last = _data(_invoke(at, {"do": "fail_late", "chunks": ["a"], "prompt": "boom"}))[-1]
     fields = json.loads(last).keys()
     if fields == {"error"}:
         return "error-only"
@@ -72,7 +76,7 @@ def stream_error(at: Probing) -> str:
 @probe("U-INVOKE-SSE-CHUNK", "application", reference=True)
 def chunk(at: Probing) -> str:
     """Make the entrypoint yield a word."""
-    first = _data(_invoke(at, {"do": "stream", "chunks": ["word"]}).text)[0]
+    first = _data(_invoke(at, {"do": "stream", "chunks": ["word"]}))[0]
     answers = {"word": "raw", '"word"': "json"}
     if first not in answers:
         raise unlike("the event is", first)
@@ -139,10 +143,8 @@ def _invoke(at: Probing, payload: dict[str, Any], sent: dict[str, str] | None = 
     return at.ask("POST", "/invoke", payload, headers=sent or _CALLER)
 
 
-def _data(text: str) -> list[str]:
-    found = [
-        line.removeprefix("data:").strip() for line in text.splitlines() if line[:5] == "data:"
-    ]
+def _data(answer: httpx.Response) -> list[str]:
+    found = data_of(answer.content)
     if not found:
-        raise NotSettledError(f"the answer is no stream of events: {text[:100]!r}")
+        raise NotSettledError(f"the answer is no stream of events: {answer.text[:100]!r}")
     return found

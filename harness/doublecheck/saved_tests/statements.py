@@ -22,6 +22,7 @@ from doublecheck.saved_tests.loosening import in_lines, loosened
 from doublecheck.saved_tests.repeating import Repeats
 from doublecheck.saved_tests.trial import FIXTURE
 from doublecheck.wire import a2a, api_server, application, mcp, sandbox
+from doublecheck.wire.event_stream import data_of
 from doublecheck.wire.exchanges import Exchange
 from doublecheck.wire.redaction import HIDDEN
 
@@ -131,7 +132,7 @@ class Statements:
             arguments.append(f"headers={literal(sent)}")
         if Answer(200, _lower(exchange.headers)).streamed:
             _require(exchange.status == 200)
-            data = "".join(_data_of(exchange))
+            data = "".join(data_of(exchange.body))
             call = _call("platform.stream", arguments)
             yield from self._compared(data, f'"".join(event.data for event in {call})')
             return
@@ -239,7 +240,7 @@ class Statements:
         arguments = [name, literal(message["parts"][0]["text"]), *_keywords(fields)]
         call = _call("platform.run_sse" if streams else "platform.run", arguments)
         events = (
-            [api_server.read_event(data) for data in _data_of(exchange)]
+            [api_server.read_event(data) for data in data_of(exchange.body)]
             if streams
             else [api_server.read_event(json.dumps(one)) for one in _document(exchange)]
         )
@@ -455,12 +456,6 @@ def _response(exchange: Exchange) -> httpx.Response:
 
 def _document(exchange: Exchange) -> Any:
     return Answer(exchange.status, {}, exchange.body).document()
-
-
-def _data_of(exchange: Exchange) -> Iterator[str]:
-    from httpx_sse import EventSource
-
-    return (event.data for event in EventSource(_response(exchange)).iter_sse())
 
 
 def _object(exchange: Exchange) -> dict[str, Any]:

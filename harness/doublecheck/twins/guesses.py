@@ -8,7 +8,9 @@ from functools import cached_property
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.values.double import JournalEntry
+from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import Exchange
+from doublecheck.wire.results import response_of
 
 _UNKNOWNS = "x-agentdouble-unknowns"
 
@@ -60,7 +62,7 @@ def _of_entry(exchange: Exchange, entries: Sequence[JournalEntry]) -> Collection
 
 
 def _is_stream(exchange: Exchange) -> bool:
-    return _header(exchange, "content-type").startswith("text/event-stream")
+    return is_stream(response_of(exchange))
 
 
 def _header(exchange: Exchange, wanted: str) -> str:

@@ -14,6 +14,7 @@ from doublecheck.target.target import Target
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.event_stream import MEDIA_TYPE
 
 if TYPE_CHECKING:
     import httpx
@@ -110,7 +111,7 @@ def _request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
         "method": modern if agent.modern else older,
         "params": params,
     }
-    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    headers = {"Accept": f"application/json, {MEDIA_TYPE}", "Content-Type": "application/json"}
     if agent.modern:
         headers["A2A-Version"] = "1.0"
     content = calls.json_content(body)

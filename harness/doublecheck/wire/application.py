@@ -10,11 +10,10 @@ from doublecheck.errors import AnswerError
 from doublecheck.target.target import Target
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.event_stream import is_stream
 
 if TYPE_CHECKING:
     import httpx
-
-_EVENT_STREAM = "text/event-stream"
 
 
 def invocation(
@@ -41,19 +40,13 @@ def invocation(
 
 def read_value(response: httpx.Response) -> Any:
     """Return an invocation's value; raise RefusedError, or AnswerError for no JSON."""
-    if response.is_success and streams(response):
+    if response.is_success and is_stream(response):
         raise AnswerError(
             "The application streams its answer; read it with stream() instead of invoke().",
             status=response.status_code,
             body=response.text,
         )
     return calls.read_json(response)
-
-
-def streams(response: httpx.Response) -> bool:
-    """Whether an answer is a stream of events."""
-    content_type: str = response.headers.get("content-type", "")
-    return content_type.partition(";")[0].strip().lower() == _EVENT_STREAM
 
 
 def refuse_no_stream(response: httpx.Response) -> None:

@@ -31,6 +31,12 @@ _ADVICE = {
 }
 
 
+def media_type(response: httpx.Response) -> str:
+    """Return the media type of an answer in lower case, without parameters."""
+    content_type: str = response.headers.get("content-type", "")
+    return content_type.partition(";")[0].strip().lower()
+
+
 @dataclass(frozen=True, repr=False)
 class Request:
     """One HTTP request; a ``timeout_s`` of None means the platform's own."""

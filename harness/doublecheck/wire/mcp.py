@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.target.target import Target
 from doublecheck.values.agents import McpResult, McpTool
-from doublecheck.wire import calls
+from doublecheck.wire import calls, event_stream
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.event_stream import is_stream, read_events
 
 if TYPE_CHECKING:
     import httpx
 
 PATH = "/mcp"
 VERSION = "2025-11-25"
-STREAM = "text/event-stream"
 CLIENT = {"name": "doublecheck", "version": "1"}
 
 _ids = itertools.count(1)
@@ -72,7 +72,9 @@ def initialized(server: McpServer, session: McpSession) -> Call[None]:
 
 def listen(server: McpServer, session: McpSession) -> Request:
     """Return the request for the server's own messages; a server may refuse it (405)."""
-    return Request("GET", server.url, {"Accept": STREAM, **_headers(server, session)})
+    return Request(
+        "GET", server.url, {"Accept": event_stream.MEDIA_TYPE, **_headers(server, session)}
+    )
 
 
 def end(server: McpServer, session: McpSession) -> Call[None]:
@@ -138,12 +140,10 @@ def read_result(response: httpx.Response) -> dict[str, Any]:
 
 def messages(response: httpx.Response) -> Iterator[dict[str, Any]]:
     """Yield the messages of JSON-RPC in an answer."""
-    from httpx_sse import EventSource
-
-    if not response.headers.get("content-type", "").lower().startswith(STREAM):
+    if not is_stream(response):
         yield calls.read_json(response)
         return
-    for event in EventSource(response).iter_sse():
+    for event in read_events(response):
         if event.data:
             yield json.loads(event.data)
 
@@ -155,7 +155,7 @@ def _message(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def request(server: McpServer, session: McpSession | None, message: Mapping[str, Any]) -> Request:
     """Return the request that sends a message of JSON-RPC."""
     headers = {
-        "Accept": f"application/json, {STREAM}",
+        "Accept": f"application/json, {event_stream.MEDIA_TYPE}",
         "Content-Type": "application/json",
         **_headers(server, session),
     }

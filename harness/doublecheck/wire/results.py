@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-from httpx_sse import EventSource
 
 from agentdouble import invoke_tool
 from doublecheck.errors import DoubleCheckError
 from doublecheck.values.agents import AgentEvents, StreamEvent
 from doublecheck.values.failures import CanFail
-from doublecheck.wire import a2a, api_server, application, data_plane, mcp, sandbox
+from doublecheck.wire import a2a, api_server, data_plane, mcp, sandbox
+from doublecheck.wire.event_stream import data_of, is_stream
 from doublecheck.wire.exchanges import Exchange
 
 Read = Callable[[httpx.Response], CanFail | None]
@@ -94,5 +94,5 @@ def _run(response: httpx.Response) -> AgentEvents:
 
 
 def _events(response: httpx.Response) -> Iterator[str]:
-    if application.streams(response):
-        yield from (event.data for event in EventSource(response).iter_sse())
+    if is_stream(response):
+        yield from data_of(response.content)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpx
-from httpx_sse import EventSource, ServerSentEvent
 
 from agentdouble.unmocked_http import Pace
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
-from doublecheck.wire import application
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.event_stream import ServerSentEvent, aread_events, is_stream
 from doublecheck.wire.request_log import Exchanges
 
 T = TypeVar("T")
@@ -78,11 +77,10 @@ async def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
     """Yield the events of an answer as they arrive; ``refuse`` raises if it is no event stream."""
-    if not response.is_success or not application.streams(response):
+    if not response.is_success or not is_stream(response):
         await response.aread()
         refuse(response)
-    source: Any = EventSource(response).aiter_sse()
-    async with aclosing(source) as arriving:
+    async with aclosing(aread_events(response)) as arriving:
         try:
             yield arriving
         finally:

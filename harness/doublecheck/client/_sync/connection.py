@@ -8,14 +8,13 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 import httpx
-from httpx_sse import EventSource, ServerSentEvent
 
 from agentdouble.unmocked_http import Pace
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
-from doublecheck.wire import application
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.event_stream import ServerSentEvent, is_stream, read_events
 from doublecheck.wire.request_log import Exchanges
 
 T = TypeVar("T")
@@ -77,11 +76,10 @@ def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> Iterator[Generator[ServerSentEvent, None]]:
     """Yield the events of an answer as they arrive; ``refuse`` raises if it is no event stream."""
-    if not response.is_success or not application.streams(response):
+    if not response.is_success or not is_stream(response):
         response.read()
         refuse(response)
-    source: Any = EventSource(response).iter_sse()
-    with closing(source) as arriving:
+    with closing(read_events(response)) as arriving:
         try:
             yield arriving
         finally:

@@ -1,0 +1,86 @@
+"""Read ``text/event-stream`` as the HTML standard says: UTF-8, in lines ended by CR, LF or both.
+
+This is no work for httpx-sse, which yields an event without data after each comment as soon as one
+event had an id, refuses a media type in capitals, and keeps a byte order mark.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import AsyncGenerator, Generator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from doublecheck.wire import calls
+
+if TYPE_CHECKING:
+    import httpx
+
+MEDIA_TYPE = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class ServerSentEvent:
+    """An event: its data, whose lines are joined by newlines, and its name."""
+
+    data: str
+    name: str
+
+
+def is_stream(response: httpx.Response) -> bool:
+    """Whether an answer is a stream of events, by its Content-Type."""
+    return calls.media_type(response) == MEDIA_TYPE
+
+
+def read_events(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:
+    """Yield the events of an answer as they arrive."""
+    decoder = _Decoder()
+    for content in response.iter_bytes():
+        yield from decoder.feed(content)
+    yield from decoder.feed(b"", final=True)
+
+
+async def aread_events(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
+    """Yield the events of an answer as they arrive."""
+    decoder = _Decoder()
+    async for content in response.aiter_bytes():
+        for event in decoder.feed(content):
+            yield event
+    for event in decoder.feed(b"", final=True):
+        yield event
+
+
+def data_of(content: bytes) -> list[str]:
+    """Return the data of each complete event in the content of an answer."""
+    return [event.data for event in _Decoder().feed(content, final=True)]
+
+
+class _Decoder:
+    """Decodes a stream in pieces of any length."""
+
+    def __init__(self) -> None:
+        utf_8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._text = io.IncrementalNewlineDecoder(utf_8, translate=True)
+        self._begun: list[str] = []  # pieces of a line
+        self._name = ""
+        self._data: list[str] = []
+
+    def feed(self, content: bytes, *, final: bool = False) -> Iterator[ServerSentEvent]:
+        """Yield the events that end in this piece."""
+        first, *others = self._text.decode(content, final).split("\n")
+        self._begun.append(first)
+        for line in others:
+            yield from self._line("".join(self._begun))
+            self._begun = [line]
+
+    def _line(self, line: str) -> Iterator[ServerSentEvent]:
+        name, _, value = line.partition(":")
+        if name == "data":
+            self._data.append(value.removeprefix(" "))
+        elif name == "event":
+            self._name = value.removeprefix(" ")
+        elif not line:
+            if self._data:
+                yield ServerSentEvent("\n".join(self._data), self._name or "message")
+            self._name, self._data = "", []

@@ -1,0 +1,87 @@
+"""What stands in a stream of events, by the HTML standard."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from doublecheck.wire.event_stream import (
+    ServerSentEvent,
+    aread_events,
+    data_of,
+    is_stream,
+    read_events,
+)
+
+STREAM = (
+    "\ufeff: a comment\r\n"
+    "data: one\r\n\r\n"
+    "id: 7\nevent: named\ndata:two\ndata:  lines\n\n"
+    ": a comment after an id\n\n"
+    "event: without data\n\n"
+    "data\n\n"
+    "retry: 10\rdata: \u2028\x85\x0b\r\r"
+    "data: cut"
+)
+EVENTS = [
+    ServerSentEvent("one", "message"),
+    ServerSentEvent("two\n lines", "named"),
+    ServerSentEvent("", "message"),
+    ServerSentEvent("\u2028\x85\x0b", "message"),
+]
+
+
+class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+
+@given(st.sets(st.integers(0, len(STREAM.encode()))))
+def test_events_are_read_wherever_they_are_cut(cuts: set[int]) -> None:
+    """Characters and line ends, too."""
+    content = STREAM.encode()
+    borders = [0, *sorted(cuts), len(content)]
+    pieces = [content[begin:end] for begin, end in itertools.pairwise(borders)]
+
+    assert EVENTS == list(read_events(httpx.Response(200, stream=Pieces(pieces))))
+
+
+@pytest.mark.anyio
+async def test_events_are_read_without_blocking() -> None:
+    """Just the same."""
+    response = httpx.Response(200, stream=Pieces([STREAM.encode()]))
+
+    assert EVENTS == [event async for event in aread_events(response)]
+
+
+def test_the_data_of_content() -> None:
+    """What does not end is no event, and bytes that are not UTF-8 do not stop the others."""
+    assert [event.data for event in EVENTS] == data_of(STREAM.encode())
+    assert ["\ufffd", "x"] == data_of(b"data: \xff\n\ndata: x\n\n")
+    assert [] == data_of(b'{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("text/event-stream", True),
+        ("Text/Event-Stream ; charset=utf-8", True),
+        ("text/event-streams", False),
+        ("", False),
+    ],
+)
+def test_a_stream_is_told_by_its_type(content_type: str, expected: bool) -> None:
+    """In capitals or not, with parameters or without."""
+    assert expected is is_stream(httpx.Response(200, headers={"content-type": content_type}))
