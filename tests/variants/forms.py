@@ -98,6 +98,11 @@ def after_comment(raw: bytes) -> list[bytes]:
     return [b": ping\n\n", raw, b":\n\n"]
 
 
+def comment_after_id(raw: bytes) -> list[bytes]:
+    """Send a comment after each event, which has an id."""
+    return [b"id: 7\n" + raw, b": ping\n\n"]
+
+
 def with_crlf(raw: bytes) -> bytes:
     """End lines by CR LF."""
     return event(*lines(raw), end="\r\n")

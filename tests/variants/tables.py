@@ -28,6 +28,7 @@ _HEADERS = {
 _STREAMS = {
     "events_with_ids_and_comments": forms.with_fields,
     "comments_between_events": forms.after_comment,
+    "comments_after_ids": forms.comment_after_id,
     "lines_that_end_with_crlf": forms.with_crlf,
     "data_without_a_space": forms.without_space,
     "bytes_one_by_one": forms.in_pieces,

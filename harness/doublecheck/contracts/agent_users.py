@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +42,13 @@ class User:
 
     def create(self, session: str | None = None) -> str:
         """Create a session, with this id or a generated one; return its id."""
-        path = self._path(session) if session else api_server.sessions_path(self.app, self.id)
+        path = self.path(session) if session else api_server.sessions_path(self.app, self.id)
         answer = self.platform.request("POST", path, headers=JSON, content=b"{}")
         return api_server.read_session(answer).id
 
     def may_create(self, session: str) -> bool:
         """Whether the platform creates a session with this id; a refusal is its right."""
-        answer = self.platform.request("POST", self._path(session), headers=JSON, content=b"{}")
+        answer = self.platform.request("POST", self.path(session), headers=JSON, content=b"{}")
         assert answer.status_code < 500, answer.text
         if answer.is_success:
             assert session == api_server.read_session(answer).id
@@ -73,7 +73,7 @@ class User:
 
     def delete(self, session: str) -> None:
         """Delete a session."""
-        answer = self.platform.request("DELETE", self._path(session))
+        answer = self.platform.request("DELETE", self.path(session))
         assert answer.is_success, answer.text
 
     def artifacts(self, session: str) -> list[str]:
@@ -106,14 +106,15 @@ class User:
         content = json.dumps(body).encode()
         return self.platform.request("POST", route, headers=ALONE, content=content)
 
+    def path(self, session: str) -> str:
+        """Return the path of a session."""
+        return api_server.session_path(self.app, self.id, session)
+
     def _session(self, session: str) -> AgentSession:
         return AgentSession(session, self.app, self.id)
 
     def _read(self, session: str) -> httpx.Response:
-        return self.platform.request("GET", self._path(session))
-
-    def _path(self, session: str) -> str:
-        return api_server.session_path(self.app, self.id, session)
+        return self.platform.request("GET", self.path(session))
 
 
 def streamed(answer: httpx.Response) -> list[AgentEvent]:
@@ -136,20 +137,28 @@ def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:
 
     Returns the texts of all events, in order.
     """
-    gate, other = new_id(), user.create()
-    order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
     seen: list[str] = []
     released = 0
-
-    running = AgentSession(session, user.app, user.id)
-    with closing(user.platform.run_sse(running, json.dumps(order), streaming=True)) as events:
+    with streaming(user, session, chunks) as (events, release):
         for event in events:
             assert event.error is None, event.error
             seen += texts([event])
             while released < len(chunks) and "".join(seen) == "".join(chunks[: released + 1]):
-                user.order(other, "release", gate=gate)
+                release()
                 released += 1
     return seen
+
+
+@contextmanager
+def streaming(
+    user: User, session: str, chunks: Sequence[str]
+) -> Iterator[tuple[Iterator[AgentEvent], Callable[[], object]]]:
+    """Stream chunks; yield the events, and a function that releases the next chunk."""
+    gate, other = new_id(), user.create()
+    order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
+    running = AgentSession(session, user.app, user.id)
+    with closing(user.platform.run_sse(running, json.dumps(order), streaming=True)) as events:
+        yield events, lambda: user.order(other, "release", gate=gate)
 
 
 def texts(events: Iterable[AgentEvent]) -> list[str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from contextlib import closing
 
 import pytest
 
@@ -17,15 +15,13 @@ from doublecheck.contracts.agent_users import (
     ends_in_error,
     new_id,
     new_user,
+    streaming,
     texts,
 )
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.contracts.wire import READ_WITHIN_S
-from doublecheck.values.agents import AgentSession
-from doublecheck.wire import api_server
 
 
 @clause("API-01")
@@ -96,15 +92,12 @@ def test_health_answers(platform: Platform) -> None:
 @clause("API-14", reference_app=True, writes=True)
 def test_health_answers_during_a_run(platform: Platform, user: User) -> None:
     """Also while an agent works."""
-    gate, chunks = new_id(), ["begun", "end"]
-    running = AgentSession(user.create(), user.app, user.id)
-    order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": READ_WITHIN_S}
-    message = json.dumps(order)
-    with closing(platform.run_sse(running, message, streaming=True)) as events:
+    chunks = ["begun", "end"]
+    with streaming(user, user.create(), chunks) as (events, release):
         assert "begun" == next(events).text
         health = platform.request("GET", "/health", surface="api_server")
         for _ in chunks:
-            user.order(user.create(), "release", gate=gate)
+            release()
 
     assert health.is_success, health.text
 
@@ -194,7 +187,7 @@ def test_another_user_changes_nothing(user: User, other_user: User, route: str) 
     before = texts(user.history(shared))
 
     ran = other_user.post(route, other_user.body(shared, "intruding"))
-    other_user.platform.request("DELETE", _path(other_user, shared))
+    other_user.platform.request("DELETE", other_user.path(shared))
 
     assert "a secret" not in ran.text
     assert before == texts(user.history(shared))
@@ -253,7 +246,3 @@ def _nearly(name: str) -> tuple[str, ...]:
         name.upper(),
         name.title(),
     )
-
-
-def _path(user: User, session: str) -> str:
-    return api_server.session_path(user.app, user.id, session)
