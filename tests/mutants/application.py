@@ -13,7 +13,7 @@ import pytest
 
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.code_tool import DEFAULT_SESSION, Invocation
-from tests.mutants import Mutant, wire
+from tests.mutants import Mutant, lossy, wire
 
 INVOKE = "POST */invoke"
 USUAL = ("user_id", "session_id", "request_id")
@@ -142,6 +142,7 @@ PAYLOAD = (
     ("lose_an_empty_prompt", BODY, _fields(lambda name, value: name != "prompt" or value != "")),
     ("lose_fields_that_are_null", FIELDS, _fields(lambda _name, value: value is not None)),
     ("lose_fields_that_are_false", FIELDS, _fields(lambda _name, value: value is not False)),
+    ("read_booleans_as_numbers", FIELDS, wire.requests(INVOKE, lossy.booleans_as_numbers)),
     ("lose_empty_lists_and_objects", FIELDS, _fields(lambda _name, value: value not in ([], {}))),
     ("lose_fields_with_an_underscore_first", FIELDS, _fields(lambda name, _: name[:1] != "_")),
     ("lose_fields_named_like_a_header", FIELDS, _fields(lambda name, _: name not in USUAL)),

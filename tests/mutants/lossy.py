@@ -28,6 +28,11 @@ def in_values(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
+def booleans_as_numbers(value: Any) -> Any:
+    """Return a JSON value with 1 for true and 0 for false."""
+    return in_values(value, lambda one: int(one) if type(one) is bool else one)
+
+
 def cut(length: int) -> Change:
     """Return a change that keeps only so many characters."""
     return lambda text: text[:length]

@@ -297,9 +297,7 @@ STRUCTURED = (
         "write_booleans_as_numbers",
         "MCP-05",
         DICT,
-        _structured(
-            partial(lossy.in_values, change=lambda one: int(one) if type(one) is bool else one)
-        ),
+        _structured(lossy.booleans_as_numbers),
     ),
     Mutant(
         "write_all_values_as_texts",

@@ -15,7 +15,7 @@ import pytest
 from agentdouble.agents.events import Event, Part
 from agentdouble.api_server.agent_run import SessionBackend
 from agentdouble.api_server.runs import Run
-from tests.mutants import Mutant, wire
+from tests.mutants import Mutant, lossy, wire
 from tests.mutants.api_changes import (
     CREATE,
     CREATE_WITH_ID,
@@ -723,6 +723,12 @@ MUTANTS: tuple[Mutant, ...] = (
         each_of_runs(
             _changed_call(lambda part: {"functionCall": {**part["functionCall"], "args": {}}})
         ),
+    ),
+    Mutant(
+        "tell_booleans_in_arguments_as_numbers",
+        "API-11",
+        KINDS,
+        each_of_runs(_changed_call(lossy.booleans_as_numbers)),
     ),
     Mutant("answer_no_final_reply", "API-11", KINDS, of_run(_last_reply_lost)),
     Mutant("stream_no_final_reply", "API-11", KINDS, wire.events(RUN_SSE, _dropped(is_reply))),

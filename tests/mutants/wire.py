@@ -113,7 +113,7 @@ def events(route: str, change: Callable[..., Any]) -> Change:
         if document is None:
             return [raw]
         changed = _called(change, document, request)
-        if changed == _data(raw):
+        if repr(changed) == repr(_data(raw)):  # True == 1
             return [raw]
         some = changed if isinstance(changed, list) else [changed]
         return [_event(one) for one in some if one is not DROP]
@@ -360,7 +360,8 @@ def _on_json_event(change: Callable[..., Any]) -> Callable[[bytes, Request], lis
         if document is None:
             return [raw]
         changed = _called(change, document, request)
-        return [raw] if changed == _data(raw) else [_event(changed)]
+        unchanged = repr(changed) == repr(_data(raw))  # True == 1
+        return [raw] if unchanged else [_event(changed)]
 
     return event
 

@@ -130,17 +130,6 @@ def is_refused(client: McpClient, tool: str, arguments: Mapping[str, Any]) -> bo
         return True
 
 
-def same(expected: Any, found: Any) -> bool:
-    """Whether two values are equal as JSON, where true is no number."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        return expected.keys() == found.keys() and all(
-            same(one, found[name]) for name, one in expected.items()
-        )
-    if isinstance(expected, list) and isinstance(found, list):
-        return len(expected) == len(found) and all(map(same, expected, found))
-    return bool(expected == found) and isinstance(expected, bool) == isinstance(found, bool)
-
-
 @pytest.fixture
 def mcp_client(platform: Platform) -> Iterator[McpClient]:
     """A client of the platform's MCP application."""

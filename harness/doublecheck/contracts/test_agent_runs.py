@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from doublecheck.contracts import inputs
+from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, in_step, streamed, texts
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import for_each
@@ -192,9 +192,10 @@ def test_calls_carry_their_arguments_and_answers(
 
         calls = [call for event in events for call in event.function_calls]
         answers = [one for event in events for one in event.function_responses]
-        assert [("look_up", args)] == [(one.get("name"), one.get("args", {})) for one in calls]
-        told = [(one.get("name"), one.get("response")) for one in answers]
-        assert [("look_up", {"is": args})] == told
+        asked = [[one.get("name"), one.get("args", {})] for one in calls]
+        assert wire.same([["look_up", args]], asked)
+        told = [[one.get("name"), one.get("response")] for one in answers]
+        assert wire.same([["look_up", {"is": args}]], told)
         order = [bool(event.function_calls) or -bool(event.function_responses) for event in events]
         assert [True, -1] == [one for one in order if one]
         assert [reply] == texts(events)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import inputs, verdicts
+from doublecheck.contracts import inputs, verdicts, wire
 from doublecheck.contracts.clauses import clause, find
 from doublecheck.contracts.examples import Input, for_each
-from doublecheck.contracts.mcp_servers import NOT_MADE, Service, is_refused, same
+from doublecheck.contracts.mcp_servers import NOT_MADE, Service, is_refused
 from doublecheck.contracts.reference import http_api
 from doublecheck.values.agents import McpResult, McpTool
 
@@ -97,7 +97,7 @@ class Things:
         asked = self.api.asked[before:]
         assert 1 == len(asked), f"{operation} asked the API {len(asked)} times"
         if asked[0]["method"] != "DELETE":
-            assert any(same(asked[0], one) for one in _objects(result)), result
+            assert any(wire.same(asked[0], one) for one in _objects(result)), result
         return asked[0]
 
 
@@ -160,10 +160,10 @@ def test_a_body_reaches_the_backend_and_its_answer_comes_back(
     """Whole, with every kind of value."""
     asked = things.call("addThing", body=body)
     assert ("POST", ["things"]) == (asked["method"], asked["path"])
-    assert same(body, asked["body"])
+    assert wire.same(body, asked["body"])
     asked = things.call("correctThing", thing="t", body=body)
     assert ("PATCH", ["things", "t"]) == (asked["method"], asked["path"])
-    assert same(body, asked["body"])
+    assert wire.same(body, asked["body"])
 
 
 @clause("SVC-02", writes=True)

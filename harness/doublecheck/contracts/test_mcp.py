@@ -10,10 +10,10 @@ import pytest
 from hypothesis import strategies as st
 
 from doublecheck.client._sync.mcp import McpClient
-from doublecheck.contracts import inputs
+from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import Input, for_each
-from doublecheck.contracts.mcp_servers import is_refused, same, structured_of, text_of
+from doublecheck.contracts.mcp_servers import is_refused, structured_of, text_of
 from doublecheck.contracts.reference import tools as reference
 
 TOOLS = sorted(function.__name__ for function in (*reference.TOOLS, reference.AGENT))
@@ -78,7 +78,7 @@ def test_a_dict_of_an_async_function_arrives(mcp_client: McpClient, text: str) -
     nested = {"list": [1, True, "x"]}
     expected = {"text": text, "number": 1.5, "nothing": None, "nested": nested}
 
-    assert same(expected, structured_of(mcp_client.call("facts", text=text)))
+    assert wire.same(expected, structured_of(mcp_client.call("facts", text=text)))
 
 
 @clause("MCP-05")
@@ -87,10 +87,10 @@ def test_a_dict_of_a_sync_function_arrives(mcp_client: McpClient, fields: dict[s
     """Every value arrives as it was returned, with its type."""
     given = {"ratio": 0.25, "exact": True, "tags": [" ü\n", ""], "fields": fields}
 
-    assert same(given, structured_of(mcp_client.call("describe", **given)))
+    assert wire.same(given, structured_of(mcp_client.call("describe", **given)))
     placed = structured_of(mcp_client.call("place", order={"customer": "ann"}))
     order = {"customer": "ann", "items": []}
-    assert same({"order": order, "size": "small", "express": None}, placed)
+    assert wire.same({"order": order, "size": "small", "express": None}, placed)
 
 
 @clause("MCP-06")

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import strategies as st
 
 from doublecheck.client._sync.mcp import McpClient
-from doublecheck.contracts import inputs
+from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import Input, for_each
-from doublecheck.contracts.mcp_servers import is_refused, same, structured_of
+from doublecheck.contracts.mcp_servers import is_refused, structured_of
 from doublecheck.values.agents import McpTool
 
 Schema = Mapping[str, Any]
@@ -104,7 +104,7 @@ def test_a_complex_object_arrives_as_such(mcp_client: McpClient, given: dict[str
     order = {**given["order"], "items": items}
     expected = {"size": "small", "express": None, **given, "order": order}
 
-    assert same(expected, structured_of(mcp_client.call("place", **given)))
+    assert wire.same(expected, structured_of(mcp_client.call("place", **given)))
 
 
 @clause("MCP-04")

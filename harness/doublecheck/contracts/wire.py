@@ -63,6 +63,17 @@ def json_of(response: httpx.Response) -> Any:
         pytest.fail(f"HTTP {response.status_code} without JSON: {response.text!r}")
 
 
+def same(expected: Any, found: Any) -> bool:
+    """Whether two values are equal as JSON, where true is no number."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return expected.keys() == found.keys() and all(
+            same(one, found[name]) for name, one in expected.items()
+        )
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(map(same, expected, found))
+    return bool(expected == found) and isinstance(expected, bool) == isinstance(found, bool)
+
+
 def echo(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
 ) -> dict[str, Any]:
