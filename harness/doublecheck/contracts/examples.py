@@ -18,6 +18,7 @@ import functools
 import inspect
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import HypothesisDeprecationWarning
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
@@ -108,8 +110,9 @@ class Examples:
         except NoAnswerError:
             raise  # each further try would take as long
         except FAILURES:
+            if not self._failures:
+                raise  # Hypothesis did, not the check
             self._shrink(check, inputs)
-        if self._failures:
             self._raise_smallest(check)
 
     def _try(self, check: Body, values: Values) -> None:
@@ -168,7 +171,9 @@ class Examples:
             print_blob=False,
             report_multiple_bugs=False,
         )
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            # Threads of a double in this process use the random module while examples are drawn.
+            warnings.simplefilter("ignore", HypothesisDeprecationWarning)
             # It would also draw constants of the code that is imported: slowly (it parses all of
             # it), and not the same ones everywhere for one seed.
             patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)

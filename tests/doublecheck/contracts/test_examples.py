@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,23 @@ def test_a_failure_that_does_not_come_again_is_told() -> None:
 
     with pytest.raises(AssertionError, match="only once"):
         Examples(6, 0, forget=lambda: None).run(check, {"text": ANY})
+
+
+def test_what_is_wrong_with_an_input_is_told() -> None:
+    """It is no failure of the check, and nothing to be shrunk."""
+
+    def fail(_: str) -> None:
+        raise LookupError("in the strategy")
+
+    with pytest.raises(LookupError, match="in the strategy"):
+        asked(20, text=Input(st.text().map(fail), ("a",)))
+
+
+def test_other_threads_may_draw_random_numbers() -> None:
+    """Hypothesis would take that for a strategy's."""
+    drawing = Input(st.integers().map(lambda one: one + random.getrandbits(8)), (0,))
+
+    assert 20 == len(asked(20, number=drawing))
 
 
 def test_a_check_that_is_skipped_stays_so() -> None:
