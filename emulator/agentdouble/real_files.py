@@ -1,7 +1,9 @@
 """The real file system, in a test that has replaced it.
 
 pyfakefs replaces ``os``, ``open`` and ``pathlib`` for the whole process, and so for a double that
-serves in a thread of it. While the double is asked, pyfakefs pauses.
+serves in a thread of it. While the double is asked, pyfakefs pauses. What the double does by itself
+in the background must not meet a change: descriptors that ``os.pipe()`` returns while files are
+faked are the numbers of others when they are closed for real.
 """
 
 from __future__ import annotations
@@ -13,7 +15,12 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+_AT_MOST_S = 10.0  # for what hangs in the background
+
 _turn = threading.Lock()
+_change = threading.Condition()
+_at_work = 0
+_to_be_faked = False
 _callers = 0
 _paused: tuple[Any, Mapping[str, ModuleType]] | None = None
 
@@ -35,9 +42,36 @@ def real_files() -> Iterator[None]:
                 _resume(*_paused)
 
 
+@contextmanager
+def used_in_background() -> Iterator[None]:
+    """Note that files are used inside without being asked, so that their replacement waits."""
+    global _at_work
+    with _change:
+        _at_work += 1
+    try:
+        yield
+    finally:
+        with _change:
+            _at_work -= 1
+            _change.notify_all()
+
+
+@contextmanager
+def to_be_faked() -> Iterator[None]:
+    """Have no background work that uses files inside, where a test replaces the file system."""
+    global _to_be_faked
+    with _change:
+        _to_be_faked = True
+        _change.wait_for(lambda: not _at_work, _AT_MOST_S)
+    try:
+        yield
+    finally:
+        _to_be_faked = False
+
+
 def files_are_faked() -> bool:
-    """Whether a test has replaced the file system, also while that pauses."""
-    return _patcher() is not None
+    """Whether a test has replaced the file system, also while that pauses, or is about to."""
+    return _to_be_faked or _patcher() is not None
 
 
 def _patcher() -> Any:

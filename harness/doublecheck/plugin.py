@@ -5,6 +5,7 @@ Every test run of an environment with the harness loads this module, so it impor
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -15,6 +16,8 @@ from doublecheck.reports import pytest_calls, pytest_report
 from doublecheck.target import pytest_options
 from doublecheck.twins import pytest_twin
 from doublecheck.unknowns_report import pytest_unknowns
+
+FAKED_FILES = ("fs", "fs_class", "fs_module", "fs_session")  # the fixtures of pyfakefs
 
 pytest_plugins = ("doublecheck.fixtures",)
 
@@ -40,6 +43,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
     return pytest_options.header(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    if fixturedef.argname not in FAKED_FILES or "agentdouble.real_files" not in sys.modules:
+        return (yield)
+    from agentdouble.real_files import to_be_faked
+
+    with to_be_faked():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -21,6 +21,7 @@ from agentdouble.errors import (
 )
 from agentdouble.processes import capacity
 from agentdouble.processes.capacity import SessionLimit
+from agentdouble.real_files import used_in_background
 from agentdouble.sandbox.ended_instances import KIND, EndedInstance, EndedInstances
 from agentdouble.sandbox.instance import Instance, ends_session
 from agentdouble.sandbox.kernel_pool import KernelPool
@@ -237,7 +238,11 @@ class Instances:
             self._remember(instance, reason, at or self._clock.now())
 
     def _ending_of(self, instance: Instance, reason: str) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(instance.end(reason))
+        async def end() -> None:
+            with used_in_background():
+                await instance.end(reason)
+
+        task = asyncio.ensure_future(end())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
         return task

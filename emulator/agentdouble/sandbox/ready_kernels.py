@@ -12,7 +12,7 @@ from functools import partial
 from agentdouble import threads
 from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes.workspace import Workspace
-from agentdouble.real_files import files_are_faked
+from agentdouble.real_files import files_are_faked, used_in_background
 from agentdouble.sandbox.kernel import Kernel
 
 _MOST_LOST = 10
@@ -81,10 +81,11 @@ class ReadyKernels:
         await asyncio.sleep(after_s)
         try:
             # While a test fakes the files, the double has the real ones only where it is asked.
-            while len(self._kept) < self._size and not files_are_faked():
-                pooled = await self._make()
-                self._kept.append(pooled)
-                pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))
+            with used_in_background():
+                while len(self._kept) < self._size and not files_are_faked():
+                    pooled = await self._make()
+                    self._kept.append(pooled)
+                    pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))
         except (KernelStartError, ResourceExhaustedError) as error:
             if not self._closed:  # a start that notices the stop before it is cancelled fails, too
                 _log.warning(
@@ -109,8 +110,9 @@ class ReadyKernels:
         """End a ready kernel and remove its workspace, in the background."""
 
         async def discard() -> None:
-            await pooled.kernel.kill(reason)
-            await threads.run_in_thread(pooled.workspace.remove)
+            with used_in_background():
+                await pooled.kernel.kill(reason)
+                await threads.run_in_thread(pooled.workspace.remove)
 
         task = asyncio.ensure_future(discard())
         self._discarding.add(task)
