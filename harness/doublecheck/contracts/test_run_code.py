@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMis
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import for_each
-from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sandboxes import TTL_S, Sandbox
 
 if TYPE_CHECKING:
     from doublecheck.fixtures import PlatformEnv
@@ -61,14 +60,12 @@ FAILURES = {
 
 
 @pytest.fixture
-def state(leftovers: Leftovers) -> State:
-    """The state of a tool context: a session that no other check uses."""
-    session_id = uuid.uuid4().hex
-    leftovers.sandbox(session_id)
+def state(shared_sandbox: Sandbox) -> State:
+    """The state of a tool context."""
     return {
-        "user_id": "doublecheck",
-        "session_id": session_id,
-        environment.TOOL_TTL: "120",
+        "user_id": shared_sandbox.user_id,
+        "session_id": shared_sandbox.session_id,
+        environment.TOOL_TTL: str(TTL_S),
     }
 
 
