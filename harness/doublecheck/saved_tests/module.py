@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 from doublecheck import atomic_files
 from doublecheck.errors import SaveError
 from doublecheck.saved_tests import repeating
+from doublecheck.saved_tests.draft import PLATFORM
+from doublecheck.saved_tests.literals import INDENT
 from doublecheck.saved_tests.repeating import Repeats
-from doublecheck.saved_tests.statements import INDENT, PLATFORM, Statements
+from doublecheck.saved_tests.statements import Statements
 from doublecheck.saved_tests.trial import FIXTURE
 from doublecheck.wire.exchanges import Exchange, redacted
 
