@@ -1,58 +1,28 @@
 """The journal of requests and answers, with their unknowns, unread fields, faults and failures.
 
-The middleware writes one entry for each request. Secrets are hidden, and bodies are cut at 64 KiB.
-It also sets the response headers that list the unknowns the answer relied on, and the armed faults
-that happened. The headers have those known when they are sent; the journal has all of them.
+Secrets are hidden, and bodies are cut at 64 KiB. ``journal_middleware`` makes an entry of each
+request; what happens to the request meanwhile is noted in its entry by functions here.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import itertools
-import logging
-import re
 import shlex
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
-from agentdouble import ledger
 from agentdouble.clock import Clock
-from agentdouble.ledger import Ledger
-from agentdouble.mistakes import printable
+from agentdouble.redaction import REDACTED, hide_in_query, redact, tells_a_secret, without_tokens
 
-_log = logging.getLogger(__name__)
-
-UNKNOWNS_HEADER = b"x-agentdouble-unknowns"
-FAULTS_HEADER = b"x-agentdouble-faults"
 BODY_LIMIT = 64 * 1024
 UNREAD_LIMIT = 100
 UNREAD_LENGTH = 200
-REDACTED = "***"
-
-_SECRET_HEADERS = frozenset({"cookie", "set-cookie", "x-security-token", "x-api-key"})
-_TOKEN = re.compile(r"((?:[?&]|\\u0026|%26)Authorization(?:=|%3D))[^&\"'\s\\#]+", re.IGNORECASE)
-_STRING = r'"(?:[^"\\]|\\.)*"?'
-_API_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
-_API_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
-_SECRET_FIELD = re.compile(rf'("(?:ApiKey|LarkAppSecret|SecretAccessKey)"\s*:\s*){_STRING}')
-_TELLING = r'"(?=[^"]*(?:KEY|SECRET|TOKEN|PASSW))[^"]*"'  # searched once, independent of the rest
-_WHOLE = r'"(?:[^"\\]|\\.)*"'  # with its closing quote: the rest is searched only after it
-_IN_QUERY = re.compile(
-    r"(?i:authorization|(?:.*[-_])?(?:key|secret|signature|passw(?:or)?d|jwt|token)|apikey)"
-    r"|.*[a-z](?:Key|Secret|Signature|Password|Jwt|Token)"
-)
-_PLACES = frozenset({"nexttoken", "pagetoken", "clienttoken"})  # positions in a list, not secrets
-_VARIABLES = (  # of an environment: {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
-    re.compile(rf'("Key"\s*:\s*{_TELLING}\s*,\s*"Value"\s*:\s*){_STRING}()', re.IGNORECASE),
-    re.compile(rf'("Value"\s*:\s*){_WHOLE}(\s*,\s*"Key"\s*:\s*{_TELLING})', re.IGNORECASE),
-)
 _NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding"})
 
 
@@ -148,17 +118,17 @@ class Entry:
         }
 
 
-_current: ContextVar[Entry | None] = ContextVar("agentdouble_journal_entry", default=None)
+current_entry: ContextVar[Entry | None] = ContextVar("agentdouble_journal_entry", default=None)
 
 
 def note_secret(name: str) -> None:
     """Hide the header and the query parameter of this name in the current request."""
-    entry = _current.get()
+    entry = current_entry.get()
     if entry is not None:
         entry.secrets.add(name.lower())
         address, mark, query = entry.url.partition("?")
         wanted = name.lower()
-        entry.url = f"{address}{mark}{_hidden(query, lambda found: found.lower() == wanted)}"
+        entry.url = f"{address}{mark}{hide_in_query(query, lambda found: found.lower() == wanted)}"
 
 
 def note_unread(fields: Iterable[str]) -> None:
@@ -166,7 +136,7 @@ def note_unread(fields: Iterable[str]) -> None:
 
     Only the first ``UNREAD_LIMIT`` are kept.
     """
-    entry = _current.get()
+    entry = current_entry.get()
     if entry is None:
         return
     room = max(0, UNREAD_LIMIT - len(entry.unread))
@@ -175,14 +145,14 @@ def note_unread(fields: Iterable[str]) -> None:
 
 def note_fault(what: str) -> None:
     """Note a fault that happened to the current request."""
-    entry = _current.get()
+    entry = current_entry.get()
     if entry is not None:
         entry.faults.append(what)
 
 
 def note_failure(reference: str) -> None:
     """Note a failure of the double at the current request, by its reference in the log."""
-    entry = _current.get()
+    entry = current_entry.get()
     if entry is not None and reference not in entry.failures:
         entry.failures.append(reference)
 
@@ -216,7 +186,7 @@ class Journal:
         """Start the entry of a request that has just arrived."""
         headers = scope["headers"]
         host = next((value for name, value in headers if name == b"host"), b"").decode("latin-1")
-        query = _query(scope)
+        query = hide_in_query(scope["query_string"].decode("latin-1"), tells_a_secret)
         entry = Entry(
             id=next(self._ids),
             at=self._clock.now(),
@@ -226,92 +196,6 @@ class Journal:
         )
         self._entries.append(entry)
         return entry
-
-
-class JournalMiddleware:
-    """A middleware that sets the ledger in force and writes each request into the journal.
-
-    Requests below ``except_prefix`` are not written.
-    """
-
-    def __init__(
-        self, app: ASGIApp, journal: Journal, in_force: Ledger, *, except_prefix: str
-    ) -> None:
-        self._app = app
-        self._journal = journal
-        self._ledger = in_force
-        self._except_prefix = except_prefix
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] == "websocket" or scope["path"].startswith(self._except_prefix):
-            with ledger.using(self._ledger):
-                await self._app(scope, receive, send)
-            return
-        entry = self._journal.open(scope)
-        recorder = _Recorder(entry, receive, send)
-        token = _current.set(entry)
-        with ledger.using(self._ledger) as recorder.noted:
-            try:
-                await self._app(scope, recorder.receive, recorder.send)
-            finally:
-                _current.reset(token)
-                recorder.close()
-
-
-class _Recorder:
-    """A wrapper of ``receive`` and ``send`` that records one request and its answer."""
-
-    def __init__(self, entry: Entry, receive: Receive, send: Send) -> None:
-        self.noted: set[str] = set()
-        self._entry = entry
-        self._receive = receive
-        self._send = send
-        self._request = Start()
-        self._response = Start()
-        self._started = time.perf_counter()
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.request":
-            self._request.add(message.get("body", b""))
-            if not message.get("more_body", False):
-                self._entry.request_start = self._request
-        return message
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = list(message.get("headers", ()))
-            if self.noted:
-                headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self.noted)).encode()))
-            if self._entry.faults:
-                headers.append((FAULTS_HEADER, ", ".join(self._entry.faults).encode()))
-            message = {**message, "headers": headers}
-            self._entry.status = message["status"]
-            self._entry.response_head = headers
-        elif message["type"] == "http.response.body":
-            self._response.add(message.get("body", b""))
-            if not message.get("more_body", False):
-                self.close()  # before the caller has the answer, so that it finds a complete entry
-        await self._send(message)
-
-    def close(self) -> None:
-        """Finish the entry once: at the end of the answer, or when no answer will follow."""
-        if self._entry.duration_ms is not None:
-            return
-        self._entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
-        self._entry.response_start = self._response
-        self._entry.unknowns = sorted(self.noted)
-        entry = self._entry
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        path = entry.url.partition("://")[2].partition("/")[2]
-        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
-        _log.handle(  # not info(), because its search for the caller costs as much as all the rest
-            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
-        )
 
 
 class Start:
@@ -338,45 +222,3 @@ class Start:
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw]
     return [(name, redact(name, value)) for name, value in pairs]
-
-
-def _query(scope: Scope) -> str:
-    """Return the query of a request without tokens, in any encoding."""
-    query: str = scope["query_string"].decode("latin-1")
-    return _hidden(query, _tells_a_secret)
-
-
-def _tells_a_secret(name: str) -> bool:
-    """Return whether the name of a query parameter says that the value is a secret."""
-    return name.lower().replace("_", "") not in _PLACES and _IN_QUERY.fullmatch(name) is not None
-
-
-def _hidden(query: str, is_secret: Callable[[str], bool]) -> str:
-    if not query:
-        return query
-    pairs = parse_qsl(query, keep_blank_values=True)
-    if not any(is_secret(name) for name, _ in pairs):
-        return query
-    hidden = [(name, REDACTED if is_secret(name) else value) for name, value in pairs]
-    return urlencode(hidden, safe="*")
-
-
-def without_tokens(text: str) -> str:
-    """Return text without the tokens of session Endpoints and the keys and secrets of actions."""
-    text = _TOKEN.sub(rf"\1{REDACTED}", text)
-    text = _SECRET_FIELD.sub(rf'\1"{REDACTED}"', text)
-    for variable in _VARIABLES:
-        text = variable.sub(rf'\1"{REDACTED}"\2', text)
-    return _API_KEYS.sub(lambda keys: _API_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
-
-
-def redact(name: str, value: str) -> str:
-    """Return a header's value without its secret; ``name`` is lower-case."""
-    if name in _SECRET_HEADERS:
-        return REDACTED
-    if name in ("authorization", "proxy-authorization"):
-        if value.startswith("HMAC-SHA256 ") and "Signature=" in value:
-            return re.sub(r"Signature=.*", f"Signature={REDACTED}", value, flags=re.S)
-        scheme, _, rest = value.partition(" ")
-        return f"{scheme} {REDACTED}" if rest else REDACTED
-    return value

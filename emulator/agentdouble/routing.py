@@ -19,7 +19,7 @@ from agentdouble.code_tool import hosted_by
 from agentdouble.control_plane import is_control_plane, render_refusal
 from agentdouble.failing import Failing
 from agentdouble.faults import FaultLayer
-from agentdouble.journal import JournalMiddleware
+from agentdouble.journal_middleware import JournalMiddleware
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.callers import Callers
 from agentdouble.settings import Settings

@@ -1,0 +1,108 @@
+"""The layer that writes one entry of the journal for each request.
+
+It also sets the response headers that list the unknowns the answer relied on, and the armed faults
+that happened. The headers have those known when they are sent; the journal has all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble import ledger
+from agentdouble.journal import Entry, Journal, Start, current_entry
+from agentdouble.ledger import Ledger
+from agentdouble.mistakes import printable
+
+_log = logging.getLogger("agentdouble.journal")  # users ask for the log of requests by this name
+
+UNKNOWNS_HEADER = b"x-agentdouble-unknowns"
+FAULTS_HEADER = b"x-agentdouble-faults"
+
+
+class JournalMiddleware:
+    """A middleware that sets the ledger in force and writes each request into the journal.
+
+    Requests below ``except_prefix`` are not written.
+    """
+
+    def __init__(
+        self, app: ASGIApp, journal: Journal, in_force: Ledger, *, except_prefix: str
+    ) -> None:
+        self._app = app
+        self._journal = journal
+        self._ledger = in_force
+        self._except_prefix = except_prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] == "websocket" or scope["path"].startswith(self._except_prefix):
+            with ledger.using(self._ledger):
+                await self._app(scope, receive, send)
+            return
+        entry = self._journal.open(scope)
+        recorder = _Recorder(entry, receive, send)
+        token = current_entry.set(entry)
+        with ledger.using(self._ledger) as recorder.noted:
+            try:
+                await self._app(scope, recorder.receive, recorder.send)
+            finally:
+                current_entry.reset(token)
+                recorder.close()
+
+
+class _Recorder:
+    """A wrapper of ``receive`` and ``send`` that records one request and its answer."""
+
+    def __init__(self, entry: Entry, receive: Receive, send: Send) -> None:
+        self.noted: set[str] = set()
+        self._entry = entry
+        self._receive = receive
+        self._send = send
+        self._request = Start()
+        self._response = Start()
+        self._started = time.perf_counter()
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._request.add(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._entry.request_start = self._request
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            if self.noted:
+                headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self.noted)).encode()))
+            if self._entry.faults:
+                headers.append((FAULTS_HEADER, ", ".join(self._entry.faults).encode()))
+            message = {**message, "headers": headers}
+            self._entry.status = message["status"]
+            self._entry.response_head = headers
+        elif message["type"] == "http.response.body":
+            self._response.add(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.close()  # before the caller has the answer, so that it finds a complete entry
+        await self._send(message)
+
+    def close(self) -> None:
+        """Finish the entry once: at the end of the answer, or when no answer will follow."""
+        if self._entry.duration_ms is not None:
+            return
+        self._entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
+        self._entry.response_start = self._response
+        self._entry.unknowns = sorted(self.noted)
+        entry = self._entry
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        path = entry.url.partition("://")[2].partition("/")[2]
+        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
+        _log.handle(  # not info(), because its search for the caller costs as much as all the rest
+            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
+        )
