@@ -52,7 +52,7 @@ def _card(**fields: Any) -> wire.Change:
 
 
 def _card_without(name: str) -> wire.Change:
-    return wire.answers(CARD, lambda card: {k: v for k, v in card.items() if k != name})
+    return wire.answers(CARD, lossy.without(name))
 
 
 def _at(place: Callable[[str], str]) -> wire.Change:
@@ -202,7 +202,7 @@ def _refuse_in_a_conversation(patch: pytest.MonkeyPatch) -> None:
     """Forget what belongs to a context: a second message in it begins another."""
 
     def changed(params: Any) -> Any:
-        message = {k: v for k, v in params["message"].items() if k != "contextId"}
+        message = lossy.without("contextId")(params["message"])
         return {**params, "message": message}
 
     every(wire.called_with(method, changed) for method in SEND)(patch)

@@ -113,24 +113,6 @@ def is_reply(event: Mapping[str, Any]) -> bool:
     return from_model and has(event, "text") and not is_increment(event)
 
 
-# ---- lossy texts
-
-
-def ascii_only(text: str) -> str:
-    """Return a text with question marks for what is not ASCII."""
-    return text.encode("ascii", "replace").decode()
-
-
-def misread(text: str) -> str:
-    """Return a text whose UTF-8 was read as Latin-1."""
-    return text.encode("utf-8", "surrogatepass").decode("latin-1")
-
-
-def without_astral(text: str) -> str:
-    """Return a text without the characters beyond the basic plane, such as emoji."""
-    return "".join(character for character in text if ord(character) <= 0xFFFF)
-
-
 # ---- paths, bodies and refusals
 
 

@@ -183,7 +183,7 @@ PAYLOAD = (
     (
         "replace_non_ascii_in_texts",
         FIELDS,
-        _values(_text(lambda text: text.encode("ascii", "replace").decode())),
+        _values(_text(lossy.to_ascii)),
     ),
     ("keep_the_fields_of_earlier_requests", FIELDS, _keep_the_fields_of_earlier_requests),
 )

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.mutants import Mutant, wire
+from tests.mutants import Mutant, lossy, wire
 from tests.mutants.sandbox_changes import (
     Json,
     data,
@@ -336,13 +336,13 @@ _EXECUTIONS = (
         "lose_letters_of_the_code_that_are_not_ascii",
         "CTL-02",
         EXECUTION.format("data.code: the executed code"),
-        _code(lambda code: code.encode("ascii", "replace").decode()),
+        _code(lossy.to_ascii),
     ),
     Mutant(
         "answer_with_the_first_line_of_the_code",
         "CTL-02",
         EXECUTION.format("data.code: the executed code"),
-        _code(lambda code: code.partition("\n")[0]),
+        _code(lossy.first_line),
     ),
     Mutant("lose_the_message_id", "CTL-02", EXECUTION.format("data.msg_id"), data(_drop("msg_id"))),
     Mutant(

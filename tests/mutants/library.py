@@ -14,7 +14,7 @@ import pytest
 from agentdouble import code_tool, environment, invoke_tool
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
 from agentdouble.signing import Credentials
-from tests.mutants import Mutant
+from tests.mutants import Mutant, lossy
 
 RESULT = "It returns the result of 2.7 via 2.8 (4.5)"
 CODE = "Argument code, string: source to execute (4.5)"
@@ -112,7 +112,7 @@ def _success(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _first_lines(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**one, "text": (one["text"] or "").partition("\n")[0]} for one in outputs]
+    return [{**one, "text": lossy.first_line(one["text"] or "")} for one in outputs]
 
 
 RESULTS: tuple[tuple[str, str, Mutate], ...] = (
@@ -122,18 +122,10 @@ RESULTS: tuple[tuple[str, str, Mutate], ...] = (
     ("repeat_the_first_result", RESULT, _repeats_the_first_result),
     ("wrap_the_result_twice", RESULT, _returned(json.dumps)),
     *(
-        (
-            f"lose_{name}",
-            RESULT,
-            _data(lambda data, name=name: {k: v for k, v in data.items() if k != name}),
-        )
+        (f"lose_{name}", RESULT, _data(lossy.without(name)))
         for name in ("kernel_name", "execution_count", "msg_id", "code", "session_id")
     ),
-    (
-        "lose_the_message",
-        RESULT,
-        _result(lambda result: {k: v for k, v in result.items() if k != "message"}),
-    ),
+    ("lose_the_message", RESULT, _result(lossy.without("message"))),
     ("keep_the_last_output", RESULT, _outputs(lambda outputs: outputs[-1:])),
     ("keep_the_first_output", RESULT, _outputs(lambda outputs: outputs[:1])),
     ("keep_the_first_line_of_each_output", RESULT, _outputs(_first_lines)),
@@ -141,10 +133,7 @@ RESULTS: tuple[tuple[str, str, Mutate], ...] = (
         "replace_non_ascii_in_the_result",
         RESULT,
         _outputs(
-            lambda outputs: [
-                {**one, "text": (one["text"] or "").encode("ascii", "replace").decode()}
-                for one in outputs
-            ]
+            lambda outputs: [{**one, "text": lossy.to_ascii(one["text"] or "")} for one in outputs]
         ),
     ),
     ("tell_a_failure_as_success", FAILURE, _result(_success)),
@@ -157,7 +146,7 @@ RESULTS: tuple[tuple[str, str, Mutate], ...] = (
         _sent(lambda given: {**given, "language": "javascript"}),
     ),
     ("lose_the_indentation_of_the_code", CODE, _code(lambda code: "\n".join(code.split("\n    ")))),
-    ("run_the_first_line", CODE, _code(lambda code: code.partition("\n")[0])),
+    ("run_the_first_line", CODE, _code(lossy.first_line)),
     ("cut_the_code_at_2000_characters", CODE, _code(lambda code: code[:2000])),
     (
         "take_the_code_out_of_markdown",
@@ -167,7 +156,7 @@ RESULTS: tuple[tuple[str, str, Mutate], ...] = (
     (
         "replace_non_ascii_in_the_code",
         CODE,
-        _code(lambda code: code.encode("ascii", "replace").decode()),
+        _code(lossy.to_ascii),
     ),
     (
         "read_escapes_in_the_code",

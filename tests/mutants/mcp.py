@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ AGENT = "agent_as_a_tool: async function (prompt: string) returning string (4.6)
 WRAPS = "wraps a whole agent as a tool; docstring states its capability boundary (4.6)"
 ASYNC = ("join", "facts", "shout")
 DICTS = ("place", "facts", "describe")
+UNSTRUCTURED = lossy.without("structuredContent")
 
 Tool = dict[str, Any]
 
@@ -80,13 +80,11 @@ def _other_tool(params: Any) -> Any:
 def _repeat_the_first_result(patch: pytest.MonkeyPatch) -> None:
     """Answer each call of a tool with the result of its first call."""
     first: dict[str, Any] = {}
-    wire.install(
-        patch,
-        wire.calls(
-            "tools/call",
-            lambda result, request: first.setdefault(_called(request), result),
-        ),
-    )
+
+    def changed(result: Any, request: wire.Request) -> Any:
+        return first.setdefault(_called(request), result)
+
+    wire.calls("tools/call", changed)(patch)
 
 
 def _list_only_once(patch: pytest.MonkeyPatch) -> None:
@@ -99,7 +97,7 @@ def _list_only_once(patch: pytest.MonkeyPatch) -> None:
         seen.add(session)
         return {**result, "tools": []} if again else result
 
-    wire.install(patch, wire.calls("tools/list", listed))
+    wire.calls("tools/list", listed)(patch)
 
 
 def _tell_unknown_tools_as_success(document: Any, _request: wire.Request) -> Any:
@@ -157,48 +155,44 @@ LISTED = (
         "lose_white_space_at_the_ends_of_arguments",
         "MCP-03",
         TOOLS,
-        _arguments(partial(lossy.in_texts, change=str.strip)),
+        _arguments(lossy.each_text(str.strip)),
     ),
     Mutant(
         "lose_line_breaks_in_arguments",
         "MCP-03",
         TOOLS,
-        _arguments(partial(lossy.in_texts, change=lossy.to_one_line)),
+        _arguments(lossy.each_text(lossy.to_one_line)),
     ),
     Mutant(
         "lose_what_is_not_ascii_in_arguments",
         "MCP-03",
         TOOLS,
-        _arguments(partial(lossy.in_texts, change=lossy.to_ascii)),
+        _arguments(lossy.each_text(lossy.to_ascii)),
     ),
     Mutant(
         "cut_arguments_after_4000_characters",
         "MCP-03",
         TOOLS,
-        _arguments(partial(lossy.in_texts, change=lossy.cut(4000))),
+        _arguments(lossy.each_text(lossy.cut(4000))),
     ),
     Mutant(
         "lose_optional_arguments",
         "MCP-03",
         TOOLS,
-        _arguments(
-            lambda given: {name: one for name, one in given.items() if name != "second"}, "join"
-        ),
+        _arguments(lossy.without("second"), "join"),
     ),
     Mutant("lose_empty_arguments", "MCP-03", TOOLS, _arguments(_without_empty)),
     Mutant(
         "lose_the_signs_of_numbers",
         "MCP-03",
         TOOLS,
-        _arguments(
-            partial(lossy.in_values, change=lambda one: abs(one) if type(one) is int else one)
-        ),
+        _arguments(lossy.each_value(lambda one: abs(one) if type(one) is int else one)),
     ),
     Mutant(
         "round_large_whole_numbers",
         "MCP-03",
         TOOLS,
-        _arguments(partial(lossy.in_values, change=_numbers_as_floats)),
+        _arguments(lossy.each_value(_numbers_as_floats)),
         survives="JSON promises no whole numbers beyond 2**53 (RFC 8259, 6).",
     ),
     Mutant("lose_white_space_at_the_ends_of_results", "MCP-03", TOOLS, _said(str.strip, "join")),
@@ -235,10 +229,6 @@ def _structured(change: Callable[[Any], Any], *names: str) -> wire.Change:
     return _results(changed, *(names or DICTS))
 
 
-def _unstructured(result: Any) -> Any:
-    return {name: one for name, one in result.items() if name != "structuredContent"}
-
-
 def _flat(value: dict[str, Any]) -> dict[str, Any]:
     return {k: str(one) if isinstance(one, dict) else one for k, one in value.items()}
 
@@ -266,22 +256,22 @@ def _repeat_structured(patch: pytest.MonkeyPatch) -> None:
         last[_called(request)] = result["structuredContent"]
         return {**result, "structuredContent": before}
 
-    wire.install(patch, wire.calls("tools/call", changed))
+    wire.calls("tools/call", changed)(patch)
 
 
 STRUCTURED = (
-    Mutant("send_no_structured_content", "MCP-05", DICT, _results(_unstructured)),
+    Mutant("send_no_structured_content", "MCP-05", DICT, _results(UNSTRUCTURED)),
     Mutant(
         "structure_only_what_sync_tools_return",
         "MCP-05",
         DICT,
-        _results(_unstructured, "facts"),
+        _results(UNSTRUCTURED, "facts"),
     ),
     Mutant(
         "structure_only_what_async_tools_return",
         "MCP-05",
         DICT,
-        _results(_unstructured, "place"),
+        _results(UNSTRUCTURED, "place"),
     ),
     Mutant("lose_fields_that_are_null", "MCP-05", DICT, _structured(lossy.without_nulls)),
     Mutant("write_nested_dicts_as_texts", "MCP-05", DICT, _structured(_flat)),
@@ -289,9 +279,7 @@ STRUCTURED = (
         "cut_fractions_off",
         "MCP-05",
         DICT,
-        _structured(
-            partial(lossy.in_values, change=lambda one: int(one) if type(one) is float else one)
-        ),
+        _structured(lossy.each_value(lambda one: int(one) if type(one) is float else one)),
     ),
     Mutant(
         "write_booleans_as_numbers",
@@ -303,7 +291,7 @@ STRUCTURED = (
         "write_all_values_as_texts",
         "MCP-05",
         DICT,
-        _structured(partial(lossy.in_values, change=_only_strings)),
+        _structured(lossy.each_value(_only_strings)),
     ),
     Mutant("keep_only_the_first_item_of_lists", "MCP-05", DICT, _structured(_first_of_lists)),
     Mutant("wrap_a_dict_in_another", "MCP-05", DICT, _structured(lambda value: {"result": value})),
@@ -311,19 +299,19 @@ STRUCTURED = (
         "lose_white_space_at_the_ends_of_structured_texts",
         "MCP-05",
         DICT,
-        _structured(partial(lossy.in_texts, change=str.strip)),
+        _structured(lossy.each_text(str.strip)),
     ),
     Mutant(
         "lose_what_is_not_ascii_in_structured_texts",
         "MCP-05",
         DICT,
-        _structured(partial(lossy.in_texts, change=lossy.to_ascii)),
+        _structured(lossy.each_text(lossy.to_ascii)),
     ),
     Mutant(
         "cut_structured_texts_after_2000_characters",
         "MCP-05",
         DICT,
-        _structured(partial(lossy.in_texts, change=lossy.cut(2000))),
+        _structured(lossy.each_text(lossy.cut(2000))),
     ),
     Mutant("send_the_structured_content_of_the_call_before", "MCP-05", DICT, _repeat_structured),
 )
@@ -341,7 +329,7 @@ def _prompt_schema(schema: Any) -> wire.Change:
 
 
 def _prompt(change: lossy.Change) -> wire.Change:
-    return _arguments(partial(lossy.in_texts, change=change), "shout")
+    return _arguments(lossy.each_text(change), "shout")
 
 
 def _object(required: list[str], **properties: Any) -> Any:

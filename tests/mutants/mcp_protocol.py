@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutants import Mutant, wire
+from tests.mutants import Mutant, lossy, wire
 
 ENDPOINT = "/mcp*"
 STREAMABLE = "speaking MCP over streamable HTTP (4.3)"
@@ -29,7 +29,7 @@ def _initialized(**changed: Any) -> wire.Change:
 
 
 def _without(name: str) -> wire.Change:
-    return wire.calls("initialize", lambda result: {k: v for k, v in result.items() if k != name})
+    return wire.calls("initialize", lossy.without(name))
 
 
 def _agree_to_any_version(result: Any, request: wire.Request) -> Any:
@@ -118,7 +118,7 @@ MUTANTS = (
         "answer_without_an_id",
         "MCP-01",
         STREAMABLE,
-        messages(lambda document, _: {k: v for k, v in document.items() if k != "id"}),
+        messages(lambda document, _: lossy.without("id")(document)),
     ),
     Mutant(
         "answer_in_json_rpc_1_0",

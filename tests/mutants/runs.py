@@ -27,21 +27,18 @@ from tests.mutants.api_changes import (
     OfText,
     Patching,
     all_of,
-    ascii_only,
     each_of_history,
     each_of_run,
     each_of_runs,
     has,
     is_increment,
     is_reply,
-    misread,
     of_run,
     segments,
     text_of,
     with_content,
     with_parts,
     with_texts,
-    without_astral,
 )
 from tests.mutants.wire import DROP, Answer, Request
 
@@ -112,14 +109,6 @@ def _said(change: OfText) -> Patching:
     """Change the texts of the message before the agent has them."""
     content = with_texts(change)
     return _message(lambda message: content({"content": message})["content"])
-
-
-def _readable(text: str) -> str:
-    """Return a text that is JSON without its spaces."""
-    try:
-        return json.dumps(json.loads(text), separators=(",", ":"))
-    except ValueError:
-        return text
 
 
 def _composed(text: str) -> str:
@@ -290,9 +279,7 @@ def _streams_anyway(body: Json) -> Json:
 
 
 def _without(key: str) -> OfEvent:
-    return with_content(
-        lambda content: {name: value for name, value in content.items() if name != key}
-    )
+    return with_content(lossy.without(key))
 
 
 def _with_role(role: Any) -> Callable[[Json], Json]:
@@ -308,10 +295,6 @@ def _renamed(part: Json) -> Json:
     if "text" not in part:
         return part
     return {("value" if name == "text" else name): value for name, value in part.items()}
-
-
-def _number(text: str) -> Any:
-    return int(text) if text.isascii() and text.isdecimal() else text
 
 
 # ---- tool calls and final replies
@@ -500,9 +483,9 @@ MUTANTS: tuple[Mutant, ...] = (
         _of_later_turns(lambda earlier, _found: earlier),
     ),
     Mutant("strip_the_texts_of_run", "API-07", CONTENT, _text(str.strip)),
-    Mutant("cut_the_texts_of_run_at_2000", "API-07", CONTENT, _text(lambda text: text[:2000])),
-    Mutant("cut_the_texts_of_run_at_64_kib", "API-07", CONTENT, _text(lambda text: text[:65536])),
-    Mutant("lose_emoji_in_run", "API-07", CONTENT, _text(without_astral)),
+    Mutant("cut_the_texts_of_run_at_2000", "API-07", CONTENT, _text(lossy.cut(2000))),
+    Mutant("cut_the_texts_of_run_at_64_kib", "API-07", CONTENT, _text(lossy.cut(65536))),
+    Mutant("lose_emoji_in_run", "API-07", CONTENT, _text(lossy.without_astral)),
     Mutant(
         "turn_crlf_into_newlines_in_run",
         "API-07",
@@ -525,7 +508,7 @@ MUTANTS: tuple[Mutant, ...] = (
         _message(lambda message: {**message, "parts": message["parts"][-1:]}),
         also=("API-08",),
     ),
-    Mutant("give_the_agent_one_line", "API-07", MESSAGE, _said(lambda text: text.split("\n")[0])),
+    Mutant("give_the_agent_one_line", "API-07", MESSAGE, _said(lossy.first_line)),
     Mutant("give_the_agent_normalized_text", "API-07", MESSAGE, _said(_composed)),
     Mutant(
         "give_the_agent_single_spaces",
@@ -533,7 +516,7 @@ MUTANTS: tuple[Mutant, ...] = (
         MESSAGE,
         _said(lambda text: re.sub(" +", " ", text)),
     ),
-    Mutant("give_the_agent_json_without_spaces", "API-07", MESSAGE, _said(_readable)),
+    Mutant("give_the_agent_json_without_spaces", "API-07", MESSAGE, _said(lossy.compact_json)),
     # ---- API-08
     Mutant(
         "lose_white_space_at_the_ends_of_streamed_texts",
@@ -556,12 +539,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("say_that_the_stream_is_json", "API-08", IS_LINE, _lying_type),
     Mutant("stream_nothing", "API-08", IS_LINE, wire.events(RUN_SSE, lambda _event: DROP)),
     Mutant("stream_nothing_every_third_time", "API-08", IS_LINE, _every_third_run_fails),
-    Mutant("misread_streamed_texts_as_latin_1", "API-08", IS_LINE, _streamed_text(misread)),
+    Mutant("misread_streamed_texts_as_latin_1", "API-08", IS_LINE, _streamed_text(lossy.misread)),
     Mutant(
         "cut_streamed_texts_at_4000",
         "API-08",
         IS_LINE,
-        _streamed_text(lambda text: text[:4000]),
+        _streamed_text(lossy.cut(4000)),
     ),
     Mutant(
         "join_the_lines_of_streamed_texts",
@@ -569,7 +552,9 @@ MUTANTS: tuple[Mutant, ...] = (
         IS_LINE,
         _streamed_text(lambda text: text.replace("\n", " ")),
     ),
-    Mutant("lose_what_is_beyond_ascii_in_streams", "API-08", IS_LINE, _streamed_text(ascii_only)),
+    Mutant(
+        "lose_what_is_beyond_ascii_in_streams", "API-08", IS_LINE, _streamed_text(lossy.to_ascii)
+    ),
     Mutant(
         "stream_only_the_first_event",
         "API-08",
@@ -628,9 +613,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "send_events_without_content",
         "API-10",
         CONTENT,
-        each_of_runs(
-            lambda event: {name: value for name, value in event.items() if name != "content"}
-        ),
+        each_of_runs(lossy.without("content")),
     ),
     Mutant(
         "send_text_for_content",
@@ -685,7 +668,7 @@ MUTANTS: tuple[Mutant, ...] = (
         CONTENT,
         each_of_runs(with_parts(lambda parts: [_renamed(part) for part in parts])),
     ),
-    Mutant("send_digits_as_numbers", "API-10", CONTENT, each_of_runs(with_texts(_number))),
+    Mutant("send_digits_as_numbers", "API-10", CONTENT, each_of_runs(with_texts(lossy.to_number))),
     Mutant(
         "send_a_list_of_lines_for_a_text",
         "API-10",
@@ -787,13 +770,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "cut_what_an_agent_remembers_at_256",
         "API-17",
         HISTORY,
-        _history_texts(lambda text: text[:256]),
+        _history_texts(lossy.cut(256)),
     ),
-    Mutant("remember_only_ascii", "API-17", HISTORY, _history_texts(ascii_only)),
+    Mutant("remember_only_ascii", "API-17", HISTORY, _history_texts(lossy.to_ascii)),
     Mutant(
         "remember_only_the_first_line",
         "API-17",
         HISTORY,
-        _history_texts(lambda text: text.split("\n")[0]),
+        _history_texts(lossy.first_line),
     ),
 )

@@ -13,7 +13,7 @@ from agentdouble.errors import UnknownLanguageError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.languages import Language
-from tests.mutants import Mutant
+from tests.mutants import Mutant, lossy
 from tests.mutants.sandbox_changes import (
     PYTHON,
     Json,
@@ -293,7 +293,7 @@ _OUTPUTS = (
         "lose_letters_that_are_not_ascii",
         "SBX-05",
         STDOUT,
-        stdout(lambda text: text.encode("ascii", "replace").decode()),
+        stdout(lossy.to_ascii),
     ),
     Mutant(
         "lose_letters_beyond_16_bits",
@@ -305,7 +305,7 @@ _OUTPUTS = (
         "read_letters_as_latin_1",
         "SBX-05",
         STDOUT,
-        stdout(lambda text: text.encode().decode("latin-1")),
+        stdout(lossy.misread),
     ),
     Mutant(
         "escape_html",
@@ -427,13 +427,13 @@ _ERRORS = (
         "keep_the_first_line_of_the_value_of_errors",
         "SBX-06",
         FAILURE,
-        error(lambda one: one.update(evalue=one["evalue"].partition("\n")[0])),
+        error(lambda one: one.update(evalue=lossy.first_line(one["evalue"]))),
     ),
     Mutant(
         "lose_letters_of_errors_that_are_not_ascii",
         "SBX-06",
         FAILURE,
-        error(lambda one: one.update(evalue=one["evalue"].encode("ascii", "replace").decode())),
+        error(lambda one: one.update(evalue=lossy.to_ascii(one["evalue"]))),
     ),
     Mutant(
         "swap_name_and_value_of_errors",
@@ -511,7 +511,7 @@ _LANGUAGES = (
         "run_the_first_line_of_javascript",
         "SBX-08",
         SPOKEN,
-        _javascript(lambda text: text.partition("\n")[0]),
+        _javascript(lossy.first_line),
     ),
     Mutant(
         "forget_let_and_const_of_javascript",
@@ -542,7 +542,7 @@ _LANGUAGES = (
         "lose_letters_of_javascript_that_are_not_ascii",
         "SBX-08",
         SPOKEN,
-        _javascript(lambda text: text.encode("ascii", "replace").decode()),
+        _javascript(lossy.to_ascii),
     ),
     Mutant(
         "run_javascript_without_its_library",

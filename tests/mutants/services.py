@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -70,10 +69,6 @@ def _said(change: lossy.Change) -> wire.Change:
     return _results(changed)
 
 
-def _unstructured(result: Any) -> Any:
-    return {name: one for name, one in result.items() if name != "structuredContent"}
-
-
 def _without_schemas(tools: Any) -> Any:
     return [{**tool, "inputSchema": {"type": "object"}} for tool in tools]
 
@@ -119,7 +114,12 @@ BACKENDS = (
     Mutant("lose_what_is_not_ascii_on_the_way", "SVC-01", CAPABLE, _arguments(lossy.to_ascii)),
     Mutant("lose_white_space_on_the_way", "SVC-01", CAPABLE, _arguments(str.strip)),
     Mutant("cut_what_a_backend_answers", "SVC-01", CAPABLE, _said(lossy.cut(2000))),
-    Mutant("lose_structured_content_on_the_way", "SVC-01", CAPABLE, _results(_unstructured)),
+    Mutant(
+        "lose_structured_content_on_the_way",
+        "SVC-01",
+        CAPABLE,
+        _results(lossy.without("structuredContent")),
+    ),
     Mutant(
         "tell_errors_of_a_backend_as_success",
         "SVC-01",
@@ -258,7 +258,7 @@ APIS = (
         "lose_what_is_not_ascii_in_arguments",
         "SVC-02",
         SWAGGER,
-        _given(partial(lossy.in_texts, change=lossy.to_ascii)),
+        _given(lossy.each_text(lossy.to_ascii)),
     ),
     Mutant("call_an_address_once", "SVC-02", SWAGGER, _answer_of_the_first_call),
     Mutant(

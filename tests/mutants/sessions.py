@@ -19,7 +19,7 @@ from agentdouble.api_server.session_service import SessionService
 from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
 from agentdouble.api_server.wire import loads
 from agentdouble.errors import SessionNotFoundError
-from tests.mutants import Mutant, wire
+from tests.mutants import Mutant, lossy, wire
 from tests.mutants.api_changes import (
     ARTIFACTS,
     CREATE,
@@ -33,11 +33,9 @@ from tests.mutants.api_changes import (
     OfText,
     Patching,
     all_of,
-    ascii_only,
     each_of_history,
     has,
     is_reply,
-    misread,
     of_history,
     refuse,
     refused,
@@ -142,10 +140,6 @@ def _answer_given_id(change: Callable[[str], Any]) -> Change:
         CREATE_WITH_ID,
         lambda found: {**found, "id": change(found["id"])} if "id" in found else found,
     )
-
-
-def _number(id_: str) -> Any:
-    return int(id_) if id_.isdecimal() else id_
 
 
 def _new_id(_id: str) -> str:
@@ -491,7 +485,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "create_without_an_id",
         "API-02",
         IS_STRING,
-        _created(lambda found: {key: value for key, value in found.items() if key != "id"}),
+        _created(lossy.without("id")),
     ),
     Mutant("create_with_null_for_an_id", "API-02", IS_STRING, _with_generated_id(lambda _id: None)),
     Mutant("create_with_an_empty_id", "API-02", IS_STRING, _with_generated_id(lambda _id: "")),
@@ -502,9 +496,7 @@ MUTANTS: tuple[Mutant, ...] = (
         _with_generated_id(lambda id_: uuid.UUID(id_).int % 10**9),
     ),
     Mutant("generate_the_same_id_for_all", "API-02", CREATES, _same_id_for_all),
-    Mutant(
-        "tell_8_characters_of_the_id", "API-02", CREATES, _with_generated_id(lambda id_: id_[:8])
-    ),
+    Mutant("tell_8_characters_of_the_id", "API-02", CREATES, _with_generated_id(lossy.cut(8))),
     Mutant("tell_the_id_in_capitals", "API-02", CREATES, _with_generated_id(str.upper)),
     Mutant("tell_another_id", "API-02", CREATES, _with_generated_id(_new_id)),
     Mutant(
@@ -542,13 +534,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "store_32_characters_of_the_id",
         "API-03",
         TAKES_ID,
-        _stored_as(lambda id_: id_[:32], told=False),
+        _stored_as(lossy.cut(32), told=False),
     ),
     Mutant(
         "take_64_characters_of_the_id",
         "API-03",
         TAKES_ID,
-        _stored_as(lambda id_: id_[:64], told=True),
+        _stored_as(lossy.cut(64), told=True),
     ),
     Mutant(
         "replace_dots_and_colons_in_the_id",
@@ -566,10 +558,10 @@ MUTANTS: tuple[Mutant, ...] = (
         "replace_what_is_beyond_ascii_in_the_id",
         "API-03",
         TAKES_ID,
-        _stored_as(ascii_only, told=True),
+        _stored_as(lossy.to_ascii, told=True),
     ),
-    Mutant("misread_the_id_as_latin_1", "API-03", TAKES_ID, _answer_given_id(misread)),
-    Mutant("answer_digits_as_a_number", "API-03", IS_STRING, _answer_given_id(_number)),
+    Mutant("misread_the_id_as_latin_1", "API-03", TAKES_ID, _answer_given_id(lossy.misread)),
+    Mutant("answer_digits_as_a_number", "API-03", IS_STRING, _answer_given_id(lossy.to_number)),
     Mutant(
         "answer_the_same_id_always", "API-03", TAKES_ID, _answer_given_id(lambda _id: "session")
     ),
@@ -669,19 +661,19 @@ MUTANTS: tuple[Mutant, ...] = (
         "cut_texts_of_the_history_at_256",
         "API-05",
         HISTORY,
-        each_of_history(with_texts(lambda text: text[:256])),
+        each_of_history(with_texts(lossy.cut(256))),
     ),
     Mutant(
         "join_the_lines_of_the_history",
         "API-05",
         HISTORY,
-        each_of_history(with_texts(lambda text: " ".join(text.splitlines()))),
+        each_of_history(with_texts(lossy.to_one_line)),
     ),
     Mutant(
         "lose_what_is_beyond_ascii_in_the_history",
         "API-05",
         HISTORY,
-        each_of_history(with_texts(ascii_only)),
+        each_of_history(with_texts(lossy.to_ascii)),
     ),
     Mutant("read_the_users_first_session", "API-05", HISTORY, _first_of_user),
     Mutant("read_what_was_there_first", "API-05", HISTORY, _stale(READ, filled=True)),
@@ -767,7 +759,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("refuse_an_id_that_another_user_has", "API-18", SEPARATE, _refuse_ids_of_others),
     Mutant("take_users_in_other_capitals_for_one", "API-18", SEPARATE, _users(str.lower)),
-    Mutant("take_16_characters_of_a_user", "API-18", SEPARATE, _users(lambda user: user[:16])),
+    Mutant("take_16_characters_of_a_user", "API-18", SEPARATE, _users(lossy.cut(16))),
     Mutant(
         "take_a_user_up_to_the_at_sign",
         "API-18",

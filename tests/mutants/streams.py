@@ -14,7 +14,7 @@ from starlette.responses import Response
 from agentdouble.apps import simple_responses as responses
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.disconnects import EventStreamResponse
-from tests.mutants import Mutant, wire
+from tests.mutants import Mutant, lossy, wire
 
 INVOKE = "POST */invoke"
 
@@ -172,13 +172,6 @@ def _one_json_string(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SimpleApp, "_invoke", invoke)
 
 
-def _formatted(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text), separators=(",", ":"))
-    except ValueError:
-        return text
-
-
 def _first_line(raw: bytes) -> bytes:
     return raw.split(b"\n")[0] + b"\n\n"
 
@@ -228,9 +221,9 @@ STREAMS = (
     (
         "replace_non_ascii",
         ONE_EACH,
-        _each(lambda one, _: one.encode("ascii", "replace").decode()),
+        _each(lambda one, _: lossy.to_ascii(one)),
     ),
-    ("format_strings_that_are_json", ONE_EACH, _each(lambda one, _: _formatted(one))),
+    ("format_strings_that_are_json", ONE_EACH, _each(lambda one, _: lossy.compact_json(one))),
     ("repeat_all_that_came_before", ONE_EACH, _each(lambda one, b: "".join([*b, one]))),
     ("send_the_first_string_twice", ONE_EACH, _each(lambda one, b: one if b else [one, one])),
     ("join_two_strings", ONE_EACH, _strings(_join_two)),

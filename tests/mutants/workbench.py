@@ -11,7 +11,7 @@ import pytest
 
 from agentdouble.sandbox.browser.input_driver import InputDriver
 from agentdouble.sandbox.instance import Instance
-from tests.mutants import Mutant, wire
+from tests.mutants import Mutant, lossy, wire
 from tests.mutants.sandbox_changes import Json, Patched, bash, payloads
 from tests.mutants.sandbox_state import own_directory
 
@@ -250,7 +250,7 @@ _TERMINALS = (
         "keep_the_first_line_of_the_output",
         "SBX-09",
         TERMINAL,
-        _output(lambda text: text.partition("\n")[0]),
+        _output(lossy.first_line),
     ),
     Mutant(
         "cut_the_output_to_1000_characters", "SBX-09", TERMINAL, _output(lambda text: text[:1000])
@@ -259,13 +259,13 @@ _TERMINALS = (
         "lose_letters_of_the_output_that_are_not_ascii",
         "SBX-09",
         TERMINAL,
-        _output(lambda text: text.encode("ascii", "replace").decode()),
+        _output(lossy.to_ascii),
     ),
     Mutant(
         "run_the_first_line_of_commands",
         "SBX-09",
         TERMINAL,
-        _command(lambda text: text.partition("\n")[0]),
+        _command(lossy.first_line),
     ),
     Mutant(
         "run_the_first_command_of_a_pipe",
@@ -277,7 +277,7 @@ _TERMINALS = (
         "lose_letters_of_commands_that_are_not_ascii",
         "SBX-09",
         TERMINAL,
-        _command(lambda text: text.encode("ascii", "replace").decode()),
+        _command(lossy.to_ascii),
     ),
     Mutant(
         "expand_nothing_in_commands",
