@@ -1,15 +1,17 @@
-"""Changes that several tables of API-server mode use: of events, texts, ids and refusals."""
+"""Changes that several tables of API-server mode use: of events, streams, lists and refusals."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from agentdouble.api_server.memory import MemorySessions
+from agentdouble.api_server.stores import StoredSession
 from tests.mutants import wire
-from tests.mutants.wire import Answer, Change, Request
+from tests.mutants.wire import DROP, Answer, Change, Request
 
 SESSIONS = "/apps/{app}/users/{user}/sessions"
 LIST, CREATE = f"GET {SESSIONS}", f"POST {SESSIONS}"
@@ -18,7 +20,11 @@ READ, CREATE_WITH_ID, DELETE = f"GET {SESSION}", f"POST {SESSION}", f"DELETE {SE
 ARTIFACTS = f"GET {SESSION}/artifacts"
 RUN, RUN_SSE = "POST /run", "POST /run_sse"
 
+IS_STRING = "Has an `id` field (string) (2.3)"
+EXISTS = "A session exists after creation and stops existing after DELETE (3)"
+
 Json = dict[str, Any]
+Owner = tuple[str, str]
 OfEvent = Callable[[Json], Any]
 OfText = Callable[[str], str]
 OfEvents = Callable[[list[Json]], Any]
@@ -84,7 +90,7 @@ def each_of_runs(change: OfEvent) -> Patching:
 
 def _each(change: OfEvent, events: list[Json]) -> list[Json]:
     changed = [change(event) for event in events]
-    return [event for event in changed if event is not wire.DROP]
+    return [event for event in changed if event is not DROP]
 
 
 # ---- what an event is
@@ -111,6 +117,94 @@ def is_reply(event: Mapping[str, Any]) -> bool:
     """Return whether an event has the whole text of a reply."""
     from_model = (event.get("content") or {}).get("role") == "model"
     return from_model and has(event, "text") and not is_increment(event)
+
+
+# ---- events of a stream, by what came before
+
+
+class Turn:
+    """What has come of a stream so far."""
+
+    def __init__(self) -> None:
+        self.held: list[Json] = []
+        self.text = ""
+        self.seen: list[Json] = []
+
+
+def by_turn(change: Callable[[Turn, Json], Any], route: str = RUN_SSE) -> Patching:
+    """Change the events of a stream with what has come of it so far."""
+
+    def patching(patch: pytest.MonkeyPatch) -> None:
+        turns: dict[int, tuple[Request, Turn]] = {}
+
+        def event(one: Json, request: Request) -> Any:
+            _request, turn = turns.setdefault(id(request), (request, Turn()))
+            changed = change(turn, one)
+            turn.seen.append(one)
+            return changed
+
+        wire.events(route, event)(patch)
+
+    return patching
+
+
+def held_back(turn: Turn, event: Json) -> Any:
+    """Hold increments back until something else comes."""
+    if is_increment(event):
+        turn.held.append(event)
+        return DROP
+    held, turn.held = turn.held, []
+    return [*held, event]
+
+
+def increments(change: Callable[[Json], Any]) -> Patching:
+    """Change increments alone."""
+    return wire.events(RUN_SSE, lambda event: change(event) if is_increment(event) else event)
+
+
+def dropped(which: Callable[[Json], bool]) -> OfEvent:
+    """Return a change of events that leaves some out."""
+    return lambda event: DROP if which(event) else event
+
+
+# ---- lists of sessions, and answers that do not change
+
+
+def listed_too(shown: Callable[[Owner, Owner], bool]) -> Patching:
+    """List the sessions of all owners that are shown to an owner: application and user."""
+
+    def patching(patch: pytest.MonkeyPatch) -> None:
+        of_one = MemorySessions.of_user
+
+        async def of_user(self: MemorySessions, app: str, user: str) -> Sequence[StoredSession]:
+            owners = [
+                one for one in self._sessions if one == (app, user) or shown((app, user), one)
+            ]
+            return [session for owner in owners for session in await of_one(self, *owner)]
+
+        patch.setattr(MemorySessions, "of_user", of_user)
+
+    return patching
+
+
+def other_user_of_app(asked: Owner, owner: Owner) -> bool:
+    """Return whether an owner is of the application that is asked for."""
+    return asked[0] == owner[0]
+
+
+def stale(route: str, *, filled: bool = False) -> Patching:
+    """Answer again what was answered first for a path; ``filled`` is: once it has an id."""
+
+    def patching(patch: pytest.MonkeyPatch) -> None:
+        seen: dict[str, Any] = {}
+
+        def answer(found: Any, request: Request) -> Any:
+            right = "id" in found if filled else isinstance(found, list)
+            return seen.setdefault(request.path, found) if right else found
+
+        wire.answers(route, answer)(patch)
+
+    return patching
 
 
 # ---- paths, bodies and refusals
