@@ -25,6 +25,8 @@ from tests.mutants.api_changes import (
     RUN,
     RUN_SSE,
     Patching,
+    by_turn,
+    held_back,
     refused,
 )
 from tests.mutants.wire import Change, Request
@@ -35,6 +37,7 @@ SAME = "API-server mode (deployed): the endpoints are the same (5)"
 ISOLATED = "gateway authentication, isolating session context and permissions (5)"
 
 HOSTED = "/runtimes/{name}"
+Endpoint = Callable[[str, str], bool]  # whether a method and a path are of it
 
 
 def _hosted(route: str) -> str:
@@ -68,10 +71,45 @@ def _knows_no_key(patch: pytest.MonkeyPatch) -> None:
     refused("GET /apps/*", again, 401)(patch)
 
 
+# ---- endpoints, by method and path
+
+
+def _everything(_method: str, _path: str) -> bool:
+    return True
+
+
+def _reads(method: str, path: str) -> bool:
+    return method == "GET" and path.startswith("/apps/") and path.count("/") == 6
+
+
+def _lists(method: str, path: str) -> bool:
+    return method == "GET" and _is_list(path)
+
+
+def _creates(method: str, path: str) -> bool:
+    return method == "POST" and _is_list(path)
+
+
+def _is_list(path: str) -> bool:
+    return path.startswith("/apps/") and path.endswith("/sessions")
+
+
+def _deletes(method: str, _path: str) -> bool:
+    return method == "DELETE"
+
+
+def _sees_artifacts(_method: str, path: str) -> bool:
+    return path.endswith("/artifacts")
+
+
+def _at(address: str) -> Endpoint:
+    return lambda _method, path: path == address
+
+
 # ---- a gateway
 
 
-def _admitted(when: Callable[[str, str], bool]) -> Patching:
+def _admitted(when: Endpoint) -> Patching:
     """Admit requests to some endpoints, by method and path, without a key or with a wrong one."""
 
     def patching(patch: pytest.MonkeyPatch) -> None:
@@ -126,26 +164,10 @@ def _gone(route: str, status: int = 404) -> Change:
     return wire.statuses(_hosted(route), status, {"detail": "Not Found"})
 
 
-def _held_until_the_end(patch: pytest.MonkeyPatch) -> None:
-    """Buffer what a runtime streams, as a proxy does."""
-    held: dict[int, tuple[Request, list[bytes]]] = {}
-
-    def event(raw: bytes, request: Request) -> list[bytes]:
-        _request, waiting = held.setdefault(id(request), (request, []))
-        waiting.append(raw)
-        if b'"partial":true' in raw.replace(b" ", b""):
-            return []
-        ready = [*waiting]
-        waiting.clear()
-        return ready
-
-    wire.raw_events(_hosted(RUN_SSE), event)(patch)
-
-
 # ---- isolation
 
 
-def _open_to_others(when: Callable[[str, str], bool]) -> Patching:
+def _open_to_others(when: Endpoint) -> Patching:
     """Let every identity in at some endpoints, by method and path."""
 
     def patching(patch: pytest.MonkeyPatch) -> None:
@@ -164,14 +186,6 @@ def _open_to_others(when: Callable[[str, str], bool]) -> Patching:
         patch.setattr(Isolation, "_require", required)
 
     return patching
-
-
-def _is_session(path: str) -> bool:
-    return path.startswith("/apps/") and path.count("/") == 6
-
-
-def _is_list(path: str) -> bool:
-    return path.startswith("/apps/") and path.endswith("/sessions")
 
 
 def _believed(patch: pytest.MonkeyPatch) -> None:
@@ -236,61 +250,21 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("ask_for_a_key_for_the_version", "AUT-01", NO_KEY, _asks_for_a_key("GET /version")),
     Mutant("ask_for_a_key_the_second_time", "AUT-01", NO_KEY, _knows_no_key),
     # ---- AUT-02
-    Mutant("admit_everybody", "AUT-02", UNIFORM, _admitted(lambda _method, _path: True)),
+    Mutant("admit_everybody", "AUT-02", UNIFORM, _admitted(_everything)),
     Mutant(
         "admit_everybody_to_the_list_of_applications",
         "AUT-02",
         UNIFORM,
-        _admitted(lambda _method, path: path == "/list-apps"),
+        _admitted(_at("/list-apps")),
     ),
-    Mutant(
-        "admit_everybody_to_the_version",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda _method, path: path == "/version"),
-    ),
-    Mutant(
-        "admit_everybody_to_read",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda method, path: method == "GET" and _is_session(path)),
-    ),
-    Mutant(
-        "admit_everybody_to_list_sessions",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda method, path: method == "GET" and _is_list(path)),
-    ),
-    Mutant(
-        "admit_everybody_to_create",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda method, path: method == "POST" and _is_list(path)),
-    ),
-    Mutant(
-        "admit_everybody_to_delete",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda method, _path: method == "DELETE"),
-    ),
-    Mutant(
-        "admit_everybody_to_run",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda _method, path: path == "/run"),
-    ),
-    Mutant(
-        "admit_everybody_to_stream",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda _method, path: path == "/run_sse"),
-    ),
-    Mutant(
-        "admit_everybody_to_artifacts",
-        "AUT-02",
-        UNIFORM,
-        _admitted(lambda _method, path: path.endswith("/artifacts")),
-    ),
+    Mutant("admit_everybody_to_the_version", "AUT-02", UNIFORM, _admitted(_at("/version"))),
+    Mutant("admit_everybody_to_read", "AUT-02", UNIFORM, _admitted(_reads)),
+    Mutant("admit_everybody_to_list_sessions", "AUT-02", UNIFORM, _admitted(_lists)),
+    Mutant("admit_everybody_to_create", "AUT-02", UNIFORM, _admitted(_creates)),
+    Mutant("admit_everybody_to_delete", "AUT-02", UNIFORM, _admitted(_deletes)),
+    Mutant("admit_everybody_to_run", "AUT-02", UNIFORM, _admitted(_at("/run"))),
+    Mutant("admit_everybody_to_stream", "AUT-02", UNIFORM, _admitted(_at("/run_sse"))),
+    Mutant("admit_everybody_to_artifacts", "AUT-02", UNIFORM, _admitted(_sees_artifacts)),
     Mutant("admit_everybody_after_one", "AUT-02", UNIFORM, _unpunctual),
     Mutant("take_any_key", "AUT-02", UNIFORM, _taken(lambda _presented, _secret: True)),
     Mutant(
@@ -316,45 +290,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("have_no_artifacts_when_deployed", "AUT-02", SAME, _gone(ARTIFACTS)),
     Mutant("have_no_version_when_deployed", "AUT-02", SAME, _gone("GET /version")),
     Mutant("have_no_list_when_deployed", "AUT-02", SAME, _gone(LIST)),
-    Mutant("hold_streams_back_when_deployed", "AUT-02", SAME, _held_until_the_end),
+    Mutant("hold_streams_back_when_deployed", "AUT-02", SAME, by_turn(held_back, _hosted(RUN_SSE))),
     # ---- AUT-03
     Mutant("take_all_callers_for_one", "AUT-03", ISOLATED, _all_the_same),
-    Mutant(
-        "let_others_read",
-        "AUT-03",
-        ISOLATED,
-        _open_to_others(lambda method, path: method == "GET" and _is_session(path)),
-    ),
-    Mutant(
-        "let_others_list",
-        "AUT-03",
-        ISOLATED,
-        _open_to_others(lambda method, path: method == "GET" and _is_list(path)),
-    ),
-    Mutant(
-        "let_others_delete",
-        "AUT-03",
-        ISOLATED,
-        _open_to_others(lambda method, _path: method == "DELETE"),
-    ),
-    Mutant(
-        "let_others_run",
-        "AUT-03",
-        ISOLATED,
-        _open_to_others(lambda _method, path: path == "/run"),
-    ),
-    Mutant(
-        "let_others_stream",
-        "AUT-03",
-        ISOLATED,
-        _open_to_others(lambda _method, path: path == "/run_sse"),
-    ),
-    Mutant(
-        "let_others_see_artifacts",
-        "AUT-03",
-        ISOLATED,
-        _open_to_others(lambda _method, path: path.endswith("/artifacts")),
-    ),
+    Mutant("let_others_read", "AUT-03", ISOLATED, _open_to_others(_reads)),
+    Mutant("let_others_list", "AUT-03", ISOLATED, _open_to_others(_lists)),
+    Mutant("let_others_delete", "AUT-03", ISOLATED, _open_to_others(_deletes)),
+    Mutant("let_others_run", "AUT-03", ISOLATED, _open_to_others(_at("/run"))),
+    Mutant("let_others_stream", "AUT-03", ISOLATED, _open_to_others(_at("/run_sse"))),
+    Mutant("let_others_see_artifacts", "AUT-03", ISOLATED, _open_to_others(_sees_artifacts)),
     Mutant(
         "let_others_create_for_a_user",
         "AUT-03",

@@ -26,11 +26,10 @@ MESSAGE = "Streaming failure: the stream yields a JSON object with error (string
 GOES_ON = "Other exceptions return Error: <message> text in the examples (7.1)"
 
 Strings = AsyncIterator[str]
+Patching = Callable[[pytest.MonkeyPatch], None]
 
 
-def _strings(
-    change: Callable[[Strings], AsyncGenerator[str, None]],
-) -> Callable[[pytest.MonkeyPatch], None]:
+def _strings(change: Callable[[Strings], AsyncGenerator[str, None]]) -> Patching:
     """Change what an entrypoint yields, before it is sent."""
 
     async def changed(strings: AsyncGenerator[str, None]) -> AsyncIterator[str]:
@@ -49,9 +48,7 @@ def _strings(
     return mutant
 
 
-def _each(
-    change: Callable[[str, list[str]], str | list[str]],
-) -> Callable[[pytest.MonkeyPatch], None]:
+def _each(change: Callable[[str, list[str]], str | list[str]]) -> Patching:
     """Change each string; the function takes it and those before, and returns one or several."""
 
     async def changed(strings: Strings) -> AsyncGenerator[str, None]:
@@ -72,6 +69,7 @@ async def _hold_all(strings: Strings) -> AsyncGenerator[str, None]:
 
 
 async def _hold_one(strings: Strings) -> AsyncGenerator[str, None]:
+    """Send each string when the next one comes; a failure takes the last one with it."""
     held: list[str] = []
     async for one in strings:
         held.append(one)
@@ -101,26 +99,21 @@ async def _lose_the_last(strings: Strings) -> AsyncGenerator[str, None]:
             yield held.pop(0)
 
 
-async def _join_two(strings: Strings) -> AsyncGenerator[str, None]:
-    held = ""
-    async for one in strings:
-        if held:
-            yield held + one
-        held = "" if held else one
-    if held:
-        yield held
+def _two_by_two(change: Callable[[list[str]], list[str]]) -> Patching:
+    """Change two strings when the second one comes; a last one by itself is as it was."""
 
+    async def changed(strings: Strings) -> AsyncGenerator[str, None]:
+        held: list[str] = []
+        async for one in strings:
+            held.append(one)
+            if len(held) == 2:
+                for other in change(held):
+                    yield other
+                held.clear()
+        for one in held:
+            yield one
 
-async def _swap_two(strings: Strings) -> AsyncGenerator[str, None]:
-    held: list[str] = []
-    async for one in strings:
-        held.insert(0, one)
-        if len(held) == 2:
-            for swapped in held:
-                yield swapped
-            held.clear()
-    for one in held:
-        yield one
+    return _strings(changed)
 
 
 async def _say_done(strings: Strings) -> AsyncGenerator[str, None]:
@@ -226,8 +219,8 @@ STREAMS = (
     ("format_strings_that_are_json", ONE_EACH, _each(lambda one, _: lossy.compact_json(one))),
     ("repeat_all_that_came_before", ONE_EACH, _each(lambda one, b: "".join([*b, one]))),
     ("send_the_first_string_twice", ONE_EACH, _each(lambda one, b: one if b else [one, one])),
-    ("join_two_strings", ONE_EACH, _strings(_join_two)),
-    ("swap_two_strings", ONE_EACH, _strings(_swap_two)),
+    ("join_two_strings", ONE_EACH, _two_by_two(lambda two: ["".join(two)])),
+    ("swap_two_strings", ONE_EACH, _two_by_two(lambda two: two[::-1])),
     ("say_done_at_the_end", ONE_EACH, _strings(_say_done)),
     ("begin_with_the_end_of_the_stream_before", ONE_EACH, _repeat_the_stream_before),
     ("hold_all_back_until_the_end", PRODUCED, _strings(_hold_all)),
@@ -282,36 +275,20 @@ def _break_off(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SimpleApp, "_stream", stream)
 
 
-async def _end_early(strings: Strings) -> AsyncGenerator[str, None]:
-    sent = 0
-    try:
-        async for one in strings:
-            yield one
-            sent += 1
-    except RuntimeError:
-        if not sent:
-            raise
+def _end_silently(*, after_strings: bool) -> Patching:
+    """Tell no failure after some strings, or none that comes before any."""
 
+    async def changed(strings: Strings) -> AsyncGenerator[str, None]:
+        sent = False
+        try:
+            async for one in strings:
+                yield one
+                sent = True
+        except RuntimeError:
+            if sent is not after_strings:
+                raise
 
-async def _end_without_any(strings: Strings) -> AsyncGenerator[str, None]:
-    sent = 0
-    try:
-        async for one in strings:
-            yield one
-            sent += 1
-    except RuntimeError:
-        if sent:
-            raise
-
-
-async def _lose_the_string_before(strings: Strings) -> AsyncGenerator[str, None]:
-    held: list[str] = []
-    async for one in strings:
-        held.append(one)
-        if len(held) > 1:
-            yield held.pop(0)
-    for one in held:
-        yield one
+    return _strings(changed)
 
 
 async def _repeat_the_strings(strings: Strings) -> AsyncGenerator[str, None]:
@@ -328,11 +305,11 @@ async def _repeat_the_strings(strings: Strings) -> AsyncGenerator[str, None]:
 
 FAILURES = (
     ("end_silently", FAILS, _failure(lambda _: wire.DROP)),
-    ("end_silently_after_strings", FAILS, _strings(_end_early)),
-    ("end_silently_without_strings", FAILS, _strings(_end_without_any)),
+    ("end_silently_after_strings", FAILS, _end_silently(after_strings=True)),
+    ("end_silently_without_strings", FAILS, _end_silently(after_strings=False)),
     ("tell_the_first_failure_alone", FAILS, _first_time),
     ("break_off_the_connection", FAILS, _break_off),
-    ("lose_the_string_before_a_failure", FAILS, _strings(_lose_the_string_before)),
+    ("lose_the_string_before_a_failure", FAILS, _strings(_hold_one)),
     ("repeat_the_strings_before_a_failure", FAILS, _strings(_repeat_the_strings)),
     (
         "call_the_field_detail",
