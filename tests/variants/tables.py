@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from doublecheck.target.surfaces import Surface
-from tests.mutants import wire
+from tests.mutants import lossy, wire
+from tests.mutants.lossy import OfValue
 from tests.mutants.wire import Answer, Request
 from tests.variants import Variant, forms
 
@@ -52,6 +54,43 @@ def _of_streams(surface: Surface, route: str) -> list[Variant]:
     return [Variant(name, surface, wire.raw_events(route, form)) for name, form in _STREAMS.items()]
 
 
+def _status(name: str, surface: Surface, route: str, new: int, *, of: int) -> Variant:
+    """Return a variant that answers with another status."""
+    return Variant(name, surface, wire.answered(route, forms.status(new, of=of)))
+
+
+def _adding(**fields: Any) -> OfValue:
+    """Return a change that adds fields to an object."""
+    return lambda one: {**one, **fields}
+
+
+def _each(change: OfValue) -> OfValue:
+    """Return a change of each item of a list; anything else stays as it is."""
+    return lambda some: [change(one) for one in some] if isinstance(some, list) else some
+
+
+def _inside(name: str) -> OfValue:
+    """Return a change that puts a value into an object."""
+    return lambda value: {name: value}
+
+
+def _where(which: Callable[[Any], bool], change: OfValue) -> OfValue:
+    """Return a change of some values alone."""
+    return lambda value: change(value) if which(value) else value
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, dict) and "error" in value
+
+
 def _json_type(answer: Answer, request: Request) -> None:
     if answer.headers.get("content-type") == "application/json":
         _HEADERS["content_type_in_capitals_with_charset"](answer, request)
@@ -81,12 +120,12 @@ APPLICATION = (
     Variant(
         "result_in_an_object",
         "application",
-        wire.answers("POST /invoke", lambda said: {"result": said} if _is_text(said) else said),
+        wire.answers("POST /invoke", _where(_is_text, _inside("result"))),
     ),
     Variant(
         "output_in_an_object",
         "application",
-        wire.answers("POST /invoke", lambda said: {"output": said} if _is_text(said) else said),
+        wire.answers("POST /invoke", _where(_is_text, _inside("output"))),
     ),
     *(
         Variant(f"{route[5:]}_with_further_fields", "application", wire.answers(route, _further))
@@ -122,25 +161,17 @@ APPLICATION = (
         "application",
         wire.answered("GET /liveness", _probe(lambda one: '"alive"')),
     ),
-    Variant(
-        "broken_json_is_422",
-        "application",
-        wire.answered("POST /invoke", forms.status(422, of=400)),
-    ),
+    _status("broken_json_is_422", "application", "POST /invoke", 422, of=400),
     Variant(
         "broken_json_is_refused_as_text",
         "application",
         wire.answered("POST /invoke", lambda answer, request: _text_if(answer, 400)),
     ),
-    Variant(
-        "an_exception_is_502",
-        "application",
-        wire.answered("POST /invoke", forms.status(502, of=500)),
-    ),
+    _status("an_exception_is_502", "application", "POST /invoke", 502, of=500),
     Variant(
         "stream_errors_have_further_fields",
         "application",
-        wire.events("POST /invoke", lambda one: {**one, "code": 7} if _is_error(one) else one),
+        wire.events("POST /invoke", _where(_is_error, _adding(code=7))),
     ),
     Variant(
         "stream_errors_have_an_event_type",
@@ -148,14 +179,6 @@ APPLICATION = (
         wire.raw_events("POST /invoke", lambda raw: _typed(raw)),
     ),
 )
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_error(value: Any) -> bool:
-    return isinstance(value, dict) and "error" in value
 
 
 def _text_if(answer: Answer, status: int) -> None:
@@ -170,7 +193,7 @@ def _typed(raw: bytes) -> bytes:
 # ---- API-server mode
 
 
-def _session(change: Any) -> Any:
+def _session(change: OfValue) -> OfValue:
     """Change each session, alone and in the list."""
 
     def answer(document: Any) -> Any:
@@ -181,31 +204,9 @@ def _session(change: Any) -> Any:
     return answer
 
 
-def _without(*names: str) -> Any:
-    return lambda one: {name: value for name, value in one.items() if name not in names}
-
-
-def _event(change: Any) -> Any:
-    """Change each event of a list."""
-    return lambda some: [change(one) for one in some] if isinstance(some, list) else some
-
-
 def _snake(event: Any) -> Any:
     names = {name: re.sub("([A-Z])", lambda found: f"_{found[1].lower()}", name) for name in event}
     return {names[name]: value for name, value in event.items()}
-
-
-def _with_metadata(some: Any) -> Any:
-    usage = {"id": "usage", "author": "agent", "usageMetadata": {"totalTokenCount": 7}}
-    return [*some, usage] if isinstance(some, list) else some
-
-
-def _whole_parts(event: Any) -> Any:
-    """Add an empty text part, as models do."""
-    content = event.get("content")
-    if not content or not any("text" in part for part in content["parts"]):
-        return event
-    return {**event, "content": {**content, "parts": [*content["parts"], {"text": ""}]}}
 
 
 def _explicit_nulls(event: Any) -> Any:
@@ -221,12 +222,12 @@ API = (
     Variant(
         "applications_in_an_object",
         "api_server",
-        wire.answers("GET /list-apps", lambda names: {"apps": names}),
+        wire.answers("GET /list-apps", _inside("apps")),
     ),
     Variant(
         "applications_are_objects",
         "api_server",
-        wire.answers("GET /list-apps", lambda names: [{"name": name} for name in names]),
+        wire.answers("GET /list-apps", _each(_inside("name"))),
     ),
     Variant(
         "applications_in_another_order",
@@ -236,7 +237,7 @@ API = (
     Variant(
         "sessions_in_an_object",
         "api_server",
-        wire.answers(f"GET {APPS}", lambda some: {"sessions": some}),
+        wire.answers(f"GET {APPS}", _inside("sessions")),
     ),
     Variant(
         "sessions_in_another_order",
@@ -251,70 +252,52 @@ API = (
     Variant(
         "sessions_with_further_fields",
         "api_server",
-        wire.answers(f"* {APPS}*", _session(lambda one: {**one, "title": None, "tags": []})),
+        wire.answers(f"* {APPS}*", _session(_adding(title=None, tags=[]))),
     ),
     Variant(
         "sessions_without_app_and_user",
         "api_server",
-        wire.answers(f"* {APPS}*", _session(_without("appName", "userId", "state"))),
+        wire.answers(f"* {APPS}*", _session(lossy.without("appName", "userId", "state"))),
     ),
-    Variant(
-        "a_session_is_created_with_201",
-        "api_server",
-        wire.answered(f"POST {APPS}", forms.status(201, of=200)),
+    _status("a_session_is_created_with_201", "api_server", f"POST {APPS}", 201, of=200),
+    _status(
+        "a_named_session_is_created_with_201", "api_server", f"POST {APPS}/{{session}}", 201, of=200
     ),
-    Variant(
-        "a_named_session_is_created_with_201",
-        "api_server",
-        wire.answered(f"POST {APPS}/{{session}}", forms.status(201, of=200)),
-    ),
-    Variant(
-        "deletion_is_204",
-        "api_server",
-        wire.answered(f"DELETE {APPS}/{{session}}", forms.status(204, of=200)),
-    ),
+    _status("deletion_is_204", "api_server", f"DELETE {APPS}/{{session}}", 204, of=200),
     Variant(
         "deletion_tells_a_result",
         "api_server",
         wire.answers(f"DELETE {APPS}/{{session}}", lambda _: {"deleted": True}),
     ),
-    Variant(
-        "an_unknown_session_is_410",
-        "api_server",
-        wire.answered(f"GET {APPS}/{{session}}", forms.status(410, of=404)),
-    ),
+    _status("an_unknown_session_is_410", "api_server", f"GET {APPS}/{{session}}", 410, of=404),
     Variant(
         "artifacts_in_an_object",
         "api_server",
-        wire.answers(f"GET {APPS}/{{session}}/artifacts", lambda some: {"artifacts": some}),
+        wire.answers(f"GET {APPS}/{{session}}/artifacts", _inside("artifacts")),
     ),
     Variant(
         "events_in_an_object",
         "api_server",
-        wire.answers(RUN, lambda some: {"events": some} if isinstance(some, list) else some),
+        wire.answers(RUN, _where(_is_list, _inside("events"))),
     ),
     Variant(
         "events_with_further_fields",
         "api_server",
-        wire.answers(RUN, _event(lambda one: {**one, "model": {"name": "m"}})),
+        wire.answers(RUN, _each(_adding(model={"name": "m"}))),
     ),
     Variant(
         "streamed_events_with_further_fields",
         "api_server",
-        wire.events(STREAM, lambda one: {**one, "model": {"name": "m"}}),
+        wire.events(STREAM, _adding(model={"name": "m"})),
     ),
-    Variant("events_with_nulls", "api_server", wire.answers(RUN, _event(_explicit_nulls))),
+    Variant("events_with_nulls", "api_server", wire.answers(RUN, _each(_explicit_nulls))),
     Variant("streamed_events_with_nulls", "api_server", wire.events(STREAM, _explicit_nulls)),
     Variant(
         "streamed_events_in_snake_case",
         "api_server",
         wire.events(STREAM, lambda one: one if "error" in one else _snake(one)),
     ),
-    Variant(
-        "a_missing_field_is_400",
-        "api_server",
-        wire.answered("POST /run*", forms.status(400, of=422)),
-    ),
+    _status("a_missing_field_is_400", "api_server", "POST /run*", 400, of=422),
     Variant(
         "errors_are_text",
         "api_server",
@@ -332,11 +315,11 @@ API = (
 # ---- control plane and sandbox
 
 
-def _data(change: Any) -> Any:
+def _data(change: OfValue) -> OfValue:
     return lambda result: {**result, "data": change(result["data"])}
 
 
-def _outputs(change: Any) -> Any:
+def _outputs(change: OfValue) -> OfValue:
     return _data(lambda data: {**data, "outputs": change(data["outputs"])})
 
 
@@ -353,26 +336,32 @@ def _split(some: Any) -> Any:
     return told
 
 
-def _as_display(some: Any) -> Any:
-    return [
-        {**one, "output_type": "display_data", "execution_count": None}
-        if one["output_type"] == "execute_result"
-        else one
-        for one in some
-    ]
+def _is_value(output: Any) -> bool:
+    return bool(output["output_type"] == "execute_result")
 
 
-def _joined_traceback(some: Any) -> Any:
-    return [
-        {**one, "traceback": "\n".join(one["traceback"])}
-        if isinstance(one["traceback"], list)
-        else one
-        for one in some
-    ]
+def _has_traceback(output: Any) -> bool:
+    return isinstance(output["traceback"], list)
 
 
-def _failed(change: Any) -> Any:
-    return lambda result: change(result) if result["data"]["status"] != "ok" else result
+def _joined_traceback(output: Any) -> Any:
+    return {**output, "traceback": "\n".join(output["traceback"])}
+
+
+def _failed(result: Any) -> bool:
+    return bool(result["data"]["status"] != "ok")
+
+
+def _result(change: OfValue) -> wire.Change:
+    """Change the Result of the envelope."""
+    return wire.invoke_tool(lambda document: {**document, "Result": change(document["Result"])})
+
+
+def _written(**how: Any) -> wire.Change:
+    """Write the JSON of 2.7 in another way."""
+    return _result(
+        lambda result: {**result, "Result": json.dumps(json.loads(result["Result"]), **how)}
+    )
 
 
 def _renamed_code(document: Any) -> Any:
@@ -395,29 +384,34 @@ def _refused_with_200(answer: Answer, _request: Request) -> None:
         answer.status = 200
 
 
+AS_DISPLAY = _adding(output_type="display_data", execution_count=None)
 EXECUTIONS = (
     Variant("stdout_in_two_streams", "sandbox", wire.executions(_outputs(_split))),
-    Variant("results_as_display_data", "sandbox", wire.executions(_outputs(_as_display))),
+    Variant(
+        "results_as_display_data",
+        "sandbox",
+        wire.executions(_outputs(_each(_where(_is_value, AS_DISPLAY)))),
+    ),
     Variant(
         "values_without_a_count",
         "sandbox",
-        wire.executions(_outputs(lambda some: [{**one, "execution_count": None} for one in some])),
+        wire.executions(_outputs(_each(_adding(execution_count=None)))),
     ),
-    Variant("traceback_as_one_text", "sandbox", wire.executions(_outputs(_joined_traceback))),
+    Variant(
+        "traceback_as_one_text",
+        "sandbox",
+        wire.executions(_outputs(_each(_where(_has_traceback, _joined_traceback)))),
+    ),
     Variant(
         "outputs_with_further_keys",
         "sandbox",
-        wire.executions(_outputs(lambda some: [{**one, "time": 1} for one in some])),
+        wire.executions(_outputs(_each(_adding(time=1)))),
     ),
-    Variant(
-        "another_message",
-        "sandbox",
-        wire.executions(lambda result: {**result, "message": "", "further": None}),
-    ),
+    Variant("another_message", "sandbox", wire.executions(_adding(message="", further=None))),
     Variant(
         "another_kernel_name",
         "sandbox",
-        wire.executions(_data(lambda data: {**data, "kernel_name": "python-3.12-data"})),
+        wire.executions(_data(_adding(kernel_name="python-3.12-data"))),
     ),
     Variant(
         "another_data_session",
@@ -427,59 +421,22 @@ EXECUTIONS = (
     Variant(
         "failed_is_the_status",
         "sandbox",
-        wire.executions(
-            _failed(_data(lambda data: {**data, "status": "failed"})),
-        ),
+        wire.executions(_where(_failed, _data(_adding(status="failed")))),
     ),
     Variant(
         "success_of_a_failure_is_true",
         "sandbox",
-        wire.executions(_failed(lambda result: {**result, "success": True})),
+        wire.executions(_where(_failed, _adding(success=True))),
     ),
-    Variant(
-        "a_result_of_several_lines",
-        "sandbox",
-        wire.invoke_tool(
-            lambda document: {
-                **document,
-                "Result": {
-                    **document["Result"],
-                    "Result": json.dumps(json.loads(document["Result"]["Result"]), indent=4),
-                },
-            }
-        ),
-    ),
-    Variant(
-        "a_result_that_is_not_escaped",
-        "sandbox",
-        wire.invoke_tool(
-            lambda document: {
-                **document,
-                "Result": {
-                    **document["Result"],
-                    "Result": json.dumps(
-                        json.loads(document["Result"]["Result"]), ensure_ascii=False
-                    ),
-                },
-            }
-        ),
-    ),
+    Variant("a_result_of_several_lines", "sandbox", _written(indent=4)),
+    Variant("a_result_that_is_not_escaped", "sandbox", _written(ensure_ascii=False)),
 )
 CONTROL_PLANE = (
     *_of_json("control_plane", "POST /"),
     Variant(
         "endpoints_that_are_not_empty",
         "control_plane",
-        wire.invoke_tool(
-            lambda document: {
-                **document,
-                "Result": {
-                    **document["Result"],
-                    "Endpoint": "https://sandbox.example",
-                    "InternalEndpoint": "http://10.0.0.1",
-                },
-            }
-        ),
+        _result(_adding(Endpoint="https://sandbox.example", InternalEndpoint="http://10.0.0.1")),
     ),
     Variant(
         "an_envelope_with_further_fields",
@@ -496,21 +453,9 @@ CONTROL_PLANE = (
         "refusals_without_an_envelope", "control_plane", wire.answered("POST /", _plain_refusal)
     ),
     Variant("refusals_with_200", "control_plane", wire.answered("POST /", _refused_with_200)),
-    Variant(
-        "an_unknown_tool_is_400",
-        "control_plane",
-        wire.answered("POST /", forms.status(400, of=404)),
-    ),
-    Variant(
-        "a_wrong_signature_is_403",
-        "control_plane",
-        wire.answered("POST /", forms.status(403, of=401)),
-    ),
-    Variant(
-        "a_wrong_signature_is_401",
-        "control_plane",
-        wire.answered("POST /", forms.status(401, of=403)),
-    ),
+    _status("an_unknown_tool_is_400", "control_plane", "POST /", 400, of=404),
+    _status("a_wrong_signature_is_403", "control_plane", "POST /", 403, of=401),
+    _status("a_wrong_signature_is_401", "control_plane", "POST /", 401, of=403),
     *(
         Variant(one.name, "control_plane", one.change)
         for one in EXECUTIONS
@@ -522,15 +467,14 @@ CONTROL_PLANE = (
 # ---- MCP and its services
 
 
-def _tools(change: Any) -> Any:
-    def result(found: Any) -> Any:
-        return {**found, "tools": [change(tool) for tool in found["tools"]]}
-
-    return result
+def _tools(change: OfValue) -> wire.Change:
+    """Change the tools of a list."""
+    return wire.calls("tools/list", lambda found: {**found, "tools": change(found["tools"])})
 
 
-def _schema(change: Any) -> Any:
-    return _tools(lambda tool: {**tool, "inputSchema": change(tool["inputSchema"])})
+def _schemas(change: OfValue) -> wire.Change:
+    """Change the schema of each tool."""
+    return _tools(_each(lambda tool: {**tool, "inputSchema": change(tool["inputSchema"])}))
 
 
 def _titled(schema: Any) -> Any:
@@ -541,7 +485,7 @@ def _titled(schema: Any) -> Any:
     return {**schema, "properties": named, "title": "Arguments"}
 
 
-def _content(change: Any) -> Any:
+def _content(change: OfValue) -> OfValue:
     return lambda found: {**found, "content": change(found.get("content", []))}
 
 
@@ -559,38 +503,22 @@ def _of_mcp(surface: Surface) -> tuple[Variant, ...]:
     return (
         *_of_json(surface, "* /mcp*"),
         *_of_streams(surface, "* /mcp*"),
-        Variant(
-            "tools_in_another_order",
-            surface,
-            wire.calls("tools/list", lambda found: {**found, "tools": found["tools"][::-1]}),
-        ),
+        Variant("tools_in_another_order", surface, _tools(lambda tools: tools[::-1])),
         Variant(
             "tools_with_annotations",
             surface,
-            wire.calls(
-                "tools/list",
-                _tools(lambda tool: {**tool, "title": "T", "annotations": {"readOnlyHint": True}}),
-            ),
+            _tools(_each(_adding(title="T", annotations={"readOnlyHint": True}))),
         ),
-        Variant("schemas_with_titles", surface, wire.calls("tools/list", _schema(_titled))),
-        Variant(
-            "schemas_that_refuse_more",
-            surface,
-            wire.calls(
-                "tools/list", _schema(lambda schema: {**schema, "additionalProperties": False})
-            ),
-        ),
+        Variant("schemas_with_titles", surface, _schemas(_titled)),
+        Variant("schemas_that_refuse_more", surface, _schemas(_adding(additionalProperties=False))),
         Variant(
             "schemas_with_a_dialect",
             surface,
-            wire.calls(
-                "tools/list",
-                _schema(
-                    lambda schema: {
-                        "$schema": "https://json-schema.org/draft/2020-12/schema",
-                        **schema,
-                    }
-                ),
+            _schemas(
+                lambda schema: {
+                    "$schema": "https://json-schema.org/draft/2020-12/schema",
+                    **schema,
+                }
             ),
         ),
         Variant(
@@ -599,11 +527,9 @@ def _of_mcp(surface: Surface) -> tuple[Variant, ...]:
         Variant(
             "results_with_metadata",
             surface,
-            wire.calls("tools/call", lambda found: {**found, "_meta": {"trace": "1"}}),
+            wire.calls("tools/call", _adding(_meta={"trace": "1"})),
         ),
-        Variant(
-            "a_refused_key_is_403", surface, wire.answered("* /mcp*", forms.status(403, of=401))
-        ),
+        _status("a_refused_key_is_403", surface, "* /mcp*", 403, of=401),
     )
 
 
@@ -614,7 +540,7 @@ SERVICES = _of_mcp("services")
 # ---- A2A
 
 
-def _task(change: Any) -> Any:
+def _task(change: OfValue) -> OfValue:
     """Change a task, wherever an answer has it."""
 
     def result(found: Any) -> Any:
@@ -641,14 +567,14 @@ A2A = (
         "a2a",
         wire.answers(
             CARD,
-            lambda card: {**card, "provider": {"organization": "o", "url": "https://o.example"}},
+            _adding(provider={"organization": "o", "url": "https://o.example"}),
         ),
     ),
     *(
         Variant(
             f"tasks_with_metadata_{method}",
             "a2a",
-            wire.calls(method, _task(lambda task: {**task, "metadata": {"x": 1}})),
+            wire.calls(method, _task(_adding(metadata={"x": 1}))),
         )
         for method in ("SendMessage", "GetTask")
     ),
@@ -661,10 +587,12 @@ A2A = (
         "a2a",
         wire.answers(
             "POST /",
-            lambda document: (
-                {**document, "error": {**document["error"], "message": "No.", "data": []}}
-                if isinstance(document, dict) and "error" in document
-                else document
+            _where(
+                _is_error,
+                lambda document: {
+                    **document,
+                    "error": {**document["error"], "message": "No.", "data": []},
+                },
             ),
         ),
     ),
