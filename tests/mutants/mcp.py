@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.mutants import Mutant, lossy, wire
-from tests.mutants.mcp_protocol import messages
+from tests.mutants.mcp_protocol import in_result, messages
 
 TOOLS = "Tools listed and called are the functions registered with the tool decorators (4.3)"
 DICT = "a dict return is recommended (4.6)"
@@ -53,19 +53,7 @@ def _results(change: Callable[[Any], Any], *names: str) -> wire.Change:
 
 
 def _said(change: lossy.Change, *names: str) -> wire.Change:
-    """Change the texts in results, also those in structured content."""
-
-    def on_result(result: Any) -> Any:
-        content = [
-            {**block, "text": change(block["text"])} if "text" in block else block
-            for block in result["content"]
-        ]
-        changed = {**result, "content": content}
-        if "structuredContent" in result:
-            changed["structuredContent"] = lossy.in_texts(result["structuredContent"], change)
-        return changed
-
-    return _results(on_result, *names)
+    return _results(in_result(change), *names)
 
 
 def _other_tool(params: Any) -> Any:

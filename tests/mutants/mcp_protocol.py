@@ -24,6 +24,22 @@ def messages(change: Callable[..., Any], method: str = "") -> wire.Change:
     return wire.answers(f"POST {ENDPOINT}", changed)
 
 
+def in_result(change: lossy.Change) -> Callable[[Any], Any]:
+    """Return a change of the texts in a tool's result, also of those in structured content."""
+
+    def on_result(result: Any) -> Any:
+        content = [
+            {**block, "text": change(block["text"])} if "text" in block else block
+            for block in result["content"]
+        ]
+        changed = {**result, "content": content}
+        if "structuredContent" in result:
+            changed["structuredContent"] = lossy.in_texts(result["structuredContent"], change)
+        return changed
+
+    return on_result
+
+
 def _initialized(**changed: Any) -> wire.Change:
     return wire.calls("initialize", lambda result: {**result, **changed})
 

@@ -13,6 +13,7 @@ from agentdouble.mcp_services.openapi import contents, requests, serving
 from agentdouble.mcp_services.openapi.backend import Answer, Backend
 from agentdouble.mcp_services.service import access_record
 from tests.mutants import Mutant, lossy, wire
+from tests.mutants.mcp_protocol import in_result
 
 SERVICE = "/mcp/"
 CAPABLE = "The backend is either an MCP-capable service or an HTTP service (1)"
@@ -52,21 +53,6 @@ def _arguments(change: lossy.Change) -> wire.Change:
         return {**params, "arguments": lossy.in_texts(params.get("arguments", {}), change)}
 
     return wire.called_with("tools/call", changed)
-
-
-def _said(change: lossy.Change) -> wire.Change:
-    """Change the texts in results, also those in structured content."""
-
-    def changed(result: Any) -> Any:
-        content = [
-            {**one, "text": change(one["text"])} if "text" in one else one
-            for one in result["content"]
-        ]
-        structured = lossy.in_texts(result.get("structuredContent"), change)
-        own = {} if structured is None else {"structuredContent": structured}
-        return {**result, "content": content, **own}
-
-    return _results(changed)
 
 
 def _without_schemas(tools: Any) -> Any:
@@ -113,7 +99,7 @@ BACKENDS = (
     ),
     Mutant("lose_what_is_not_ascii_on_the_way", "SVC-01", CAPABLE, _arguments(lossy.to_ascii)),
     Mutant("lose_white_space_on_the_way", "SVC-01", CAPABLE, _arguments(str.strip)),
-    Mutant("cut_what_a_backend_answers", "SVC-01", CAPABLE, _said(lossy.cut(2000))),
+    Mutant("cut_what_a_backend_answers", "SVC-01", CAPABLE, _results(in_result(lossy.cut(2000)))),
     Mutant(
         "lose_structured_content_on_the_way",
         "SVC-01",
@@ -267,9 +253,11 @@ APIS = (
         SWAGGER,
         _answer(lambda answer: dataclasses.replace(answer, status=200)),
     ),
-    Mutant("cut_answers_of_the_api", "SVC-02", SWAGGER, _said(lossy.cut(256))),
+    Mutant("cut_answers_of_the_api", "SVC-02", SWAGGER, _results(in_result(lossy.cut(256)))),
     Mutant("lose_answers_of_the_api", "SVC-02", SWAGGER, _answer(_replaced(lambda _: b"{}"))),
-    Mutant("lose_what_is_not_ascii_in_answers", "SVC-02", SWAGGER, _said(lossy.to_ascii)),
+    Mutant(
+        "lose_what_is_not_ascii_in_answers", "SVC-02", SWAGGER, _results(in_result(lossy.to_ascii))
+    ),
 )
 
 

@@ -68,15 +68,19 @@ async def _hold_all(strings: Strings) -> AsyncGenerator[str, None]:
         yield one
 
 
-async def _hold_one(strings: Strings) -> AsyncGenerator[str, None]:
-    """Send each string when the next one comes; a failure takes the last one with it."""
-    held: list[str] = []
-    async for one in strings:
-        held.append(one)
-        if len(held) > 1:
-            yield held.pop(0)
-    for one in held:
-        yield one
+def _one_behind(*, last: bool) -> Patching:
+    """Send each string when the next one comes, and the last one at the end or never."""
+
+    async def changed(strings: Strings) -> AsyncGenerator[str, None]:
+        held: list[str] = []
+        async for one in strings:
+            held.append(one)
+            if len(held) > 1:
+                yield held.pop(0)
+        for one in held if last else ():
+            yield one
+
+    return _strings(changed)
 
 
 async def _hold_4_kib(strings: Strings) -> AsyncGenerator[str, None]:
@@ -89,14 +93,6 @@ async def _hold_4_kib(strings: Strings) -> AsyncGenerator[str, None]:
             held.clear()
     for one in held:
         yield one
-
-
-async def _lose_the_last(strings: Strings) -> AsyncGenerator[str, None]:
-    held: list[str] = []
-    async for one in strings:
-        held.append(one)
-        if len(held) > 1:
-            yield held.pop(0)
 
 
 def _two_by_two(change: Callable[[list[str]], list[str]]) -> Patching:
@@ -172,7 +168,7 @@ def _first_line(raw: bytes) -> bytes:
 STREAMS = (
     ("lose_the_first_string", ONE_EACH, _each(lambda one, before: one if before else [])),
     ("lose_the_second_string", ONE_EACH, _each(lambda one, b: [] if len(b) == 1 else one)),
-    ("lose_the_last_string", ONE_EACH, _strings(_lose_the_last)),
+    ("lose_the_last_string", ONE_EACH, _one_behind(last=False)),
     ("lose_strings_after_the_16th", ONE_EACH, _each(lambda one, b: one if len(b) < 16 else [])),
     ("lose_empty_strings", ONE_EACH, _each(lambda one, _: one or [])),
     ("lose_white_space", ONE_EACH, _each(lambda one, _: [] if one.isspace() else one)),
@@ -224,7 +220,7 @@ STREAMS = (
     ("say_done_at_the_end", ONE_EACH, _strings(_say_done)),
     ("begin_with_the_end_of_the_stream_before", ONE_EACH, _repeat_the_stream_before),
     ("hold_all_back_until_the_end", PRODUCED, _strings(_hold_all)),
-    ("hold_one_back", PRODUCED, _strings(_hold_one)),
+    ("hold_one_back", PRODUCED, _one_behind(last=True)),
     ("hold_4_kib_back", PRODUCED, _strings(_hold_4_kib)),
     ("run_one_stream_at_a_time", PRODUCED, _one_stream_at_a_time),
     ("say_it_is_plain_text", STREAMED, _plain_text),
@@ -309,7 +305,7 @@ FAILURES = (
     ("end_silently_without_strings", FAILS, _end_silently(after_strings=False)),
     ("tell_the_first_failure_alone", FAILS, _first_time),
     ("break_off_the_connection", FAILS, _break_off),
-    ("lose_the_string_before_a_failure", FAILS, _strings(_hold_one)),
+    ("lose_the_string_before_a_failure", FAILS, _one_behind(last=True)),
     ("repeat_the_strings_before_a_failure", FAILS, _strings(_repeat_the_strings)),
     (
         "call_the_field_detail",
