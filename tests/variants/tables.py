@@ -9,6 +9,7 @@ from typing import Any
 
 from doublecheck.target.surfaces import Surface
 from tests.mutants import lossy, wire
+from tests.mutants.api_changes import has, is_reply, text_of, with_parts
 from tests.mutants.lossy import OfValue
 from tests.mutants.wire import Answer, Request
 from tests.variants import Variant, forms
@@ -213,6 +214,26 @@ def _explicit_nulls(event: Any) -> Any:
     return {**event, "partial": event.get("partial"), "errorCode": None, "longRunningToolIds": None}
 
 
+def _word(request: Request) -> Any:
+    """Return what a run has the reference agent say before it calls a tool, None if it has not."""
+    try:
+        return json.loads(request.json["newMessage"]["parts"][0]["text"])["word"]
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _increments_alone(event: Any, request: Request) -> Any:
+    """Tell no whole text before a call: it is no final reply."""
+    return wire.DROP if is_reply(event) and text_of(event) == _word(request) else event
+
+
+def _with_the_call(event: Any, request: Request) -> Any:
+    """Tell the whole text in the event of the call behind it."""
+    if has(event, "functionCall") and _word(request) is not None:
+        return with_parts(lambda parts: [{"text": _word(request)}, *parts])(event)
+    return _increments_alone(event, request)
+
+
 RUN, STREAM = "POST /run", "POST /run_sse"
 API = (
     *_of_json("api_server", "* /*"),
@@ -298,6 +319,8 @@ API = (
         wire.events(STREAM, lambda one: one if "error" in one else _snake(one)),
     ),
     _status("a_missing_field_is_400", "api_server", "POST /run*", 400, of=422),
+    Variant("increments_alone_before_a_call", "api_server", wire.events(STREAM, _increments_alone)),
+    Variant("whole_text_with_the_call", "api_server", wire.events(STREAM, _with_the_call)),
     Variant(
         "errors_are_text",
         "api_server",

@@ -81,11 +81,13 @@ async def _release(ctx: Any, gate: str) -> AsyncIterator[Event]:
 async def _tool(ctx: Any, word: str) -> AsyncIterator[Event]:
     for letter in word:
         yield _said(ctx, letter, partial=True)
+    yield _said(ctx, word)
     call = types.FunctionCall(id="call-1", name="count_letters", args={"word": word})
     yield _event(ctx, "model", types.Part(function_call=call))
     response = types.FunctionResponse(id=call.id, name=call.name, response={"letters": len(word)})
     yield _event(ctx, "user", types.Part(function_response=response))
-    yield _said(ctx, f"{word} has {len(word)} letters.")
+    async for event in _say(ctx, f"{word} has {len(word)} letters."):
+        yield event
 
 
 async def _call(
@@ -95,7 +97,8 @@ async def _call(
     yield _event(ctx, "model", types.Part(function_call=call))
     answer = types.FunctionResponse(id=call.id, name=call.name, response=response)
     yield _event(ctx, "user", types.Part(function_response=answer))
-    yield _said(ctx, reply)
+    async for event in _say(ctx, reply):
+        yield event
 
 
 async def _events(ctx: Any, texts: list[str]) -> AsyncIterator[Event]:
