@@ -6,9 +6,12 @@ import pytest
 
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner
+from doublecheck.target.surfaces import Surface
 from doublecheck.unknowns_report import usage
+from tests.mutants import campaign
 from tests.variants import Variant
 from tests.variants.tables import VARIANTS
 
@@ -18,20 +21,35 @@ QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 FEW = "--platform-examples=2"  # the first ones have most in them
 BLAMED = (Verdict.FAILED, Verdict.ERROR)
 APART = {"SBX-11", "INV-09"}  # start browsers and kernels
+# What checks of other clauses meet as well; real implementations do so.
+OF_ONE_CLAUSE = (
+    "INV-05-send_newlines_as_they_are",
+    "PRB-06-answer_late",
+    "PRB-06-ping_on_the_entrypoints_loop",
+)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_a_legal_variant_is_not_blamed(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another form of the same answer passes every check of its surface."""
-    chosen = {id_ for id_, clause in clauses().items() if clause.surface == variant.surface}
     variant.change(monkeypatch)
-    monkeypatch.setattr(usage._Journal, "relied_on", lambda _self: frozenset())
-    monkeypatch.setattr(Leftovers, "remove", lambda _self: None)
 
-    run = runner.run(["-k", " or ".join(sorted(chosen - APART)), FEW, *QUIET], verbose=False)
+    run = _checked(variant.surface, monkeypatch)
 
     assert {} == {check.name: check.reason for check in run.checks if check.verdict in BLAMED}
     assert Verdict.PASSED in run.verdicts().values()
+
+
+@pytest.mark.parametrize("name", OF_ONE_CLAUSE)
+def test_a_fault_is_blamed_on_its_own_clause(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other clauses of its surface pass, though their checks meet it."""
+    (mutant,) = (one for one in campaign.mutants() if str(one) == name)
+    mutant.change(monkeypatch)
+
+    run = _checked(clauses()[mutant.clause].surface, monkeypatch)
+
+    verdicts = run.verdicts().items()
+    assert [mutant.clause] == [clause.id for clause, one in verdicts if one in BLAMED]
 
 
 def test_each_surface_has_variants_and_each_variant_a_name() -> None:
@@ -40,3 +58,11 @@ def test_each_surface_has_variants_and_each_variant_a_name() -> None:
 
     assert [] == [name for name, count in names.items() if count > 1]
     assert 80 <= len(VARIANTS)
+
+
+def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:
+    """Run every check of a surface on a double."""
+    chosen = {id_ for id_, clause in clauses().items() if clause.surface == surface}
+    patch.setattr(usage._Journal, "relied_on", lambda _self: frozenset())
+    patch.setattr(Leftovers, "remove", lambda _self: None)
+    return runner.run(["-k", " or ".join(sorted(chosen - APART)), FEW, *QUIET], verbose=False)

@@ -100,7 +100,7 @@ def run_entrypoints_on_the_servers_loop(patch: pytest.MonkeyPatch) -> None:
         yield
 
     patch.setattr(simple.SimpleApp, "lifespan", lifespan)
-    patch.setattr(actions, "BLOCKED_AT_MOST_S", 1.5)
+    patch.setattr(actions, "BUSY_AT_MOST_S", 1.5)
     patch.setattr(wire, "PING_WITHIN_S", 0.5)
 
 

@@ -11,7 +11,8 @@ The field ``do`` of the payload selects it:
 ``release``     lets the stream of that ``gate`` go on by one chunk
 ``fail_late``   yields each of ``chunks``, then raises
 ``run_code``    runs ``prompt`` in the session's sandbox and returns the result of 2.7
-``block``       blocks its event loop until the ping function has been called twice meanwhile
+``wait``        waits until the ping function has been called twice meanwhile
+``block``       does the same and blocks its event loop
 ``where``       returns which environment this is, and whose session, as JSON
 ``print``       prints ``prompt`` to standard output, and to standard error
 ``spy``         returns what it can reach of ``neighbour``, as that has told of itself, as JSON
@@ -34,7 +35,7 @@ NAME = "reference"
 BARE_NAME = "reference-bare"
 PING = "reference application"
 BUSY = "reference application, busy"
-BLOCKED_AT_MOST_S = 15.0
+BUSY_AT_MOST_S = 15.0
 READ_WITHIN_S = 20.0  # both bound a check, on a machine that may be busy
 ENVIRONMENT = uuid.uuid4().hex  # another one in each process
 
@@ -49,7 +50,7 @@ class Actions:
     def __init__(self, run_code: RunCode) -> None:
         self._run_code = run_code
         self._gates: dict[str, asyncio.Semaphore] = {}
-        self._blocked = threading.Event()
+        self._busy = threading.Event()
         self._pinged = threading.Semaphore(0)
 
     async def do(self, payload: Payload, headers: Headers) -> str | AsyncIterator[str]:
@@ -67,8 +68,10 @@ class Actions:
             return await asyncio.to_thread(self._run_code, payload["prompt"], headers)
         if do == "release":
             return self._release(payload["gate"])
+        if do == "wait":
+            return await asyncio.to_thread(self._wait)
         if do == "block":
-            return self._block()
+            return self._wait()  # which blocks the loop on purpose
         if do == "where":
             return json.dumps({"environment": ENVIRONMENT, "session": headers.get("session_id")})
         if do == "print":
@@ -81,7 +84,7 @@ class Actions:
 
     def ping(self) -> str:
         """Return whether the application is busy, and release the action that waits for a ping."""
-        if not self._blocked.is_set():
+        if not self._busy.is_set():
             return PING
         self._pinged.release()
         return BUSY
@@ -110,12 +113,12 @@ class Actions:
         gate.release()
         return "released"
 
-    def _block(self) -> str:
+    def _wait(self) -> str:
         self._pinged = threading.Semaphore(0)
-        self._blocked.set()
-        # blocks the loop on purpose; what is heard first may have been asked before this began
-        pinged = all(self._pinged.acquire(timeout=BLOCKED_AT_MOST_S) for _ in range(2))
-        self._blocked.clear()
+        self._busy.set()
+        # what is heard first may have been asked before this began
+        pinged = all(self._pinged.acquire(timeout=BUSY_AT_MOST_S) for _ in range(2))
+        self._busy.clear()
         return BUSY if pinged else "nobody pinged"
 
 
