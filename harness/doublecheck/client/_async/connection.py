@@ -12,8 +12,9 @@ from agentdouble.unmocked_http import Pace
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
+from doublecheck.wire import event_stream
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.event_stream import ServerSentEvent, aread_events, is_stream
+from doublecheck.wire.event_stream import ServerSentEvent
 from doublecheck.wire.request_log import Exchanges
 
 T = TypeVar("T")
@@ -77,10 +78,10 @@ async def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
     """Yield the events of an answer as they arrive; ``refuse`` raises if it is no event stream."""
-    if not response.is_success or not is_stream(response):
+    if not response.is_success or not event_stream.is_stream(response):
         await response.aread()
         refuse(response)
-    async with aclosing(aread_events(response)) as arriving:
+    async with aclosing(event_stream.aread_events(response)) as arriving:
         try:
             yield arriving
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Callable
 from contextlib import closing, contextmanager, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpx
 
@@ -13,8 +13,9 @@ from agentdouble.unmocked_http import Pace
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
+from doublecheck.wire import event_stream
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.event_stream import ServerSentEvent, is_stream, read_events
+from doublecheck.wire.event_stream import ServerSentEvent
 from doublecheck.wire.request_log import Exchanges
 
 T = TypeVar("T")
@@ -76,10 +77,10 @@ def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> Iterator[Generator[ServerSentEvent, None]]:
     """Yield the events of an answer as they arrive; ``refuse`` raises if it is no event stream."""
-    if not response.is_success or not is_stream(response):
+    if not response.is_success or not event_stream.is_stream(response):
         response.read()
         refuse(response)
-    with closing(read_events(response)) as arriving:
+    with closing(event_stream.read_events(response)) as arriving:
         try:
             yield arriving
         finally:
