@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis.errors import HypothesisDeprecationWarning
+from hypothesis.errors import HypothesisWarning
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
 
@@ -172,8 +172,9 @@ class Examples:
             report_multiple_bugs=False,
         )
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            # Threads of a double in this process use the random module while examples are drawn.
-            warnings.simplefilter("ignore", HypothesisDeprecationWarning)
+            # It warns where other threads use the random module while examples are drawn, and where
+            # the garbage collector's objects are frozen: neither is anything to a check.
+            warnings.simplefilter("ignore", HypothesisWarning)
             # It would also draw constants of the code that is imported: slowly (it parses all of
             # it), and not the same ones everywhere for one seed.
             patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)

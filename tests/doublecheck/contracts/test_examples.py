@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisWarning
 
 from doublecheck.contracts import inputs
 from doublecheck.contracts.examples import Examples, Input, for_each
@@ -120,6 +122,16 @@ def test_other_threads_may_draw_random_numbers() -> None:
     drawing = Input(st.integers().map(lambda one: one + random.getrandbits(8)), (0,))
 
     assert 20 == len(asked(20, number=drawing))
+
+
+def test_warnings_of_hypothesis_end_no_check() -> None:
+    """They are about tests of one's own."""
+
+    def warn(one: int) -> int:
+        warnings.warn("it looks like", HypothesisWarning, stacklevel=1)
+        return one
+
+    assert 20 == len(asked(20, number=Input(st.integers().map(warn), (0,))))
 
 
 def test_a_check_that_is_skipped_stays_so() -> None:

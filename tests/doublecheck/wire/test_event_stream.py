@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
 
@@ -58,12 +59,14 @@ def test_events_are_read_wherever_they_are_cut(cuts: set[int]) -> None:
     assert EVENTS == list(read_events(httpx.Response(200, stream=Pieces(pieces))))
 
 
-@pytest.mark.anyio
-async def test_events_are_read_without_blocking() -> None:
+def test_events_are_read_without_blocking() -> None:
     """Just the same."""
     response = httpx.Response(200, stream=Pieces([STREAM.encode()]))
 
-    assert EVENTS == [event async for event in aread_events(response)]
+    async def read() -> list[ServerSentEvent]:
+        return [event async for event in aread_events(response)]
+
+    assert EVENTS == asyncio.run(read())
 
 
 def test_the_data_of_content() -> None:
