@@ -146,20 +146,6 @@ def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
     return Sandbox(platform, user_id="doublecheck", session_id=session_id)
 
 
-@pytest.fixture(scope="session")
-def _shared_session_id(platform: Platform) -> Iterator[str]:
-    leftovers, session_id = Leftovers(platform), uuid.uuid4().hex
-    leftovers.sandbox(session_id)
-    yield session_id
-    leftovers.remove()
-
-
-@pytest.fixture
-def shared_sandbox(platform: Platform, _shared_session_id: str) -> Sandbox:
-    """A session for checks of single answers, which need no state of it, nor that it has none."""
-    return Sandbox(platform, user_id="doublecheck", session_id=_shared_session_id)
-
-
 @pytest.fixture
 def clock(platform: Platform, request: pytest.FixtureRequest) -> Iterator[PlatformClock]:
     """The clock of a double, which stands still; skip the check where it cannot be moved."""

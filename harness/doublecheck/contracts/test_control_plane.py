@@ -85,10 +85,10 @@ def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: st
 
 
 @clause("CTL-02", writes=True)
-def test_the_inner_json_is_complete(platform: Platform, shared_sandbox: Sandbox) -> None:
+def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> None:
     """Result.Result is a string of JSON with every field of 2.7, whatever the code came to."""
     for code, language in CODES * 2:
-        inner, data = _inner(platform, shared_sandbox, code, language)
+        inner, data = _inner(platform, sandbox, code, language)
 
         assert {"success": "bool", "message": "str"} == wire.types(inner, ("success", "message"))
         assert DATA == wire.types(data, DATA)
@@ -102,9 +102,9 @@ def test_the_inner_json_is_complete(platform: Platform, shared_sandbox: Sandbox)
 
 
 @clause("CTL-02", writes=True)
-def test_what_is_displayed_is_kept(platform: Platform, shared_sandbox: Sandbox) -> None:
+def test_what_is_displayed_is_kept(platform: Platform, sandbox: Sandbox) -> None:
     """Rich data and its metadata arrive as they were, and a value with its text."""
-    _, data = _inner(platform, shared_sandbox, f"{DISPLAY}\n6 * 7")
+    _, data = _inner(platform, sandbox, f"{DISPLAY}\n6 * 7")
     if any(output.get("name") == "stdout" for output in data["outputs"]):
         pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: this Python has nothing to display with")
 
@@ -115,11 +115,11 @@ def test_what_is_displayed_is_kept(platform: Platform, shared_sandbox: Sandbox) 
 
 @clause("CTL-02", writes=True)
 @for_each(text=inputs.texts(long=10_000))
-def test_the_executed_code_is_told(platform: Platform, shared_sandbox: Sandbox, text: str) -> None:
+def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: str) -> None:
     """``code`` is what was sent, with any characters, and ``status`` is ok."""
     code = f"\n kept = {text!r}  \n# {text.splitlines()}\n\n".replace("\n ", "\n")
 
-    inner, data = _inner(platform, shared_sandbox, code)
+    inner, data = _inner(platform, sandbox, code)
 
     assert (code, True, "ok") == (data["code"], inner["success"], data["status"])
 

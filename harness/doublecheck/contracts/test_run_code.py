@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMis
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.examples import for_each
-from doublecheck.contracts.sandboxes import TTL_S, Sandbox
+from doublecheck.contracts.leftovers import Leftovers
 
 if TYPE_CHECKING:
     from doublecheck.fixtures import PlatformEnv
@@ -60,12 +61,14 @@ FAILURES = {
 
 
 @pytest.fixture
-def state(shared_sandbox: Sandbox) -> State:
-    """The state of a tool context."""
+def state(leftovers: Leftovers) -> State:
+    """The state of a tool context: a session that no other check uses."""
+    session_id = uuid.uuid4().hex
+    leftovers.sandbox(session_id)
     return {
-        "user_id": shared_sandbox.user_id,
-        "session_id": shared_sandbox.session_id,
-        environment.TOOL_TTL: str(TTL_S),
+        "user_id": "doublecheck",
+        "session_id": session_id,
+        environment.TOOL_TTL: "120",
     }
 
 

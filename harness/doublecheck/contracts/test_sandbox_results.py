@@ -44,26 +44,26 @@ ERRORS = {
 
 @clause("SBX-05", writes=True)
 @for_each(text=TEXTS)
-def test_standard_output_is_a_stream(shared_sandbox: Sandbox, text: str) -> None:
+def test_standard_output_is_a_stream(sandbox: Sandbox, text: str) -> None:
     """What code writes arrives whole, at every call, as a stream named stdout and no other."""
     code = f"import sys\nwritten = sys.stdout.write({text!r})"
 
     for _ in range(2):
-        ran = shared_sandbox.run(code)
+        ran = sandbox.run(code)
         assert (text, "") == (printed(ran), printed(ran, "stderr"))
 
 
 @clause("SBX-05", writes=True)
 @for_each(cost=2, text=inputs.texts())
-def test_the_standard_output_of_javascript_is_a_stream(shared_sandbox: Sandbox, text: str) -> None:
+def test_the_standard_output_of_javascript_is_a_stream(sandbox: Sandbox, text: str) -> None:
     """What JavaScript logs is in a stream of the same name."""
-    ran = shared_sandbox.run(f"console.log({json.dumps(text)});", JAVASCRIPT)
+    ran = sandbox.run(f"console.log({json.dumps(text)});", JAVASCRIPT)
 
     assert f"{text}\n" == printed(ran)
 
 
 @clause("SBX-05", writes=True)
-def test_the_streams_are_apart(shared_sandbox: Sandbox) -> None:
+def test_the_streams_are_apart(sandbox: Sandbox) -> None:
     """Each has what was written to it, in its order, and a value or an error is in none of them."""
     code = (
         "import sys\n"
@@ -72,8 +72,8 @@ def test_the_streams_are_apart(shared_sandbox: Sandbox) -> None:
         "    print('err', n, file=sys.stderr, flush=True)\n"
     )
     out, err = ("".join(f"{name} {n}\n" for n in range(3)) for name in ("out", "err"))
-    nothing, value = shared_sandbox.run("pass"), shared_sandbox.run(f"{code}6 * 7")
-    failed, after = shared_sandbox.run(f"{code}1 / 0"), shared_sandbox.run("print(end='after')")
+    nothing, value = sandbox.run("pass"), sandbox.run(f"{code}6 * 7")
+    failed, after = sandbox.run(f"{code}1 / 0"), sandbox.run("print(end='after')")
 
     streams = [(printed(one), printed(one, "stderr")) for one in (nothing, value, after)]
     assert [("", ""), (out, err), ("after", "")] == streams
@@ -82,23 +82,23 @@ def test_the_streams_are_apart(shared_sandbox: Sandbox) -> None:
 
 
 @clause("SBX-06", writes=True)
-def test_a_failure_tells_what_happened(shared_sandbox: Sandbox) -> None:
+def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
     """An output has name, value and traceback, the status is not ok, and the next code runs."""
     for what, (code, language, name, value) in ERRORS.items():
-        error = failure(shared_sandbox.run(code, language))
+        error = failure(sandbox.run(code, language))
 
         assert (name, value or error.evalue) == (error.ename, error.evalue), what
         assert error.evalue, what
         _has_traceback(error.traceback, name, "broken_here" if "broken_here" in code else "")
         following = "print('after')" if language == PYTHON else "console.log('after')"
-        assert "after\n" == printed(succeeded(shared_sandbox.run(following, language))), what
+        assert "after\n" == printed(succeeded(sandbox.run(following, language))), what
 
 
 @clause("SBX-06", writes=True)
 @for_each(message=MESSAGES)
-def test_the_value_of_an_error_is_its_message(shared_sandbox: Sandbox, message: str) -> None:
+def test_the_value_of_an_error_is_its_message(sandbox: Sandbox, message: str) -> None:
     """The whole message arrives, of this error and not of one before, behind what was printed."""
-    ran = shared_sandbox.run(f"print('before')\nraise LookupError({message!r})")
+    ran = sandbox.run(f"print('before')\nraise LookupError({message!r})")
 
     assert ("LookupError", message) == (failure(ran).ename, failure(ran).evalue)
     assert "before\n" == printed(ran)
@@ -142,12 +142,12 @@ LANGUAGES = {
 
 
 @clause("SBX-08", writes=True)
-def test_python_and_javascript_are_spoken(shared_sandbox: Sandbox) -> None:
+def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
     """Code of each language runs, of several lines and with its own state in one session."""
-    firsts = [succeeded(shared_sandbox.run(one[0], name)) for name, one in LANGUAGES.items()]
-    told = [succeeded(shared_sandbox.run(one[1], name)) for name, one in LANGUAGES.items()]
-    valued = [succeeded(shared_sandbox.run(one[2], name)) for name, one in LANGUAGES.items()]
-    again = [succeeded(shared_sandbox.run(one[1], name)) for name, one in LANGUAGES.items()]
+    firsts = [succeeded(sandbox.run(one[0], name)) for name, one in LANGUAGES.items()]
+    told = [succeeded(sandbox.run(one[1], name)) for name, one in LANGUAGES.items()]
+    valued = [succeeded(sandbox.run(one[2], name)) for name, one in LANGUAGES.items()]
+    again = [succeeded(sandbox.run(one[1], name)) for name, one in LANGUAGES.items()]
 
     expected = {"squares": [0, 1, 4, 9], "text": "ü 日本語 🦉"}
     assert [expected] * 4 == [json.loads(printed(one)) for one in (*told, *again)]
@@ -156,11 +156,11 @@ def test_python_and_javascript_are_spoken(shared_sandbox: Sandbox) -> None:
 
 
 @clause("SBX-08", writes=True)
-def test_javascript_has_promises(shared_sandbox: Sandbox) -> None:
+def test_javascript_has_promises(sandbox: Sandbox) -> None:
     """What code waits for is there at the next call."""
-    shared_sandbox.run(_JAVASCRIPT, JAVASCRIPT)
+    sandbox.run(_JAVASCRIPT, JAVASCRIPT)
 
-    assert "ü 日本語 🦉!\n" == printed(shared_sandbox.run("console.log(awaited)", JAVASCRIPT))
+    assert "ü 日本語 🦉!\n" == printed(sandbox.run("console.log(awaited)", JAVASCRIPT))
 
 
 def _has_traceback(traceback: tuple[str, ...] | None, name: str, where: str) -> None:
