@@ -69,6 +69,21 @@ def notebooks(session: nox.Session) -> None:
 
 
 @nox.session
+def clients(session: nox.Session) -> None:
+    """A client of a2a-sdk 0.3 talks to the double; the SDK is in an environment of its own."""
+    install(session, "emulator,test")
+    older = Path(session.create_tmp()) / "a2a-0.3"
+    python = str(older / "bin" / "python")
+    session.run("uv", "venv", "--clear", str(older), external=True)
+    session.run(
+        *("uv", "pip", "install", "--python", python, "a2a-sdk[http-server]>=0.3.20,<0.4", "httpx"),
+        external=True,
+    )
+    session.env["DOUBLECHECK_A2A_0_3_PYTHON"] = python
+    pytest(session, "tests/agentdouble/apps/a2a/protocol/test_clients.py")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Lint, format, types and floors."""
     install(session, "emulator,postgres,test,dev")

@@ -91,7 +91,7 @@ CARDS = (
     Mutant("name_another_agent", "A2A-01", BUILT, _card(name="agent")),
     Mutant("describe_no_agent", "A2A-01", BUILT, _card(description="")),
     Mutant("show_no_skills", "A2A-01", BUILT, _card(skills=[])),
-    Mutant("show_no_url", "A2A-01", BUILT, _card(supportedInterfaces=[])),
+    Mutant("show_no_url", "A2A-01", BUILT, _card(supportedInterfaces=[], url="")),
     Mutant(
         "show_the_url_of_another_host",
         "A2A-01",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -12,9 +12,10 @@ from agentdouble.errors import CardError
 from agentdouble.imports import import_now
 
 if TYPE_CHECKING:
-    from a2a.types import AgentCard
+    from a2a.types import AgentCard, AgentInterface
 
 VERSIONS = ("1.0", "0.3")
+LEGACY_VERSION = "0.3.0"  # as cards of that era say it
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 MODES = ("text/plain", "application/json")
 GRPC = "GRPC"
@@ -34,8 +35,8 @@ def agent_card(
     """Return the card of an agent at a URL (A2A-01).
 
     ``agent`` is a name, a function, or any object with a ``name`` and optionally a ``description``.
-    The URL always serves both protocol versions. A card that also declares 0.3 carries the fields
-    of that version, which a strict reader of 1.0 refuses. With ``bearer`` the card requires a key.
+    The URL always serves both protocol versions, and callers get the card in theirs (``service``
+    says which). A card that also declares 0.3 names the address of that version itself. With ``bearer`` the card requires a key.
     ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"); messages
     with other types are refused. With ``grpc``, ``host:port``, the card promises gRPC at that
     address, in version 1.0. Raises CardError for a wrong URL.
@@ -133,21 +134,53 @@ def _missing(card: AgentCard) -> list[str]:
     return []
 
 
+def modern(card: AgentCard) -> AgentCard:
+    """Return a card without interfaces of 0.3, so that it is written without fields of 0.3.
+
+    A card that has no other interfaces stays as it is.
+    """
+    kept = [one for one in card.supported_interfaces if not _is_legacy(one)]
+    return _with_interfaces(card, kept or card.supported_interfaces)
+
+
+def both_versions(card: AgentCard) -> AgentCard:
+    """Return a card that is written with the fields of 1.0 and of 0.3.
+
+    The interfaces of 1.0 come first, because their order is the order of preference.
+    """
+    if any(_is_legacy(one) for one in card.supported_interfaces):
+        return card
+    both = _with_interfaces(card, card.supported_interfaces)
+    for one in card.supported_interfaces:
+        if one.protocol_binding.upper() != GRPC:  # the service of 0.3 is another one
+            both.supported_interfaces.add(
+                url=one.url, protocol_binding=one.protocol_binding, protocol_version=LEGACY_VERSION
+            )
+    return both
+
+
 def legacy(card: AgentCard) -> dict[str, Any]:
     """Return a card in the format of version 0.3, with all interfaces except gRPC."""
     import_now("a2a.compat.v0_3.conversions")
     from a2a.compat.v0_3.conversions import to_compat_agent_card
-    from a2a.types import AgentCard
 
-    copy = AgentCard()
-    copy.CopyFrom(card)
-    kept = [one for one in card.supported_interfaces if one.protocol_binding.upper() != GRPC]
-    del copy.supported_interfaces[:]
-    copy.supported_interfaces.extend(kept)
-    if not any(one.protocol_version.startswith("0.") for one in copy.supported_interfaces):
-        for interface in copy.supported_interfaces:
-            interface.protocol_version = "0.3.0"
-    written: dict[str, Any] = to_compat_agent_card(copy).model_dump(
+    written: dict[str, Any] = to_compat_agent_card(both_versions(card)).model_dump(
         mode="json", by_alias=True, exclude_none=True
     )
     return written
+
+
+def _is_legacy(interface: AgentInterface) -> bool:
+    return interface.protocol_version.startswith("0.")
+
+
+def _with_interfaces(card: AgentCard, interfaces: Iterable[AgentInterface]) -> AgentCard:
+    """Return a copy of a card with these interfaces."""
+    from a2a.types import AgentCard
+
+    kept = list(interfaces)
+    copy = AgentCard()
+    copy.CopyFrom(card)
+    del copy.supported_interfaces[:]
+    copy.supported_interfaces.extend(kept)
+    return copy

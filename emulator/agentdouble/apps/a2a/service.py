@@ -1,8 +1,14 @@
 """A running A2A application: the SDK's handler and routes with the executor and the task store.
 
-Cards declare only version 1.0, because a strict reader refuses a card that also has the fields of
-0.3. Both versions are served: a caller that sends ``A2A-Version: 0.3`` or reads
-``/.well-known/agent.json`` gets the card of version 0.3.
+Both versions of the protocol are served, and ``/.well-known/agent-card.json`` has one form for each
+kind of caller:
+
+- who sends ``A2A-Version: 1.0``, or accepts ``application/a2a+json``, gets the fields of 1.0 alone.
+  A strict reader of 1.0 refuses all others.
+- who sends ``A2A-Version: 0.3``, or reads ``/.well-known/agent.json``, gets the card of 0.3.
+- who sends no version gets the fields of both. a2a-sdk asks in this way, in version 0.3, which fails
+  without ``url``, and in version 1.x, which would speak 0.3 if it got that card. Both ignore the
+  fields that they do not know.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble import ledger
 from agentdouble.apps.a2a import bindings, paths
 from agentdouble.apps.a2a.callers import Callers
-from agentdouble.apps.a2a.cards import legacy
+from agentdouble.apps.a2a.cards import both_versions, legacy, modern
 from agentdouble.apps.a2a.guarding_executor import GuardingExecutor
 from agentdouble.apps.a2a.push import Configs, Pusher, Receivers
 from agentdouble.apps.a2a.request_checks import VERSION_HEADER
@@ -33,6 +39,8 @@ from agentdouble.apps.a2a.request_handler import Contexts, Handler
 from agentdouble.guard import Refusal
 
 CARD_LIFETIME_S = 60
+_VARY = {"Vary": f"{VERSION_HEADER}, Accept"}
+_MODERN_TYPE = "application/a2a+json"  # registered with version 1.0 (section 14.1)
 
 
 @dataclass(frozen=True)
@@ -97,19 +105,21 @@ class Service:
         return app
 
     async def _on_card(self, request: Request) -> Response:
-        asked = request.headers.get(VERSION_HEADER, "")
+        asked = request.headers.get(VERSION_HEADER, "").strip()
         if ledger.choose("U-A2A-TASK") == "0.3" or asked.startswith("0."):
             return await self._on_legacy_card(request)
+        takes_modern = asked or _MODERN_TYPE in request.headers.get("Accept", "").lower()
+        form = modern if takes_modern else both_versions
         [route] = create_agent_card_routes(
-            self._card_for(request), cache_control=f"max-age={CARD_LIFETIME_S}"
+            form(self._card_for(request)), cache_control=f"max-age={CARD_LIFETIME_S}"
         )
         answer: Response = await route.endpoint(request)
         answer.headers["Last-Modified"] = self._since
-        answer.headers["Vary"] = VERSION_HEADER
+        answer.headers.update(_VARY)
         return answer
 
     async def _on_legacy_card(self, request: Request) -> Response:
-        return JSONResponse(legacy(self._card_for(request)), headers={"Vary": VERSION_HEADER})
+        return JSONResponse(legacy(self._card_for(request)), headers=_VARY)
 
     def _card_for(self, request: Request) -> AgentCard:
         card = AgentCard()

@@ -36,7 +36,7 @@ def test_a_call_without_a_key_is_refused(headers: dict[str, str]) -> None:
         ):
             assert (401, "Bearer") == (answer.status_code, answer.headers["www-authenticate"])
             assert "Authorization: Bearer" in answer.json()["error"]["message"]
-        card = (await wire.http.get(CARD)).json()
+        card = (await wire.http.get(CARD, headers=V1)).json()
         assert {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}} == card[
             "securitySchemes"
         ]

@@ -10,7 +10,7 @@ from google.protobuf.json_format import MessageToDict
 from agentdouble import A2AApp, agent_card
 from agentdouble.agents.agent import Agent
 from agentdouble.errors import CardError
-from tests.agentdouble.apps.a2a.wire import Wire, talk
+from tests.agentdouble.apps.a2a.wire import V1, Wire, talk
 
 URL = "http://127.0.0.1:8000"
 CARD = "/.well-known/agent-card.json"
@@ -90,8 +90,9 @@ def test_a_card_that_is_given_is_served_as_it_is() -> None:
     made = agent_card(Named(), "https://elsewhere.example/agent")
 
     async def conversation(wire: Wire) -> Any:
-        answer = await wire.http.get(CARD)
-        again = await wire.http.get(CARD, headers={"If-None-Match": answer.headers["etag"]})
+        answer = await wire.http.get(CARD, headers=V1)
+        tag = answer.headers["etag"]
+        again = await wire.http.get(CARD, headers={**V1, "If-None-Match": tag})
         assert (200, 304) == (answer.status_code, again.status_code)
         assert "last-modified" in answer.headers
         return answer.json()

@@ -141,7 +141,7 @@ def test_the_official_client_has_the_same_conversation(receiver: Receiver) -> No
 
 def test_a_made_card_says_where(double: Emulator) -> None:
     """In version 1.0 alone: the service of 0.3 is another one."""
-    card = http.get(double.url + CARD).json()
+    card = http.get(double.url + CARD, headers=dict([V1])).json()
     old = http.get(double.url + CARD, headers={"A2A-Version": "0.3"}).json()
 
     assert {
@@ -400,7 +400,7 @@ def test_a_card_that_promises_the_right_address_is_served() -> None:
     with ports.held() as port:
         app = A2AApp(runner="echo", card=promising(f"localhost:{port}"))
         with Emulator(app, a2a_grpc_port=port) as double:
-            served = http.get(double.url + CARD).json()
+            served = http.get(double.url + CARD, headers=dict([V1])).json()
             with Caller(served["supportedInterfaces"][-1]["url"], V1) as caller:
                 assert "hello" == text_of(caller.send())
 

@@ -84,7 +84,7 @@ def test_a_card_names_the_address_at_which_it_is_asked_for(
     double: Emulator, place: str, name: str
 ) -> None:
     """A2A-01, for each application."""
-    card = http.get(double.url + place + CARD).json()
+    card = http.get(double.url + place + CARD, headers=V1).json()
 
     assert name == card["name"]
     assert [

@@ -63,11 +63,11 @@ def test_no_webhooks(other: Emulator) -> None:
 
 def test_a_caller_of_0_3_gets_the_card_of_0_3(shared: Emulator) -> None:
     """By the version that it names, or by the path of the time before."""
-    plain = http.get(shared.url + CARD).json()
+    modern = http.get(shared.url + CARD, headers={"A2A-Version": "1.0"}).json()
     named = http.get(shared.url + CARD, headers={"A2A-Version": "0.3"}).json()
     before = http.get(shared.url + "/.well-known/agent.json").json()
 
-    assert "supportedInterfaces" in plain
-    assert "url" not in plain
+    assert "supportedInterfaces" in modern
+    assert "url" not in modern
     assert ("0.3.0", shared.url) == (named["protocolVersion"], named["url"])
     assert named == before

@@ -25,14 +25,12 @@ from a2a.types import (
     TextPart,
 )
 
-OLD_CARD = "/.well-known/agent.json"
-
 
 async def converse(url: str, transport: str, hook: str) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
     found: dict[str, Any] = {}
     async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
-        card = await A2ACardResolver(http, url, agent_card_path=OLD_CARD).get_agent_card()
+        card = await A2ACardResolver(http, url).get_agent_card()
 
         def client_of(streaming: bool, hook: str = "") -> Any:
             config = ClientConfig(

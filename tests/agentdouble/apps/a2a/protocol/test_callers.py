@@ -10,6 +10,7 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.apps.a2a.protocol.bindings import VERSION, JsonRpc, Refused, Rest
 from tests.agentdouble.apps.a2a.protocol.ordinary import message, ordinary
+from tests.agentdouble.apps.a2a.wire import V1
 from tests.agentdouble.calling import http
 
 ANN = {"Authorization": "Bearer ann"}
@@ -100,7 +101,7 @@ def test_nobody_gets_in_without_a_key(
 
 def test_the_card_is_for_all_and_says_what_is_needed(keyed: Emulator) -> None:
     """Who has no key learns there that a key is needed (7.3)."""
-    card = http.get(keyed.url + "/.well-known/agent-card.json").json()
+    card = http.get(keyed.url + "/.well-known/agent-card.json", headers=V1).json()
 
     assert {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}} == card["securitySchemes"]
     assert [{"schemes": {"bearer": {}}}] == card["securityRequirements"]

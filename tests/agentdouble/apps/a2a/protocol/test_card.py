@@ -5,10 +5,12 @@ from __future__ import annotations
 import email.utils
 
 import pytest
+from a2a.types import AgentCard
+from google.protobuf.json_format import ParseDict
 
-from agentdouble import Emulator
+from agentdouble import Emulator, agent_card
 from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
-from tests.agentdouble.apps.a2a.wire import Wire, talk
+from tests.agentdouble.apps.a2a.wire import V1, Wire, talk
 from tests.agentdouble.calling import http
 
 CARD = "/.well-known/agent-card.json"
@@ -16,7 +18,7 @@ CARD = "/.well-known/agent-card.json"
 
 def test_a_card_has_what_it_must_have(ordinary_double: Emulator) -> None:
     """All of it, and nothing of an earlier version (4.4.1)."""
-    answer = http.get(ordinary_double.url + CARD)
+    answer = http.get(ordinary_double.url + CARD, headers=V1)
     url = ordinary_double.url
     skill = {
         "id": "ordinary",
@@ -50,19 +52,47 @@ def test_a_card_may_be_kept(ordinary_double: Emulator) -> None:
 
     assert "max-age=60" == first.headers["cache-control"]
     assert email.utils.parsedate_to_datetime(first.headers["last-modified"]).tzinfo is not None
-    assert "A2A-Version" == first.headers["vary"]
+    assert "A2A-Version, Accept" == first.headers["vary"]
     assert (304, b"", tag) == (again.status_code, again.content, again.headers["etag"])
     assert (200, first.content) == (other.status_code, other.content)
 
 
-def test_a_card_is_of_no_version(ordinary_double: Emulator) -> None:
-    """It is asked for before a version is known (3.6.1)."""
-    whole = http.get(ordinary_double.url + CARD).json()
-
-    assert [whole] * 2 == [
+def test_a_caller_that_names_no_version_gets_a_card_that_both_read(
+    ordinary_double: Emulator,
+) -> None:
+    """The fields of both, and the addresses of 1.0 first (3.6.1)."""
+    plain = http.get(ordinary_double.url + CARD).json()
+    empty = http.get(ordinary_double.url + CARD, headers={"A2A-Version": ""}).json()
+    modern, old = (
         http.get(ordinary_double.url + CARD, headers={"A2A-Version": version}).json()
-        for version in ("", "1.0")
-    ]
+        for version in ("1.0", "0.3")
+    )
+
+    assert plain == empty
+    assert modern["supportedInterfaces"] == plain["supportedInterfaces"][:2]
+    assert {"0.3.0"} == {one["protocolVersion"] for one in plain["supportedInterfaces"][2:]}
+    assert {**old, **modern} == {**plain, "supportedInterfaces": modern["supportedInterfaces"]}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [V1, {"A2A-Version": "1.0.0"}, {"Accept": "application/a2a+json, application/json"}],
+    ids=["version", "patch", "accept"],
+)
+@pytest.mark.parametrize("versions", [("1.0",), ("1.0", "0.3")], ids=["one", "both"])
+def test_a_strict_reader_of_1_0_reads_the_card(
+    headers: dict[str, str], versions: tuple[str, ...]
+) -> None:
+    """It has no field of 0.3, also where an application's own card declares that version."""
+    url = "http://localhost"
+    app = ordinary(card=agent_card("x", url, protocol_versions=versions, bearer=True))
+
+    async def conversation(wire: Wire) -> None:
+        written = (await wire.http.get(CARD, headers=headers)).json()
+        card = ParseDict(written, AgentCard())  # it refuses unknown fields
+        assert ["1.0", "1.0"] == [one.protocol_version for one in card.supported_interfaces]
+
+    talk(app, conversation)
 
 
 @pytest.mark.parametrize(
