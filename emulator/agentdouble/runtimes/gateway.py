@@ -20,7 +20,7 @@ from agentdouble.errors import (
     RuntimeStartError,
     UnknownRuntimeError,
 )
-from agentdouble.runtimes import PREFIX, headers, websocket_proxying
+from agentdouble.runtimes import PREFIX, agent_cards, headers, websocket_proxying
 from agentdouble.runtimes.authentication import GatewayAuthenticator, render
 from agentdouble.runtimes.headers import Address, read
 from agentdouble.runtimes.instance import Instance
@@ -124,6 +124,9 @@ class Gateway:
             observed.leased(instance)
             if serving.is_closed(scope):
                 raise ClientDisconnect
+            if agent_cards.is_asked_for(scope, address):
+                send = agent_cards.rewriting(scope, address, instance.port, send)
+                scope = agent_cards.uncompressed(scope)
             try:
                 await pass_on(instance, address, scope, receive, _keeping(runtime, instance, send))
             except InstanceLostError as error:

@@ -29,7 +29,7 @@ _OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server sets
 _OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # a runtime shares its origin
 _WEBSOCKET = b"sec-websocket-"
 _BODILESS = (204, 304)
-_OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
+OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
 VIA = (b"via", b"1.1 agentdouble")
 
 
@@ -122,7 +122,7 @@ def _location(location: bytes, scope: Scope, address: Address) -> bytes:
         return location
     below = parts.path.removeprefix(scope.get("root_path", ""))
     elsewhere = parts.netloc.lower() not in ("", host.lower()) or not below.startswith("/")
-    if elsewhere or _OTHER_RUNTIME.match(below):
+    if elsewhere or OTHER_RUNTIME.match(below):
         return location
     before = text.partition(parts.netloc)[0] + parts.netloc if parts.netloc else ""
     return f"{before}{address.prefix}{text[len(before) :]}".encode("latin-1")
