@@ -40,6 +40,10 @@ def agent_card(
     ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"); messages
     with other types are refused. With ``grpc``, ``host:port``, the card promises gRPC at that
     address, in version 1.0. Raises CardError for a wrong URL.
+
+    The address of gRPC has no scheme, because a2a-sdk passes it to a gRPC channel unchanged, which
+    fails with ``http://``. google-adk (2.13) takes a card from the network only if each address has
+    the card's own origin: with gRPC on a port of its own, no form and no order fits both.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill

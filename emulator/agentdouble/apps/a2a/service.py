@@ -6,9 +6,9 @@ kind of caller:
 - who sends ``A2A-Version: 1.0``, or accepts ``application/a2a+json``, gets the fields of 1.0 alone.
   A strict reader of 1.0 refuses all others.
 - who sends ``A2A-Version: 0.3``, or reads ``/.well-known/agent.json``, gets the card of 0.3.
-- who sends no version gets the fields of both. a2a-sdk asks in this way, in version 0.3, which fails
-  without ``url``, and in version 1.x, which would speak 0.3 if it got that card. Both ignore the
-  fields that they do not know.
+- who sends no version gets the fields of both. a2a-sdk 0.3 asks in this way, and fails without
+  ``url``. So does the card resolver of a2a-sdk 1.x, which would speak 0.3 if it got that card. Both
+  ignore the fields that they do not know.
 """
 
 from __future__ import annotations

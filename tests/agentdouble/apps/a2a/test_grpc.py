@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 import pytest
+from a2a.client import ClientCallContext, ClientConfig, create_client
 from a2a.server.tasks import TaskStore
 from a2a.types import (
     CancelTaskRequest,
@@ -153,6 +154,23 @@ def test_a_made_card_says_where(double: Emulator) -> None:
         old["preferredTransport"],
         *(one["transport"] for one in old["additionalInterfaces"]),
     ]
+
+
+def test_the_official_client_finds_grpc_in_the_card(double: Emulator) -> None:
+    """Its channel takes the address as it stands there, without a scheme."""
+    config = ClientConfig(
+        streaming=False,
+        supported_protocol_bindings=["GRPC"],
+        grpc_channel_factory=grpc.aio.insecure_channel,
+    )
+
+    async def talk() -> str:
+        client = await create_client(double.url, config)
+        context = ClientCallContext(service_parameters={"authorization": ANN[1]})
+        async with client:
+            return str([one async for one in client.send_message(said(), context=context)])
+
+    assert "TASK_STATE_COMPLETED" in asyncio.run(asyncio.wait_for(talk(), BOUND_S))
 
 
 @pytest.mark.parametrize("operation", ["SendMessage", "SendStreamingMessage"])
