@@ -74,11 +74,9 @@ def clients(session: nox.Session) -> None:
     install(session, "emulator,test")
     older = Path(session.create_tmp()) / "a2a-0.3"
     python = str(older / "bin" / "python")
-    session.run("uv", "venv", "--clear", str(older), external=True)
-    session.run(
-        *("uv", "pip", "install", "--python", python, "a2a-sdk[http-server]>=0.3.20,<0.4", "httpx"),
-        external=True,
-    )
+    session.run("python", "-m", "venv", "--clear", str(older))
+    wanted = ("a2a-sdk[http-server]>=0.3.20,<0.4", "httpx")
+    session.run(python, "-m", "pip", "install", "-q", *wanted, external=True)
     session.env["DOUBLECHECK_A2A_0_3_PYTHON"] = python
     pytest(session, "tests/agentdouble/apps/a2a/protocol/test_clients.py")
 
