@@ -50,6 +50,11 @@ def back(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
     ]
 
 
+def without_content(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+    """Return a backend's headers for the caller, without those that describe its content."""
+    return [(name, value) for name, value in back(answered) if not name.startswith(b"content-")]
+
+
 def along(sent: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     """Return the headers to send with a request that a caller's request causes."""
     staying = _STAYS_HERE | _OF_ONE_MESSAGE

@@ -3,7 +3,8 @@
 It passes bytes on, not messages. So nothing is lost if it is not understood: both eras of the
 protocol go through, and later ones will. The backend's address and credentials are not shown to
 callers: if its answer is not MCP, the answer may name the backend, so the service answers in its
-own words, and the reason is in the log. If a backend breaks off during a stream, the waiting
+own words, and the reason is in the log. An answer without content may have any type: servers on the
+TypeScript SDK call an empty 202 text/plain. If a backend breaks off during a stream, the waiting
 request gets an error in the stream, unless its client can resume the stream.
 
 A service sends HTTP to its backend itself (``agentdouble.upstream``), with httptools, which uvicorn
@@ -35,6 +36,7 @@ from agentdouble.upstream import Answer, Connections
 METHODS = ("GET", "POST", "DELETE")
 REDIRECTS = 3
 
+_LARGEST_BLANK = 1024  # bytes
 _MCP_CONTENT = ("application/json", "text/event-stream")
 _log = logging.getLogger(__name__)
 _EVENT_ID = re.compile(rb"^id:", re.MULTILINE)
@@ -84,15 +86,14 @@ class PassThrough:
         try:
             answer = await self._ask(request, body)
         except AnswerLostError as error:
-            _log.warning("The backend of the MCP service %s: %s", self._name, error)
             await self._lost(error)(request.scope, request.receive, send)
             return
         try:
-            refusal = self._refusal(answer)
-            if refusal is None:
+            response = await self._response(answer, body)
+            if response is None:
                 await self._return(answer, body, send)
             else:
-                await refusal(request.scope, request.receive, send)
+                await response(request.scope, request.receive, send)
         finally:
             answer.close()
 
@@ -122,6 +123,16 @@ class PassThrough:
         same = (url.scheme, url.netloc) == (here.scheme, here.netloc)
         return _target(url.geturl()) if same else None
 
+    async def _response(self, answer: Answer, asked: bytes) -> Response | None:
+        """Return the response that replaces an answer, or None if the answer is passed on."""
+        if 200 <= answer.status < 300 and _kind(answer) not in _MCP_CONTENT:
+            try:
+                if await _is_blank(answer) or _is_receipt(answer, asked):
+                    return _without_content(answer)
+            except AnswerLostError as error:
+                return self._lost(error)
+        return self._refusal(answer)
+
     def _refusal(self, answer: Answer) -> Response | None:
         """Return the refusal that replaces an answer that is not MCP, or None."""
         status, kind = answer.status, _kind(answer)
@@ -129,7 +140,7 @@ class PassThrough:
             return self._failed("refuses the credentials that the service has for it (401)")
         if 300 <= status < 400:
             return self._failed(f"redirects elsewhere ({status})")
-        if kind in _MCP_CONTENT or (kind is None and _is_empty(answer)):
+        if kind in _MCP_CONTENT or (kind is None and answer.header(b"content-length") == "0"):
             return None
         if 400 <= status < 500:
             return failure(status, f"The backend of the MCP service {self._name!r} refuses this.")
@@ -158,6 +169,7 @@ class PassThrough:
         await send({"type": "http.response.body", "body": ending.event(message)})
 
     def _lost(self, error: AnswerLostError) -> Response:
+        _log.warning("The backend of the MCP service %s: %s", self._name, error)
         if error.silent:
             return self._failed("does not answer", 504)
         if error.unreached:
@@ -185,8 +197,29 @@ def _kind(answer: Answer) -> str | None:
     return kind or None
 
 
-def _is_empty(answer: Answer) -> bool:
-    return answer.status in (202, 204) or answer.header(b"content-length") == "0"
+async def _is_blank(answer: Answer) -> bool:
+    """Return whether an answer has no content or only white space; read no further than needed."""
+    size = 0
+    while not answer.done:
+        chunk = await answer.read()
+        size += len(chunk)
+        if chunk.strip() or size > _LARGEST_BLANK:
+            return False
+    return True
+
+
+def _is_receipt(answer: Answer, asked: bytes) -> bool:
+    """Return whether an answer is a 202 for a message that expects none.
+
+    Its content, such as the ``Accepted`` of Express's ``sendStatus``, is read by no client.
+    """
+    return answer.status == 202 and _request_id(asked) is None
+
+
+def _without_content(answer: Answer) -> Response:
+    response = Response(status_code=answer.status)
+    response.raw_headers += headers.without_content(answer.headers)
+    return response
 
 
 class ErrorEventWriter:

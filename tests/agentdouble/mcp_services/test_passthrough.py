@@ -177,6 +177,81 @@ def test_a_redirect_of_the_same_server_is_followed(services: Emulator, backend: 
     assert mcp_wire.open_session(url, KEY)
 
 
+EMPTY = b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+PLAIN = b"Content-Type: text/plain;charset=UTF-8\r\n"
+NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (b"202 Accepted\r\n" + PLAIN + EMPTY, 202),
+        (b"202 Accepted\r\n" + PLAIN + b"Content-Length: 0\r\n\r\n", 202),
+        (b"202 Accepted\r\n" + PLAIN + b"Content-Length: 2\r\n\r\n\r\n", 202),
+        (b"202 Accepted\r\n" + PLAIN + b"Content-Length: 8\r\n\r\nAccepted", 202),
+        (b"202 Accepted\r\n" + EMPTY, 202),
+        (b"204 No Content\r\n" + PLAIN + b"\r\n", 204),
+        (b"200 OK\r\n" + PLAIN + b"Content-Length: 0\r\n\r\n", 200),
+        (b"200 OK\r\nContent-Type: text/html\r\n" + EMPTY, 200),
+        (b"200 OK\r\n" + EMPTY, 200),
+    ],
+    ids=[
+        *("hono", "empty", "blank", "express", "untyped", "204", "200", "200 in chunks"),
+        "200 untyped in chunks",
+    ],
+)
+def test_an_answer_without_content_may_have_any_type(
+    services: Emulator, request: pytest.FixtureRequest, said: bytes, status: int
+) -> None:
+    """To a notification, and to the end of a session; what it says besides goes through."""
+    name = f"no-content-{'-'.join(request.node.callspec.id.split())}"
+    with talking(b"HTTP/1.1 " + said, stays=True) as address:
+        url = service(services, name, address)
+        answers = [
+            mcp_wire.post(url, NOTE, KEY),
+            mcp_wire.http.delete(url, headers=mcp_wire.headers(KEY)),
+        ]
+
+    assert [(status, b"", None)] * 2 == [
+        (one.status_code, one.content, one.headers.get("content-type")) for one in answers
+    ]
+
+
+def test_the_session_of_an_answer_without_content_is_kept(services: Emulator) -> None:
+    """Only the headers that describe content are dropped."""
+    said = b"HTTP/1.1 202 Accepted\r\nMcp-Session-Id: one\r\nContent-Encoding: br\r\n" + PLAIN
+    with talking(said + EMPTY) as address:
+        answer = mcp_wire.post(service(services, "kept-session", address), NOTE, KEY)
+
+    assert ("one", "0") == (answer.headers["mcp-session-id"], answer.headers["content-length"])
+    assert "content-encoding" not in answer.headers
+
+
+@pytest.mark.parametrize("body", [b"Accepted", b" " * 2000], ids=["text", "a lot of space"])
+def test_content_that_is_not_mcp_is_no_answer_to_a_request(services: Emulator, body: bytes) -> None:
+    """A client would wait for an answer that does not come."""
+    head = b"HTTP/1.1 202 Accepted\r\n" + PLAIN + b"Content-Length: %d\r\n\r\n" % len(body)
+    name = f"receipt-{len(body)}"
+    said = f"The backend of the MCP service {name!r} answers 202 with text/plain, which is not MCP."
+    with talking(head + body) as address:
+        url = service(services, name, address)
+
+        assert (502, said) == mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
+
+
+def test_an_answer_that_breaks_off_before_its_content_is_a_clear_error(
+    services: Emulator,
+) -> None:
+    """Nobody knows whether it would have had any."""
+    with talking(b"HTTP/1.1 200 OK\r\n" + PLAIN + b"Content-Length: 5\r\n\r\n") as address:
+        url = service(services, "contentless", address)
+
+        assert (
+            502,
+            "The backend of the MCP service 'contentless' broke off, or does not speak HTTP.",
+        ) == mcp_wire.error(mcp_wire.post(url, NOTE, KEY))
+
+
 def test_json_that_is_none_comes_through_as_it_is(services: Emulator, backend: Backend) -> None:
     """What says that it is MCP is not read; the double goes on."""
     url = service(services, "garbage", f"{backend.url}/garbage")

@@ -24,13 +24,17 @@ def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallT
     """Return the result of the tool ``name``; its errors do not show ``secrets``."""
     if answer.status >= 300:
         return error(_refusal(answer, secrets))
-    if not answer.content:
+    if not answer.content or (_says_json(answer) and not answer.content.strip()):
         return _text(f"HTTP {answer.status} {_phrase(answer.status)}: an answer without a body")
-    if answer.media_type and bodies.is_json(answer.media_type):
+    if _says_json(answer):
         return _json(answer)
     if answer.media_type and not bodies.is_text(answer.media_type):
         return _binary(answer, name)
     return _text_or_binary(answer, name)
+
+
+def _says_json(answer: Answer) -> bool:
+    return bool(answer.media_type) and bodies.is_json(answer.media_type)
 
 
 def error(message: str) -> mcp.types.CallToolResult:

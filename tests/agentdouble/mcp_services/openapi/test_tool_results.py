@@ -139,6 +139,13 @@ def test_an_answer_without_a_body_says_so(api: str, status: int, expected: str) 
     assert (expected, False) == (text(result), result.is_error)
 
 
+def test_json_of_white_space_is_no_body(api: str) -> None:
+    """Any type is fine where there is no content."""
+    result = call(TYPED, api, given={"text": "\r\n", "type": "application/json"})
+
+    assert ("HTTP 200 OK: an answer without a body", False) == (text(result), result.is_error)
+
+
 def test_head_has_no_body(api: str) -> None:
     """The status is the answer."""
     result = call(openapi_3(method="head"), api, given={})
