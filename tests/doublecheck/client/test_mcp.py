@@ -54,6 +54,28 @@ def test_tools_are_listed_and_called(target: Target) -> None:
     assert (RESULT, '{\n  "sum": 3\n}') == (result, result.text)
 
 
+def test_a_list_in_pages_is_listed_whole() -> None:
+    """In the order of the pages, which are of a service with much to say."""
+    operation = {"description": "x" * 200_000, "responses": {"200": {"description": "fine"}}}
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "large", "version": "1"},
+        "servers": [{"url": "http://api.example"}],
+        "paths": {f"/{one}": {"get": {**operation, "operationId": f"op{one}"}} for one in range(5)},
+    }
+    with Emulator() as double:
+        double.mcp.create("large", document, key="k")
+        with (
+            Platform(Target.of(double)) as platform,
+            platform.mcp("/mcp/large", api_key="k") as mcp,
+        ):
+            first = mcp.ask("tools/list")
+            tools = [tool.name for tool in mcp.tools()]
+
+    assert 2 == len(first["tools"])
+    assert [f"op{one}" for one in range(5)] == tools
+
+
 def test_async_code_does_the_same(target: Target) -> None:
     """The same methods, to be awaited."""
 

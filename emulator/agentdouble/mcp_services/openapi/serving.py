@@ -2,7 +2,7 @@
 
 The SDK validates and dumps a list of tools again for each client that requests it, which for a
 thousand tools takes longer than everything else. The tools of a definition do not change, so the
-list is made once for each version of the protocol.
+list is made once for each version of the protocol, in pages.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from agentdouble.mcp_services.openapi.backend import Backend
+    from agentdouble.mcp_services.tool_pages import ToolPages
 
 
 _NEEDED = (
     "mcp.server",
     "mcp.types",
     *(
-        f"agentdouble.mcp_services.openapi.{name}"
-        for name in ("backend", "requests", "tool_results")
+        f"agentdouble.mcp_services.{name}"
+        for name in ("openapi.backend", "openapi.requests", "openapi.tool_results", "tool_pages")
     ),
 )
 
@@ -88,6 +89,7 @@ class _Tools:
         self._credential = credential(auth, definition)
         self._timeout_s = timeout_s
         self._arguments = Arguments()
+        self._pages: ToolPages | None = None
 
     @asynccontextmanager
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[Backend]:
@@ -113,11 +115,13 @@ class _Tools:
     async def list(
         self,
         _context: ServerRequestContext[Backend],
-        _params: mcp.types.PaginatedRequestParams | None,
+        params: mcp.types.PaginatedRequestParams | None,
     ) -> mcp.types.ListToolsResult:
-        from mcp.types import ListToolsResult
+        from agentdouble.mcp_services.tool_pages import ToolPages
 
-        return ListToolsResult(tools=[_tool(one) for one in self._all()])
+        if self._pages is None:
+            self._pages = ToolPages([_tool(one) for one in self._all()])
+        return self._pages.page(params)
 
     async def call(
         self, context: ServerRequestContext[Backend], params: mcp.types.CallToolRequestParams
@@ -166,24 +170,28 @@ def _tool(operation: Operation) -> mcp.types.Tool:
 
 
 class ListedOnce:
-    """A middleware that caches the answer of the server's ``tools/list`` handler."""
+    """A middleware that caches the pages that the server's ``tools/list`` handler returns."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, dict[str, Any]] = {}
+        self._answers: dict[tuple[str, str | None], dict[str, Any]] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
         """Answer from the cache; pass a request that could be refused to the server."""
         if ctx.method != "tools/list" or not _is_plain(ctx):
             return await call_next(ctx)
-        kept = self._answers.get(ctx.protocol_version)
+        asked = ctx.protocol_version, (ctx.params or {}).get("cursor")
+        kept = self._answers.get(asked)
         if kept is not None:
             return kept
         answer = await call_next(ctx)
         if isinstance(answer, dict):
-            self._answers[ctx.protocol_version] = answer
+            self._answers[asked] = answer
         return answer
 
 
 def _is_plain(context: ServerRequestContext[Any]) -> bool:
-    """Return whether the request is for the whole list and cannot be wrong."""
-    return not (context.params or {}).keys() - {"_meta"}
+    """Return whether the request has at most a cursor, so that its answer can be cached."""
+    params = context.params or {}
+    return not params.keys() - {"_meta", "cursor"} and isinstance(
+        params.get("cursor"), (str, type(None))
+    )

@@ -20,7 +20,13 @@ from pydantic import TypeAdapter
 from agentdouble.errors import ServiceUnansweredError
 from agentdouble.mcp_services import headers
 from agentdouble.mcp_services.toolsets.asking import AskingBack, Context, Headers, Member, ask
-from agentdouble.mcp_services.toolsets.listing import is_shortened, list_one, merged, split
+from agentdouble.mcp_services.toolsets.listing import (
+    every_page,
+    is_shortened,
+    list_one,
+    merged,
+    split,
+)
 
 Answer = CallToolResult | InputRequiredResult
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
@@ -82,7 +88,7 @@ async def _passed_on(
         except MCPError as error:
             if error.code != HEADER_MISMATCH:
                 raise
-        await session.list_tools()  # the list says which arguments are headers, too
+        await every_page(session)  # the list says which arguments are headers, too
         return await session.send_request(request, _ANSWER, progress_callback=report)
 
     back = AskingBack(context).callbacks()

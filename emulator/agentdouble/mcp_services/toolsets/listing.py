@@ -106,7 +106,7 @@ async def list_all(members: Sequence[Member], headers: Headers) -> Listing:
 
 async def list_one(member: Member, headers: Headers) -> list[Tool]:
     """Return the tools of a service; raise ServiceUnansweredError or MCPError."""
-    asked = ask(member, _every_page, headers)
+    asked = ask(member, every_page, headers)
     try:
         return await asyncio.wait_for(asked, LIST_TIMEOUT_S)
     except asyncio.TimeoutError:
@@ -122,7 +122,8 @@ async def _tools(member: Member, headers: Headers) -> list[Tool] | str:
         return str(error)
 
 
-async def _every_page(session: ClientSession) -> list[Tool]:
+async def every_page(session: ClientSession) -> list[Tool]:
+    """Return the tools of all pages of a service's list."""
     tools: list[Tool] = []
     cursor: str | None = None
     for _ in range(PAGES):

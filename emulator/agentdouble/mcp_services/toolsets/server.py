@@ -18,13 +18,12 @@ from mcp.types import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
-from agentdouble.mcp_services.toolsets.asking import Context, Member
+from agentdouble.mcp_services.tool_pages import ToolPages
+from agentdouble.mcp_services.toolsets.asking import Context, Headers, Member
 from agentdouble.mcp_services.toolsets.calling import Answer, along, call, failed
+from agentdouble.mcp_services.toolsets.kept_lists import KeptLists, MergedList
 from agentdouble.mcp_services.toolsets.listing import Listed, list_all
 from agentdouble.mcp_services.toolsets.toolsets import Exposes
-
-MISSING = "agentdouble/missing"
-"""In the ``_meta`` of a list of tools: the services that are not in it, each with the reason."""
 
 Members = Callable[[], Sequence[Member]]
 Found = dict[str, Any] | None
@@ -46,11 +45,20 @@ def make_server(name: str, exposes: Exposes, members: Members) -> Server[Any]:
 class _All:
     def __init__(self, members: Members) -> None:
         self._members = members
+        self._kept = KeptLists()
 
-    async def list(self, context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        listing = await list_all(self._members(), along(context))
-        meta = {MISSING: dict(listing.missing)} if listing.missing else None
-        return ListToolsResult(tools=[one.shown() for one in listing.tools], _meta=meta)
+    async def list(
+        self, context: Context, params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        members, sent = self._members(), along(context)
+        caller = tuple(member.name for member in members), tuple(sent)
+        merged = self._kept.find(caller, params) or await self._merged(members, sent)
+        self._kept.keep(caller, merged)
+        return merged.page(params)
+
+    async def _merged(self, members: Sequence[Member], sent: Headers) -> MergedList:
+        listing = await list_all(members, sent)
+        return MergedList(ToolPages([one.shown() for one in listing.tools]), listing.missing)
 
     async def call(self, context: Context, params: CallToolRequestParams) -> Answer:
         return await call(self._members(), context, params)

@@ -49,7 +49,12 @@ def tools(document: Json, **options: Any) -> list[Tool]:
     async def ask() -> list[Tool]:
         server = openapi.server(openapi.load(document, **options), base_url="http://api.example")
         async with mcp.Client(server) as client:
-            return (await client.list_tools()).tools
+            page = await client.list_tools()
+            found = list(page.tools)
+            while page.next_cursor is not None:
+                page = await client.list_tools(cursor=page.next_cursor)
+                found += page.tools
+            return found
 
     return anyio.run(ask)
 

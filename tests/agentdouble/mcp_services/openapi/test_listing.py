@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import cycle
 from typing import Any
 
+import anyio
 import httpx
+import httpx2
+import mcp
 import pytest
+from mcp.client.streamable_http import streamable_http_client
 
-from agentdouble import serving
+from agentdouble import Emulator, serving
 from agentdouble.mcp_services import openapi
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3
@@ -26,6 +31,8 @@ TOOL = {
         "openWorldHint": True,
     },
 }
+KEY = "service-key"
+LARGE = [f"op{number}" for number in range(30)]
 MODERN: dict[str, Any] = {
     "_meta": {
         "io.modelcontextprotocol/protocolVersion": mcp_wire.MODERN,
@@ -44,6 +51,36 @@ def url() -> Iterator[str]:
     thread.start()
     yield address
     thread.stop()
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[str]:
+    """The address of a service of thirty operations, 1.8 MB in all."""
+    described = {"description": "x" * 60_000, "responses": {"200": {"description": "fine"}}}
+    paths = {
+        f"/{number}": {"post": {**described, "operationId": f"op{number}"}} for number in range(30)
+    }
+    definition = openapi.load({**openapi_3(), "paths": paths})
+    with Emulator() as double:
+        double.mcp.create("large", openapi.server(definition, base_url=double.url), key=KEY)
+        yield f"{double.url}/mcp/large"
+
+
+def page(url: str, session: str, cursor: str | None) -> dict[str, Any]:
+    """Return the result at a cursor, in an answer that no client refuses for its size."""
+    asked = mcp_wire.message("tools/list", {} if cursor is None else {"cursor": cursor})
+    answer = mcp_wire.post(url, asked, KEY, session)
+    assert len(answer.content) < 520 * 1024
+    return mcp_wire.result(answer)
+
+
+def every_page(url: str, sessions: Iterable[str]) -> list[dict[str, Any]]:
+    """Follow the cursors, each page asked in the next of these sessions."""
+    in_turn = cycle(sessions)
+    found = [page(url, next(in_turn), None)]
+    while "nextCursor" in found[-1]:
+        found.append(page(url, next(in_turn), found[-1]["nextCursor"]))
+    return found
 
 
 def listed(url: str, session: str) -> dict[str, Any]:
@@ -87,3 +124,47 @@ def test_what_is_not_right_is_refused_after_it_too(url: str) -> None:
 
     assert "-32602" in wrong.text
     assert 400 == closed.status_code
+
+
+def test_a_large_list_comes_in_pages(large: str) -> None:
+    """All tools, in the order of the definition; a cursor holds in every session."""
+    one, other = (mcp_wire.open_session(large, KEY) for _ in range(2))
+    found = every_page(large, [one])
+
+    assert [8, 8, 8, 6] == [len(each["tools"]) for each in found]
+    assert LARGE == [tool["name"] for each in found for tool in each["tools"]]
+    assert found == every_page(large, [one, other])
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_official_client_gets_all_tools_of_a_large_list(large: str, mode: Any) -> None:
+    """In both eras, with the largest event that it takes unless told otherwise."""
+
+    async def ask() -> list[str]:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            mcp.Client(streamable_http_client(large, http_client=http), mode=mode) as client,
+        ):
+            page = await client.list_tools()
+            names = [tool.name for tool in page.tools]
+            while page.next_cursor is not None:
+                page = await client.list_tools(cursor=page.next_cursor)
+                names += [tool.name for tool in page.tools]
+            return names
+
+    assert LARGE == anyio.run(ask)
+
+
+def test_a_cursor_that_is_nobody_s_is_refused(large: str) -> None:
+    """Before a page is cached and after it; the right ones still work."""
+    session = mcp_wire.open_session(large, KEY)
+    wrong = mcp_wire.message("tools/list", {"cursor": "nobody's"})
+    for _ in range(2):
+        (reply,) = mcp_wire.replies(mcp_wire.post(large, wrong, KEY, session))
+        assert {
+            "code": -32602,
+            "message": 'The list of tools has no page at the cursor "nobody\'s", or has changed '
+            "since: ask for it again without a cursor.",
+        } == reply["error"]
+        every_page(large, [session])

@@ -22,7 +22,7 @@ from agentdouble.errors import (
 )
 from agentdouble.mcp_hosting import Endpoint, failure
 from agentdouble.mcp_services import McpBackend, ServerBackend
-from agentdouble.mcp_services.toolsets import EXPOSES, Exposes, listing
+from agentdouble.mcp_services.toolsets import EXPOSES, Exposes, kept_lists, listing
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_services.backend import TOOLS, Backend
@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 FORM: Any = {"type": "object", "properties": {"name": {"type": "string"}}}
 KEY = "the-toolset-s-key"
+OBJECT = {"type": "object"}
 UNREACHABLE = (
     "The MCP service 'dead' does not do its part: "
     "The backend of the MCP service 'dead' cannot be reached."
@@ -573,3 +574,86 @@ def test_a_server_that_fails_amid_a_question_costs_that_one(toolsets: Emulator) 
         "broken" in tools(url, session)["_meta"]["agentdouble/missing"],
         len(names(url, session)),
     )
+
+
+def counted(seen: list[str | None], count: int = 12) -> Server[Any]:
+    """Return a server of tools of 100 KB each that tells which cursors are asked for."""
+
+    async def tools(
+        _context: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        seen.append(params.cursor if params else None)
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(name=f"t{one}", description="x" * 100_000, input_schema=OBJECT)
+                for one in range(count)
+            ]
+        )
+
+    return Server("counted", on_list_tools=tools)
+
+
+def paged(url: str, session: str) -> tuple[list[str], list[str]]:
+    """Follow the cursors of a list; return them, and the names of the tools."""
+    params: dict[str, str] = {}
+    cursors, found = [], []
+    while True:
+        page = mcp_wire.post(url, mcp_wire.message("tools/list", params), KEY, session)
+        assert len(page.content) < 520 * 1024
+        result = mcp_wire.result(page)
+        found += [tool["name"] for tool in result["tools"]]
+        if "nextCursor" not in result:
+            return cursors, found
+        params = {"cursor": result["nextCursor"]}
+        cursors.append(params["cursor"])
+
+
+@pytest.mark.parametrize(
+    ("kept_s", "lists"), [(kept_lists.KEPT_S, 1), (0, 3)], ids=["kept", "asked again"]
+)
+def test_a_large_list_comes_in_pages(
+    toolsets: Emulator, monkeypatch: pytest.MonkeyPatch, kept_s: float, lists: int
+) -> None:
+    """All tools in order; the services are asked once, unless the caller takes its time."""
+    monkeypatch.setattr(kept_lists, "KEPT_S", kept_s)
+    seen: list[str | None] = []
+    name = f"large-{lists}"
+    toolsets.mcp.create(name, counted(seen))
+    url, session = make(toolsets, f"paged-{lists}", name, "dead", "words")
+
+    cursors, found = paged(url, session)
+
+    assert [f"{name}__t{one}" for one in range(12)] == found[:12]
+    assert ["words__upper", "words__count_letters", "words__fail"] == found[12:15]
+    assert (2, lists) == (len(cursors), len(seen))
+
+
+def test_a_cursor_of_another_list_is_refused(toolsets: Emulator) -> None:
+    """As it is after the toolset has changed before it."""
+    toolsets.mcp.create("big", counted([]))
+    url, session = make(toolsets, "cursors", "big", "words")
+    (cursor, _), _names = paged(url, session)
+    asked = mcp_wire.message("tools/list", {"cursor": cursor})
+    assert "result" in mcp_wire.replies(mcp_wire.post(url, asked, KEY, session))[0]
+
+    toolsets.mcp_toolsets.update("cursors", services=["words", "big"])
+    (changed,) = mcp_wire.replies(mcp_wire.post(url, asked, KEY, session))
+
+    assert -32602 == changed["error"]["code"]
+    assert "or has changed since: ask for it again without a cursor" in changed["error"]["message"]
+
+
+def test_callers_whom_the_services_tell_apart_have_lists_of_their_own(toolsets: Emulator) -> None:
+    """What one has listed is not shown to another, and is bounded in number."""
+    seen: list[str | None] = []
+    toolsets.mcp.create("told-apart", counted(seen))
+    url, session = make(toolsets, "callers", "told-apart")
+    (cursor, *_), _names = paged(url, session)
+    seen.clear()
+
+    for who in [*"abcdefghi", "i", "a"]:
+        sent = {**mcp_wire.headers(KEY, session), "X-Tenant": who}
+        asked = mcp_wire.message("tools/list", {"cursor": cursor})
+        assert "result" in mcp_wire.replies(mcp_wire.http.post(url, json=asked, headers=sent))[0]
+
+    assert 10 == len(seen)  # i's list was kept; a's had been dropped for it
