@@ -73,9 +73,13 @@ def mcp_tools(draft: Draft, exchange: Exchange, path: str) -> Iterator[str]:
     if method in _IN_PASSING:
         return
     client = "platform.mcp()" if path == mcp.PATH else f"platform.mcp({literal(path)})"
-    if method == "tools/list" and not params.get("cursor"):
-        names = [tool["name"] for tool in mcp.read_result(response_of(exchange))["tools"]]
-        asked, expression = "client.tools()", "[tool.name for tool in client.tools()]"
+    if method == "tools/list" and params.get("cursor"):
+        return  # the client asks for every page itself
+    if method == "tools/list":
+        page = mcp.read_result(response_of(exchange))
+        names = [tool["name"] for tool in page["tools"]]
+        first = f"[:{len(names)}]" if page.get("nextCursor") else ""
+        expression = f"[tool.name for tool in client.tools(){first}]"
         value: Any = names
     else:
         require(method == "tools/call" and "name" in params)

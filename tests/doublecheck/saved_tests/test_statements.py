@@ -141,6 +141,21 @@ def test_ids_and_times_are_references() -> None:
     assert 'assert ["<id 2>", "<id 1>"] == seen.normalised(answer_2.json())' in text
 
 
+def test_a_list_in_pages_is_compared_with_its_beginning() -> None:
+    """The client of the test follows the cursors itself."""
+    pages = [
+        answered("/mcp", json.dumps({"result": result}).encode(), asked=json.dumps(asked).encode())
+        for asked, result in (
+            ({"method": "tools/list"}, {"tools": [{"name": "a"}], "nextCursor": "b"}),
+            ({"method": "tools/list", "params": {"cursor": "b"}}, {"tools": [{"name": "b"}]}),
+        )
+    ]
+    text = module.module(pages, "test_x")
+
+    assert 'assert ["a"] == [tool.name for tool in client.tools()[:1]]' in text
+    assert (1, False) == (text.count("client.tools()"), "not asked" in text)
+
+
 def test_the_platforms_own_address_is_a_reference() -> None:
     """It is another where the test runs."""
     text = module.module([answered("/a", b'{"url": "http://x/mcp"}')], "test_x")
