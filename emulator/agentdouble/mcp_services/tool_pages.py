@@ -9,6 +9,7 @@ changed is never continued with a tool left out or repeated: its cursor is refus
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 
 from mcp.shared.exceptions import MCPError
@@ -52,9 +53,16 @@ def _starts(tools: Sequence[Tool]) -> Iterator[tuple[str | None, int]]:
     yield None, 0
     digest, size = hashlib.sha256(), 1  # a bracket; what follows each tool is a comma or the other
     for index, tool in enumerate(tools):
-        data = tool.model_dump_json(by_alias=True, exclude_none=True).encode() + b","
+        data = _json(tool) + b","
         if size > 1 and size + len(data) > LARGEST_PAGE:
             yield digest.hexdigest(), index
             size = 1
         digest.update(data)
         size += len(data)
+
+
+def _json(tool: Tool) -> bytes:
+    """Return a tool as JSON, also one with a lone surrogate, which pydantic refuses to encode."""
+    value = tool.model_dump(by_alias=True, exclude_none=True)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text.encode("utf-8", "surrogatepass")
