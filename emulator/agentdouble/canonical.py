@@ -41,16 +41,43 @@ def read_query(query: bytes) -> tuple[tuple[str, str], ...]:
     return tuple(parse_qsl(text, keep_blank_values=True, errors=_BYTES))
 
 
+@dataclass(frozen=True)
+class CanonicalRequest:
+    """The six parts of a canonical text; ``headers`` has a line for each header, with its end."""
+
+    method: str
+    path: str
+    query: str
+    headers: str
+    signed: str
+    payload: str
+
+    def encode(self) -> bytes:
+        """Return the text of which the signature is made."""
+        lines = (self.method, self.path, self.query, self.headers, self.signed, self.payload)
+        return "\n".join(lines).encode("utf-8", _BYTES)
+
+
 def readings(request: Request, signed: Sequence[str]) -> Iterator[bytes]:
     """Yield the canonical texts that clients may have signed, the most usual first.
 
     ``signed`` are the names exactly as in SignedHeaders; the request has all of them.
     """
+    for canonical in canonical_requests(request, signed):
+        yield canonical.encode()
+
+
+def canonical_requests(request: Request, signed: Sequence[str]) -> Iterator[CanonicalRequest]:
+    """Yield the same in parts."""
     payload = hashlib.sha256(request.body).hexdigest()
     path = quote(request.path, safe="/-_.~", errors=_BYTES)
     for headers, query in product(_headers(request, signed), _queries(request)):
-        lines = (request.method, path, query, headers, ";".join(signed), payload)
-        yield "\n".join(lines).encode("utf-8", _BYTES)
+        yield CanonicalRequest(request.method, path, query, headers, ";".join(signed), payload)
+
+
+def unsorted_query(request: Request) -> str:
+    """Return the canonical query without its order: as the request has it."""
+    return _joined(request.query)
 
 
 def _queries(request: Request) -> Sequence[str]:

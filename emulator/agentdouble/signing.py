@@ -12,13 +12,16 @@ import datetime as dt
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from agentdouble.canonical import Request, read_query, readings
+from agentdouble import signature_mismatch
+from agentdouble.canonical import Request, canonical_requests, read_query, readings
 from agentdouble.errors import SignatureError
 from agentdouble.imports import import_now
+from agentdouble.signature_mismatch import Mismatch
 
 import_now("_strptime")  # strptime() needs it, and would import it on the loop at the first request
 
@@ -228,13 +231,35 @@ def _check_signature(request: Request, authorization: Authorization, secret: str
         )
         for canonical in readings(request, authorization.signed_headers)
     ]
-    if not (any(matches) and _body_is_announced(request)):
-        raise SignatureError(
-            "SignatureDoesNotMatch",
-            "The request signature we calculated does not match the signature you provided. "
-            "Check your Secret Access Key and signing method. "
-            "Consult the service documentation for details.",
-        )
+    if any(matches) and _body_is_announced(request):
+        return
+    data = _compared(request, authorization, secret)
+    raise SignatureError(
+        "SignatureDoesNotMatch",
+        "The request signature we calculated does not match the signature you provided. "
+        "Check your Secret Access Key and signing method. "
+        f"Consult the service documentation for details. {signature_mismatch.message(data)}",
+        data,
+    )
+
+
+def _compared(request: Request, authorization: Authorization, secret: str) -> Mapping[str, Any]:
+    """Return what the writer of a client can compare with the steps of its own signature."""
+    scope, x_date = authorization.scope, request.headers["x-date"]
+
+    def matches(canonical: bytes, region: str, service: str) -> bool:
+        other = Scope(scope.date, region, service)
+        found = [
+            hmac.compare_digest(
+                _signature(canonical, x_date, other, secret, said=said), authorization.signature
+            )
+            for said in (scope, other)
+        ]
+        return any(found)
+
+    canonical = next(canonical_requests(request, authorization.signed_headers))
+    to_sign = _string_to_sign(canonical.encode(), x_date, scope)
+    return Mismatch(request, canonical, to_sign, scope.region, scope.service, matches).data()
 
 
 def _body_is_announced(request: Request) -> bool:
@@ -255,10 +280,17 @@ def _check_token(request: Request, credentials: Credentials) -> None:
         )
 
 
-def _signature(canonical: bytes, x_date: str, scope: Scope, secret: str) -> str:
-    hashed = hashlib.sha256(canonical).hexdigest()
+def _signature(
+    canonical: bytes, x_date: str, scope: Scope, secret: str, *, said: Scope | None = None
+) -> str:
+    """Return the signature with a key for ``scope``; the string to sign may name another one."""
     key = secret.encode()
     for part in (scope.date, scope.region, scope.service, "request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    to_sign = "\n".join((ALGORITHM, x_date, str(scope), hashed))
+    to_sign = _string_to_sign(canonical, x_date, said or scope)
     return hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
+
+
+def _string_to_sign(canonical: bytes, x_date: str, scope: Scope) -> str:
+    hashed = hashlib.sha256(canonical).hexdigest()
+    return "\n".join((ALGORITHM, x_date, str(scope), hashed))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 from agentdouble.errors import (
     ActionError,
@@ -51,9 +52,9 @@ PUBLIC: dict[str, Code] = {
 }
 
 
-def public_error(code: str, message: str) -> ActionError:
+def public_error(code: str, message: str, data: Mapping[str, Any] | None = None) -> ActionError:
     """Return an error of the public table, with its HTTP status."""
-    return ActionError(code, message, status=PUBLIC[code].status)
+    return ActionError(code, message, status=PUBLIC[code].status, data=data)
 
 
 def missing(field: str) -> ActionError:

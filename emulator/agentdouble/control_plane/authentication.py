@@ -47,7 +47,7 @@ class Authenticator:
                 wall=self._clock.wall(),
             )
         except SignatureError as error:
-            raise public_error(error.code, str(error)) from None
+            raise public_error(error.code, str(error), error.data) from None
         metadata.region = authorization.scope.region
         metadata.service = authorization.scope.service
         self._permit(authorization.access_key, metadata)

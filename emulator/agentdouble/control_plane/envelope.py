@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from agentdouble import ledger
 from agentdouble.control_plane.action_errors import PUBLIC, Refused
+from agentdouble.errors import ActionError
 from agentdouble.invoke_tool import DEFAULT_REGION, SERVICE
 
 
@@ -51,5 +52,7 @@ def failure(metadata: Metadata, error: Refused) -> Response:
     known = PUBLIC.get(error.code)
     if known is not None and known.number is not None:
         shown["CodeN"] = known.number
+    if isinstance(error, ActionError) and error.data is not None:
+        shown["Data"] = dict(error.data)
     body = {"ResponseMetadata": {**metadata.to_dict(), "Error": shown}}
     return JSONResponse(body, error.status)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from agentdouble.errors.base import AgentDoubleError
 
 
 class ActionError(AgentDoubleError):
-    """A control-plane action is refused; ``code`` is the platform's, ``status`` the HTTP status."""
+    """A control-plane action is refused; ``code`` is the platform's, ``status`` the HTTP status.
 
-    def __init__(self, code: str, message: str, *, status: int = 400) -> None:
+    ``data`` is answered as the error's Data, if there is any.
+    """
+
+    def __init__(
+        self, code: str, message: str, *, status: int = 400, data: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
+        self.data = data
 
 
 class ClientTokenError(ActionError):
@@ -28,11 +37,16 @@ class ClientTokenError(ActionError):
 
 
 class SignatureError(AgentDoubleError):
-    """A signature does not verify; ``code`` is the platform's own error code."""
+    """A signature does not verify; ``code`` is the platform's own error code.
 
-    def __init__(self, code: str, message: str) -> None:
+    ``data`` of SignatureDoesNotMatch has the CanonicalRequest and the StringToSign of the verifier,
+    and what Differs, as far as it is known; there are no secrets in it.
+    """
+
+    def __init__(self, code: str, message: str, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.data = data
 
 
 class EnvelopeError(AgentDoubleError):

@@ -97,6 +97,7 @@ FIELDS = (
         (ACTIONS,),
         (
             "$.ResponseMetadata.Error.Message",
+            "$.ResponseMetadata.Error.Data.**",
             "$.Result.Logs",
             "$.Result.**Endpoint",
             "$.Result.**Url",
