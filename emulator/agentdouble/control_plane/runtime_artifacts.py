@@ -25,7 +25,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.errors import ActionError, NotBuiltError
-from agentdouble.runtimes.definition import Definition, Scaling
+from agentdouble.runtimes.definition import Definition, Program, Scaling
+from agentdouble.runtimes.named_paths import is_of_the_system, named_interpreter
 
 FILE = "file"
 _IMAGE = "image"
@@ -75,6 +76,7 @@ def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
     directory = sources.resolve(path)
     _check_application(said.get("application"), directory, sources)
     python = _interpreter(said.get("python"), directory, sources)
+    _check_command(said, directory, sources)
     return {
         **dict.fromkeys(_KEYS),  # removes the keys of an earlier artifact
         **said,
@@ -159,6 +161,17 @@ def _check_application(application: str | None, directory: Path, sources: Source
     module = (application or "").partition(":")[0]
     if module.endswith(".py"):
         sources.resolve(directory / module)
+
+
+def _check_command(said: Mapping[str, Any], directory: Path, sources: Sources) -> None:
+    """Refuse an interpreter in the command that ``python`` could not name, either.
+
+    The instance would see all files of that interpreter's environment.
+    """
+    program = Program(directory, command=tuple(said.get("command") or ()))
+    python = None if said.get("python") else named_interpreter(program)
+    if python is not None and not is_of_the_system(python):
+        sources.resolve(python.parent)
 
 
 def _lies_in(directory: Path, top: str) -> bool:

@@ -33,8 +33,9 @@ class Program:
     ``application`` is ``module:attribute`` or ``file.py:attribute``. ``command`` is any program
     that listens on ``$PORT`` of 127.0.0.1. Its arguments may contain ``$PORT``: for API-server mode
     ``agentdouble serve --agents DIRECTORY --port $PORT``. ``python`` is the interpreter of either
-    (for a command it comes first on PATH), or None for the double's own. The interpreter of a
-    virtual environment has the libraries of that environment.
+    (for a command it comes first on PATH), or None for the double's own. A command that begins with
+    the path of an interpreter has that one. The interpreter of a virtual environment has the
+    libraries of that environment.
     """
 
     directory: Path

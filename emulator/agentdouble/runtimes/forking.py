@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,12 @@ from agentdouble.processes.workspace import Workspace
 from agentdouble.runtimes.command_line import Command
 from agentdouble.runtimes.confining import confinement_of
 from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.named_paths import hidden_from
+from agentdouble.runtimes.process import Tree
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer
+    from agentdouble.processes.fork_server.client import ForkServer
     from agentdouble.processes.fork_server.confinement import Confinement
     from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.processes.isolation import Isolation
@@ -33,6 +35,19 @@ _FOR_FORKS = (
     "agentdouble.processes.isolation",
 )
 _LARGEST = 128 * 1024  # bytes; the limit of Linux for a single argument
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A started process tree.
+
+    ``door`` leads to its port if the instance has a network of its own. ``hidden`` are paths that
+    the command names, but that the instance does not see.
+    """
+
+    tree: Tree
+    door: Path | None = None
+    hidden: Sequence[str] = ()
 
 
 class Forks:
@@ -65,11 +80,10 @@ class Forks:
         visible: Iterable[str],
         outputs: Sequence[int],
         port: int,
-    ) -> tuple[ForkedProcess, Path | None]:
+    ) -> Forked:
         """Fork a command into its confinement; raise OSError.
 
-        The command may read ``visible`` in addition to its directory and the system. The second
-        value is the door to ``port`` if the instance has a network of its own, else None.
+        The command may read ``visible`` in addition to its directory and the system.
         """
         await threads.import_in_thread(*_FOR_FORKS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
@@ -81,7 +95,8 @@ class Forks:
             request = _request(command, workspace, confinement)
             _check_size(request)
             try:
-                return await server.fork(request, *outputs), _door(confinement)
+                tree = await server.fork(request, *outputs)
+                return Forked(tree, _door(confinement), _hidden(command, confinement))
             except ForkServerGoneError as error:  # it died; the next try starts another
                 if last_try:
                     raise OSError("the double's fork server has ended") from error
@@ -152,6 +167,17 @@ def _door(confinement: Confinement | None) -> Path | None:
     if confinement is None or confinement.port is None:
         return None
     return Path(confinement.run, doorway.NAME)
+
+
+def _hidden(command: Command, confinement: Confinement | None) -> Sequence[str]:
+    from agentdouble.processes.fork_server import view
+
+    if confinement is None:
+        return ()
+    shown = view.readable(confinement.visible, confinement.run)
+    found = shutil.which(command.argv[0], path=command.env["PATH"])
+    program = command.cwd / (found or command.argv[0])
+    return hidden_from(command.argv, program, [*shown, "/proc", "/dev"])
 
 
 def _check_size(request: ForkRequest) -> None:

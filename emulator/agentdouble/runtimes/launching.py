@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -29,9 +30,10 @@ from agentdouble.runtimes.command_line import (
     inherited,
 )
 from agentdouble.runtimes.definition import Definition
-from agentdouble.runtimes.forking import Forks
+from agentdouble.runtimes.forking import Forked, Forks
 from agentdouble.runtimes.logs import InstanceLog
-from agentdouble.runtimes.process import Output, Process, Tree
+from agentdouble.runtimes.named_paths import interpreter_of
+from agentdouble.runtimes.process import Output, Process
 from agentdouble.runtimes.reaching import Door
 from agentdouble.settings import Settings
 
@@ -120,6 +122,10 @@ class Launcher:
         try:
             if not definition.program.directory.is_dir():
                 raise OSError(f"there is no directory {definition.program.directory}")
+            program = definition.program
+            definition = replace(
+                definition, program=replace(program, python=interpreter_of(program))
+            )
             interpreter = await self._interpreter(definition)
             command = command_of(definition, interpreter, self._variables(), port)
             return await self._start(definition, command, interpreter.lies_in, log, port)
@@ -160,7 +166,7 @@ class Launcher:
             for output in outputs:
                 writing.append(await _pipe_to(output))
             command = command.in_workspace(workspace)
-            tree, door = await self._tree(definition, command, workspace, visible, writing, port)
+            forked = await self._tree(definition, command, workspace, visible, writing, port)
         except BaseException:
             for output in outputs:
                 output.close()
@@ -169,7 +175,8 @@ class Launcher:
         finally:
             for descriptor in writing:
                 os.close(descriptor)
-        return Process(tree, outputs, workspace, None if door is None else Door(door))
+        door = None if forked.door is None else Door(forked.door)
+        return Process(forked.tree, outputs, workspace, door, forked.hidden)
 
     async def _tree(
         self,
@@ -179,10 +186,10 @@ class Launcher:
         visible: Sequence[str],
         outputs: Sequence[int],
         port: int,
-    ) -> tuple[Tree, Path | None]:
+    ) -> Forked:
         if self._forks is not None:
             return await self._forks.fork(definition, command, workspace, visible, outputs, port)
-        return await spawn(command.argv, command.cwd, command.env, outputs), None
+        return Forked(await spawn(command.argv, command.cwd, command.env, outputs))
 
 
 async def _pipe_to(output: Output) -> int:

@@ -63,7 +63,8 @@ class Output(asyncio.Protocol):
 class Process:
     """The process tree of a started instance; ``exited`` is done when it has ended.
 
-    ``door`` is where its port is reached, if the port is in a network of its own.
+    ``door`` is where its port is reached, if the port is in a network of its own. ``hidden`` are
+    paths that its command names, but that its confinement does not show.
     """
 
     def __init__(
@@ -72,11 +73,13 @@ class Process:
         outputs: Sequence[Output],
         workspace: Workspace,
         door: Door | None = None,
+        hidden: Sequence[str] = (),
     ) -> None:
         self._tree = tree
         self._outputs = outputs
         self._workspace = workspace
         self.door = door
+        self.hidden = hidden
         self.pid = tree.pid
         self.exited: asyncio.Future[int | None] = tree.exited
         self._finished = asyncio.ensure_future(self._finish())

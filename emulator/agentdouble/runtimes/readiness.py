@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +27,7 @@ _QUESTION = b"GET /readiness HTTP/1.1\r\nHost: %b:%d\r\nConnection: close\r\n\r\
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r\n]")
 _LONGEST_STATUS_LINE, _SHOWN = 4096, 40  # bytes
 _REACHED_BY_HOST = (HOST, "0.0.0.0", "::")  # noqa: S104 (what others may listen on)
+_NAMED = 3  # paths in an error
 _LONGEST = 300  # characters of an instance's last words
 
 
@@ -55,7 +57,7 @@ class Readiness:
         await self._process.finished()
         how = f"its process {self._process.manner}"
         words = _last_words(self._log)
-        return f"{how}: {words}" if words else how
+        return (f"{how}: {words}" if words else how) + _what_is_hidden(self._process.hidden)
 
     async def why_not(self) -> str:
         """Return the reason why a living instance is not ready."""
@@ -108,6 +110,18 @@ class Readiness:
                     break
                 head += piece
         return head
+
+
+def _what_is_hidden(paths: Sequence[str]) -> str:
+    """Return the paths that a confined instance misses, and the settings that show them."""
+    if not paths:
+        return ""
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return (
+        f"; isolation hides {', '.join(path[:_LONGEST] for path in paths[:_NAMED])}{more}, which "
+        "its command names: list what it needs in visible_paths, or name an interpreter with the "
+        "runtime's key python"
+    )
 
 
 def _last_words(log: InstanceLog) -> str:

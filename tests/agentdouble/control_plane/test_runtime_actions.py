@@ -280,6 +280,8 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
         ({"ArtifactUrl": artifact(application="a/b:app")}, 400, "no module 'a/b' in "),
         ({"ArtifactUrl": artifact(command="a 'b")}, 400, "its command cannot be read"),
         ({"ArtifactUrl": artifact(command="a", python="/bin/sh")}, 400, "/bin is not below"),
+        ({"ArtifactUrl": artifact(command="/etc/python x.py")}, 400, "/etc is not below"),
+        ({"ArtifactUrl": artifact(command="/etc/no/python3.12")}, 400, "/etc/no is not below"),
         ({"ArtifactUrl": artifact(command="a", user="root")}, 400, "its query has 'user', "),
         ({"ArtifactUrl": f"{artifact()}&command=b"}, 400, "its query has a key twice"),
         ({"ArtifactUrl": artifact(command="a", idle_s="x")}, 400, "its idle_s cannot be read"),
@@ -322,6 +324,13 @@ def test_a_link_out_of_the_sources_is_followed_and_refused(double: Emulator) -> 
         link.unlink()
 
     assert "runtime_sources" in found[2]
+
+
+def test_an_interpreter_of_the_system_may_stand_in_a_command(double: Emulator) -> None:
+    """Every instance sees it anyway, so it need not lie in the sources."""
+    id_ = create(double, ArtifactUrl=artifact(command="/usr/bin/python3 nothing.py"))
+
+    act(double, "DeleteRuntime", RuntimeId=id_)
 
 
 @pytest.mark.parametrize("action", ["GetRuntimeCozeToken", "ListRuntimeCrRegistries"])
