@@ -122,11 +122,9 @@ class Launcher:
         try:
             if not definition.program.directory.is_dir():
                 raise OSError(f"there is no directory {definition.program.directory}")
-            program = definition.program
-            definition = replace(
-                definition, program=replace(program, python=interpreter_of(program))
-            )
             interpreter = await self._interpreter(definition)
+            program = replace(definition.program, python=interpreter_of(definition.program))
+            definition = replace(definition, program=program)
             command = command_of(definition, interpreter, self._variables(), port)
             return await self._start(definition, command, interpreter.lies_in, log, port)
         except OSError as error:
@@ -141,10 +139,12 @@ class Launcher:
             self._workspaces = None
 
     async def _interpreter(self, definition: Definition) -> Interpreter:
-        python = definition.program.python
+        python = interpreter_of(definition.program)
         if python is None:
             return OWN
-        env = inherited(definition.program) | dict(definition.environment)
+        env = inherited(replace(definition.program, python=python))
+        if definition.program.python is not None:  # otherwise PYTHONPATH could show anything
+            env |= definition.environment
         key = (python, env.get("PYTHONPATH", ""))
         if key not in self._interpreters:
             self._interpreters[key] = await examine(python, env)

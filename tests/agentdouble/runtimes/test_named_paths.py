@@ -71,6 +71,26 @@ def test_an_interpreter_may_be_named_from_the_directory(double: Emulator, direct
     assert "2.0" == ask(double, name, LIBRARY)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME"])
+def test_a_variable_shows_nothing_more(
+    double: Emulator, directory: Path, elsewhere: Environment, tmp_path: Path, name: str
+) -> None:
+    """A client of the control plane sets variables, and may not see what is outside the sources."""
+    (tmp_path / "outside").mkdir()
+
+    message = why_not(
+        double,
+        directory,
+        command=[str(elsewhere.python), "-E", "-c", f"import os; os.listdir(os.environ[{name!r}])"],
+        environment={name: str(tmp_path / "outside")},
+    )
+
+    assert (
+        f"FileNotFoundError: [Errno 2] No such file or directory: '{tmp_path}/outside'" in message
+    )
+
+
 def test_a_name_is_looked_up_on_path(double: Emulator, directory: Path) -> None:
     """The double's own interpreter comes first, as before."""
     assert sys.prefix == ask(double, created(double, directory), "sys.prefix")
