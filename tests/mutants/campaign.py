@@ -6,7 +6,7 @@ import contextlib
 import io
 import pkgutil
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -58,7 +58,7 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
         run = runner.run(
             ["-k", " or ".join(chosen), *QUIET],
             verbose=False,
-            modules=_modules(chosen),
+            modules=modules_of(chosen),
             plugins=[_StopWhenCaught()],
         )
     if errors:
@@ -94,7 +94,8 @@ def outcome(number: int) -> str:
     return f"{SURVIVED} ({', '.join(others)})" if others else SURVIVED
 
 
-def _modules(chosen: Sequence[str]) -> list[str]:
+def modules_of(chosen: Iterable[str]) -> list[str]:
+    """Return the modules that have the checks of these clauses."""
     return sorted({module for id_ in chosen for module in _modules_of_clauses()[id_]})
 
 
