@@ -58,17 +58,11 @@ class CanonicalRequest:
         return "\n".join(lines).encode("utf-8", _BYTES)
 
 
-def readings(request: Request, signed: Sequence[str]) -> Iterator[bytes]:
-    """Yield the canonical texts that clients may have signed, the most usual first.
+def readings(request: Request, signed: Sequence[str]) -> Iterator[CanonicalRequest]:
+    """Yield the canonical requests that clients may have signed, the most usual first.
 
     ``signed`` are the names exactly as in SignedHeaders; the request has all of them.
     """
-    for canonical in canonical_requests(request, signed):
-        yield canonical.encode()
-
-
-def canonical_requests(request: Request, signed: Sequence[str]) -> Iterator[CanonicalRequest]:
-    """Yield the same in parts."""
     payload = hashlib.sha256(request.body).hexdigest()
     path = quote(request.path, safe="/-_.~", errors=_BYTES)
     for headers, query in product(_headers(request, signed), _queries(request)):

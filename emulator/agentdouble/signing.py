@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from agentdouble import signature_mismatch
-from agentdouble.canonical import Request, canonical_requests, read_query, readings
+from agentdouble.canonical import Request, read_query, readings
 from agentdouble.errors import SignatureError
 from agentdouble.imports import import_now
 from agentdouble.signature_mismatch import Mismatch
@@ -130,7 +130,7 @@ def sign(
     )
     scope = Scope(x_date[:8], region, service)
     signed = tuple(sorted(request.headers))
-    canonical = next(iter(readings(request, signed)))
+    canonical = next(readings(request, signed)).encode()
     signature = _signature(canonical, x_date, scope, credentials.secret_key)
     authorization = Authorization(credentials.access_key, scope, signed, signature)
     return {**headers, "Authorization": str(authorization)}
@@ -226,7 +226,7 @@ def _read_date(x_date: str) -> dt.datetime:
 def _check_signature(request: Request, authorization: Authorization, secret: str) -> None:
     matches = [
         hmac.compare_digest(
-            _signature(canonical, request.headers["x-date"], authorization.scope, secret),
+            _signature(canonical.encode(), request.headers["x-date"], authorization.scope, secret),
             authorization.signature,
         )
         for canonical in readings(request, authorization.signed_headers)
@@ -257,7 +257,7 @@ def _compared(request: Request, authorization: Authorization, secret: str) -> Ma
         ]
         return any(found)
 
-    canonical = next(canonical_requests(request, authorization.signed_headers))
+    canonical = next(readings(request, authorization.signed_headers))
     to_sign = _string_to_sign(canonical.encode(), x_date, scope)
     return Mismatch(request, canonical, to_sign, scope.region, scope.service, matches).data()
 

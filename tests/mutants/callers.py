@@ -78,8 +78,8 @@ class Attempt:
         scope = claimed.scope if region is None else replace(claimed.scope, region=region)
         date = parts.headers["x-date"]
         return any(
-            same(signing._signature(covered(text), date, scope, secret), claimed.signature)
-            for text in canonical.readings(parts, claimed.signed_headers)
+            same(signing._signature(covered(one.encode()), date, scope, secret), claimed.signature)
+            for one in canonical.readings(parts, claimed.signed_headers)
         )
 
     def as_announced(self, text: bytes) -> bytes:
