@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from doublecheck import atomic_files
 from doublecheck.errors import SaveError
 from doublecheck.saved_tests import repeating
-from doublecheck.saved_tests.draft import PLATFORM
+from doublecheck.saved_tests.draft import PLATFORM, Draft
 from doublecheck.saved_tests.literals import INDENT
 from doublecheck.saved_tests.repeating import Repeats
 from doublecheck.saved_tests.statements import Statements
@@ -53,7 +53,7 @@ def module(
     What ``repeats`` show to change is not asserted; a ``trial`` notes the values instead.
     """
     shown = [redacted(one) for one in exchanges]
-    statements = Statements(_addresses(shown), repeats=repeats, trial=trial)
+    statements = Statements(Draft(_addresses(shown), repeats=repeats, trial=trial))
     blocks = [list(statements.of(one)) for one in shown]
     asked = [block for block in blocks if block]
     if all(line.startswith("#") for block in asked for line in block):

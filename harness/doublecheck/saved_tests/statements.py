@@ -7,7 +7,7 @@ method. Here one of them is chosen, and every other request is sent as it was.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,7 +25,6 @@ from doublecheck.saved_tests.recorded import (
     own_headers,
     path_and_query,
 )
-from doublecheck.saved_tests.repeating import Repeats
 from doublecheck.wire.exchanges import Exchange
 from doublecheck.wire.redaction import HIDDEN
 
@@ -46,19 +45,10 @@ _WITHOUT_QUERY: Mapping[str, Callable[[Draft, Exchange], Iterator[str]]] = {
 
 
 class Statements:
-    """Converts exchanges to statements; each can use what the earlier ones have in the draft.
+    """Converts exchanges to statements; each can use what the earlier ones have in the draft."""
 
-    ``addresses``, ``repeats`` and ``trial`` are those of ``Draft``.
-    """
-
-    def __init__(
-        self,
-        addresses: Collection[str] = (),
-        *,
-        repeats: Repeats | None = None,
-        trial: bool = False,
-    ) -> None:
-        self._draft = Draft(addresses, repeats=repeats, trial=trial)
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
 
     @property
     def imports(self) -> set[str]:
