@@ -36,10 +36,10 @@ def agent_card(
 
     ``agent`` is a name, a function, or any object with a ``name`` and optionally a ``description``.
     The URL always serves both protocol versions, and callers get the card in theirs (``service``
-    says which). A card that also declares 0.3 names the address of that version itself. With ``bearer`` the card requires a key.
-    ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"); messages
-    with other types are refused. With ``grpc``, ``host:port``, the card promises gRPC at that
-    address, in version 1.0. Raises CardError for a wrong URL.
+    says which). A card that also declares 0.3 names the address of that version itself. With
+    ``bearer`` the card requires a key. ``input_modes`` are the media types that the agent accepts
+    ("image/png", "image/*"); messages with other types are refused. With ``grpc``, ``host:port``,
+    the card promises gRPC at that address, in version 1.0. Raises CardError for a wrong URL.
 
     The address of gRPC has no scheme, because a2a-sdk passes it to a gRPC channel unchanged, which
     fails with ``http://``. google-adk (2.13) takes a card from the network only if each address has
@@ -182,9 +182,8 @@ def _with_interfaces(card: AgentCard, interfaces: Iterable[AgentInterface]) -> A
     """Return a copy of a card with these interfaces."""
     from a2a.types import AgentCard
 
-    kept = list(interfaces)
     copy = AgentCard()
     copy.CopyFrom(card)
     del copy.supported_interfaces[:]
-    copy.supported_interfaces.extend(kept)
+    copy.supported_interfaces.extend(interfaces)
     return copy
