@@ -140,6 +140,7 @@ def bench_memory_after_many_sessions(servers: Servers) -> None:
             return [(server.rss_mib(), await after(server)) for server in both]
 
     async def after(server: Server) -> float:
+        await server.open()  # again: a server closes a connection that is idle
         for _ in range(SESSIONS):
             session = await server.session("said")
             for _ in range(TURNS):
