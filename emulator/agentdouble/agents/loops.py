@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from agentdouble.application_loop import ApplicationLoop
 
 BLOCKED_AFTER_S = 0.25
+END_WITHIN_S = 5.0
+_log = logging.getLogger(__name__)
 
 Start = Callable[[], Coroutine[Any, Any, None]]
 
@@ -50,14 +53,18 @@ class Turn:
             self.watch.cancel()
             self.watch = None
 
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """Call a function on the coroutine's loop, from the server's, if it has started."""
+        if self._running is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._running[0].call_soon_threadsafe(function)
+
     def cancel(self) -> None:
         """Cancel the coroutine from the server's loop, unless it has ended."""
         self.stop_watching()
         self._cancelled = True
         if self._running is not None:
-            loop, task = self._running
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(task.cancel)
+            self.call_soon(self._running[1].cancel)
 
 
 class AgentLoops:
@@ -80,6 +87,16 @@ class AgentLoops:
         # A timer of this loop, because a blocked loop cannot notice that it is blocked.
         turn.watch = here.call_later(BLOCKED_AFTER_S, self._check_begun, app, loop, turn)
         return turn
+
+    async def end(self, app: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a last coroutine on an application's loop, if it has one; log why it failed."""
+        loop = self._loops.get(app)
+        if loop is None:
+            return
+        try:
+            await asyncio.wait_for(loop.run(last()), END_WITHIN_S)
+        except Exception:
+            _log.warning("What the agents of %r hold is not released.", app, exc_info=True)
 
     async def close(self) -> None:
         """Cancel every run and end every loop."""
