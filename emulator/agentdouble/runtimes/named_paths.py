@@ -51,16 +51,23 @@ def is_of_the_system(interpreter: Path) -> bool:
     return all(any(one.is_relative_to(place) for place in _SYSTEM) for one in (interpreter, real))
 
 
-def hidden_from(command: Sequence[str], program: Path, readable: Iterable[str]) -> list[str]:
-    """Return the paths of this machine that a command names and that are not ``readable``.
+def hidden_from(
+    command: Sequence[str], program: Program, path: str, readable: Iterable[str]
+) -> list[str]:
+    """Return the paths that a command names and that are not ``readable``.
 
-    What ``program``, the file of its first word, needs counts as well.
+    Its first word is looked up on ``path``, the directories of the runtime's own PATH. Of an
+    operator's command, what that file needs counts as well, and only what exists. What a client of
+    the control plane names is told whether it exists or not, because that client may not know.
     """
     shown = tuple(readable)
-    named = [path for word in command for path in _PATH.findall(word[:_LONGEST_COMMAND])]
-    named += _needed_by(program)
-    hidden = [path for path in dict.fromkeys(named) if not _is_shown(path, shown)]
-    return [path for path in hidden if os.path.exists(path)]  # noqa: PTH110 (takes any text)
+    named = [found for word in command for found in _PATH.findall(word[:_LONGEST_COMMAND])]
+    if "/" not in command[0]:
+        named += path.split(os.pathsep)
+    if program.sources is None:
+        named += _needed_by(program.directory / command[0])
+    hidden = [one for one in dict.fromkeys(named) if not _is_shown(one, shown)]
+    return [one for one in hidden if program.sources or os.path.exists(one)]  # noqa: PTH110
 
 
 def _needed_by(program: Path) -> list[str]:
