@@ -13,8 +13,9 @@ from pathlib import Path
 
 from agentdouble.runtimes.definition import Program
 
-_HOME = re.compile(r"^home\s*=\s*(/.*?)\s*$", re.MULTILINE)
+_HOME = re.compile(r"^home\s*=\s*(/[^\0\n]*?)\s*$", re.MULTILINE)
 _CONFIG = "pyvenv.cfg"
+_PARTS = ("bin", "lib", "lib64", "share", "ssl")  # Python's; ~ may be an installation as well
 _MOST_LINKS = 40  # as in Linux
 _LONGEST_CONFIG = 10_000  # characters
 
@@ -28,11 +29,9 @@ def visible_of(python: Path, program: Program) -> tuple[str, ...]:
     environment = python.parent.parent
     steps = list(_steps(python))
     bases = [step.parent.parent for step in steps] + _homes(environment)
-    installed = [base for base in bases if _is_installation(base)]
-    places = tuple(Path(os.path.realpath(base)) for base in installed)
-    real = Path(os.path.realpath(python))
-    shown = [*installed]
-    if program.may_show(python) or any(map(real.is_relative_to, places)):
+    shown = [path for base in bases for path in _parts(base)]
+    places = [os.path.realpath(path) for path in shown]
+    if program.may_show(python) or any(map(Path(os.path.realpath(python)).is_relative_to, places)):
         shown += steps
     if (environment / _CONFIG).is_file() and program.may_show(environment):
         shown.append(environment)
@@ -58,6 +57,13 @@ def _homes(environment: Path) -> list[Path]:
     return [] if found is None else [Path(found[1]).parent]
 
 
-def _is_installation(place: Path) -> bool:
-    """Return whether Python itself would take a directory for its installation."""
-    return any(place.glob("lib/py*/os.py"))
+def _parts(base: Path) -> list[Path]:
+    """Return the parts of an installation that lie in it; none if Python would not take it for one.
+
+    A link in a directory of the client's could lead anywhere.
+    """
+    if not any(base.glob("lib/py*/os.py")):
+        return []
+    real = os.path.realpath(base)
+    found = [base / part for part in _PARTS]
+    return [path for path in found if Path(os.path.realpath(path)).is_relative_to(real)]

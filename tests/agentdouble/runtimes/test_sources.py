@@ -204,9 +204,12 @@ def test_an_environment_below_the_sources_has_its_libraries(place: Place) -> Non
     assert ["3.0", str(environment.directory)] == place.answer(made, seen)
 
 
-@pytest.mark.parametrize("kind", ["pth", "pyvenv.cfg", "link", "parent"])
+@pytest.mark.parametrize("kind", ["pth", "pyvenv.cfg", "part", "link", "parent", "installation"])
 def test_no_file_of_an_environment_shows_a_path(place: Place, kind: str) -> None:
-    """A list of paths, the home of an environment, a link, or the directory above the sources."""
+    """A list of paths, the home of an environment, a link, or the directory above the sources.
+
+    Of a directory into which Python was installed, only Python is shown.
+    """
     directory = place.sources / "app" / f"shows-{kind}"
     environment = make_environment(directory, "1.0")
     python = environment.python
@@ -216,11 +219,18 @@ def test_no_file_of_an_environment_shows_a_path(place: Place, kind: str) -> None
     elif kind == "pyvenv.cfg":
         (place.outside / "bin").mkdir(exist_ok=True)
         (directory / "pyvenv.cfg").write_text(f"home = {place.outside}/bin\n")
-    elif kind == "link":
+    elif kind == "part":
+        next(directory.glob("lib/python*")).joinpath("os.py").touch()
+        (directory / "share").symlink_to(place.outside)
+    elif kind in ("link", "installation"):
         (place.outside / "bin").mkdir(exist_ok=True)
         shutil.copy(os.path.realpath(sys.executable), place.outside / "bin" / "python")
         python.unlink()
         python.symlink_to(place.outside / "bin" / "python")
+        if kind == "installation":
+            library = place.outside / "lib" / "python3.99"
+            library.mkdir(parents=True)
+            (library / "os.py").touch()
     else:
         python = place.sources / "python"
         python.symlink_to(sys.executable)
