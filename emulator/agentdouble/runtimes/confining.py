@@ -105,7 +105,7 @@ def _closed_below(directory: str, owner: int) -> Iterator[str]:
     """Yield the outermost files and directories of an owner that others cannot read."""
     with os.scandir(directory) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # it has been removed meanwhile
+            with suppress(FileNotFoundError, PermissionError):  # removed, or nobody's here
                 found = entry.stat(follow_symlinks=False)
                 if found.st_uid == owner and not found.st_mode & stat.S_IROTH:
                     yield entry.path

@@ -49,11 +49,11 @@ def _steps(python: Path) -> Iterator[Path]:
 
 def _homes(environment: Path) -> list[Path]:
     """Return the installation that a virtual environment names."""
-    try:
-        with (environment / _CONFIG).open(errors="replace") as file:
-            found = _HOME.search(file.read(_LONGEST_CONFIG))
-    except OSError:
+    config = environment / _CONFIG
+    if not config.is_file():  # a pipe would be waited for
         return []
+    with config.open(errors="replace") as file:
+        found = _HOME.search(file.read(_LONGEST_CONFIG))
     return [] if found is None else [Path(found[1]).parent]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from agentdouble.runtimes.definition import Program
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*t?")
 _SYSTEM = ("/bin", "/usr", "/opt")
-_PATH = re.compile(r"(?<![^\s=:'\"!])/[^\s'\":;,|&<>$*?()]+")
+_PATH = re.compile(r"(?<![^\s=:'\"!])/(?!/)[^\s'\":;,|&<>$*?()]+")
 _SCRIPT = re.compile(rb"#![ \t]*(/[^ \t\r\n]+)")
 _LONGEST_COMMAND = 10_000
 
@@ -56,18 +57,20 @@ def hidden_from(
 ) -> list[str]:
     """Return the paths that a command names and that are not ``readable``.
 
-    Its first word is looked up on ``path``, the directories of the runtime's own PATH. Of an
-    operator's command, what that file needs counts as well, and only what exists. What a client of
-    the control plane names is told whether it exists or not, because that client may not know.
+    Of an operator's command, what the file of its first word needs counts as well, and only what
+    exists. What a client of the control plane names is told whether it exists or not, because that
+    client may not know; ``path``, the runtime's own PATH, may always be from one.
     """
     shown = tuple(readable)
-    named = [found for word in command for found in _PATH.findall(word[:_LONGEST_COMMAND])]
-    if "/" not in command[0]:
-        named += path.split(os.pathsep)
+    named = [one for word in command for one in _PATH.findall(word[:_LONGEST_COMMAND])]
+    by_name = "/" not in command[0]
     if program.sources is None:
-        named += _needed_by(program.directory / command[0])
-    hidden = [one for one in dict.fromkeys(named) if not _is_shown(one, shown)]
-    return [one for one in hidden if program.sources or os.path.exists(one)]  # noqa: PTH110
+        found = shutil.which(command[0]) if by_name else None
+        named += _needed_by(program.directory / (found or command[0]))
+        named = [one for one in named if os.path.exists(one)]  # noqa: PTH110 (takes any text)
+    if by_name:
+        named += (one for one in path.split(os.pathsep) if one.startswith("/"))
+    return [one for one in dict.fromkeys(named) if not _is_shown(one, shown)]
 
 
 def _needed_by(program: Path) -> list[str]:

@@ -159,6 +159,13 @@ def test_the_error_names_what_an_instance_does_not_see(place: Place) -> None:
     ) in place.answer(made, "1")
 
 
+def test_what_names_no_path_is_told_without_one(place: Place) -> None:
+    """An address is none, and PATH is the double's."""
+    made = place.create({"command": "no-program http://127.0.0.1:1/x"})
+
+    assert "code 127: there is no program 'no-program'. What" in place.answer(made, "1")
+
+
 @pytest.mark.parametrize("place_of", ["absolute", "up"])
 def test_a_module_is_named_without_a_path(place: Place, place_of: str) -> None:
     """A path in place of a module would tell whether it exists."""

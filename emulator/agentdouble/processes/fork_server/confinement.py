@@ -44,8 +44,8 @@ class Confinement:
     ``visible`` are readable paths in addition to the system's and Python's. ``masked`` are paths of
     the system that look empty; this needs ``namespaces``. ``writable`` are paths that Landlock lets
     the kernel write to, in addition to its own. With ``own_limits``, a process can set only its own
-    limits. ``process_limit`` counts the user's processes and threads, so it
-    needs a separate ``uid`` for the session or ``namespaces`` "user".
+    limits. ``process_limit`` counts the user's processes and threads, so it needs a separate
+    ``uid`` for the session or ``namespaces`` "user".
 
     Sizes are in bytes. A size for ``home`` or ``tmp`` keeps that directory in memory; it is empty
     at first and only this kernel sees it. ``shared_memory`` limits all segments without a file;
