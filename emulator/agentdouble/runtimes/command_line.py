@@ -135,9 +135,11 @@ def _argv(program: Program, interpreter: Interpreter, port: int) -> tuple[str, .
 def _program_of(word: str, program: Program, interpreter: Interpreter) -> str | None:
     """Return the file of a command's first word, if the program may make it visible.
 
-    A name is looked up on the double's PATH: with the runtime's, it could be any file.
+    A name is one of the double's PATH, whose programs every runtime may run; with the runtime's own
+    PATH, it could be any file.
     """
-    path = interpreter.variables(inherited(program).get("PATH", os.defpath))["PATH"]
-    named = str(program.directory / word) if "/" in word else word
-    found = shutil.which(named, path=path)
-    return found if found is not None and program.may_show(found) else None
+    if "/" not in word:
+        path = inherited(program).get("PATH", os.defpath)
+        return shutil.which(word, path=interpreter.variables(path)["PATH"])
+    found = str(program.directory / word)
+    return found if program.may_show(found) else None

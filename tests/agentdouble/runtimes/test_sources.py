@@ -131,6 +131,18 @@ def test_no_command_shows_its_program(place: Place, kind: str) -> None:
     assert "code 127: there is no program" in place.answer(made, "1")
 
 
+def test_programs_on_the_path_of_the_double_may_be_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator's tools, by their names; of what lies beside them, nothing is shown."""
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{place.outside}")
+
+    made = place.create({"command": "tool"})
+
+    assert 2 == place.answer(made, "1 + 1")
+    assert not place.sees(made, place.outside / "secret")
+
+
 @pytest.mark.parametrize("where", ["absolute", "up", "on PATH", "argument"])
 def test_an_error_does_not_tell_whether_a_path_exists(place: Place, where: str) -> None:
     """The same words for what is there and for what is not."""
