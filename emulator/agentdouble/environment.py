@@ -20,6 +20,9 @@ SECRET_KEY = "PLATFORM_SECRET_KEY"  # noqa: S105 (the name of a variable)
 CA_FILE = "SSL_CERT_FILE"
 _REQUESTS_CA_FILE = "REQUESTS_CA_BUNDLE"
 
+# The command line of agentkit asks these, too; the double refuses their actions by name.
+_OTHER_SERVICES = ("AGENT_IDENTITY", "CP", "CR", "IAM", "STS")
+
 CLIENTS = ("platform", "veadk", "agentkit")
 
 
@@ -71,10 +74,13 @@ def _named(connection: Connection, client: str) -> Mapping[str, str]:
             **volcengine,
         }
     if client == "agentkit":
+        others = {f"VOLCENGINE_{name}_HOST": host for name in _OTHER_SERVICES}
+        others |= {f"VOLCENGINE_{name}_SCHEME": scheme for name in _OTHER_SERVICES}
         return {
             "VOLCENGINE_AGENTKIT_HOST": host,
             "VOLCENGINE_AGENTKIT_SCHEME": scheme,
             "VOLCENGINE_AGENTKIT_REGION": connection.region,
+            **others,
             **volcengine,
         }
     raise ValueError(f"There is no client {client!r}; there are {', '.join(CLIENTS)}.")

@@ -3,7 +3,8 @@
 Both serve the reference applications in environments of their own, with the sandbox of a double,
 and every check asks them as it asks a live target. A test fails where one departs from a clause in
 a way that ``deviations.toml`` does not explain. Then google-adk's agents call the double's A2A and
-MCP applications. The table in harness/README.md is what the last command prints::
+MCP applications. The table in harness/README.md is what the last command but one prints; the last
+runs every command of agentkit's command line against a double::
 
     python3 -m venv adk && adk/bin/pip install 'google-adk[a2a]'
     python3 -m venv agentkit && agentkit/bin/pip install 'agentkit-sdk-python[identity-runtime]'
@@ -11,4 +12,5 @@ MCP applications. The table in harness/README.md is what the last command prints
     export DOUBLECHECK_AGENTKIT_PYTHON=$PWD/agentkit/bin/python
     python -m pytest tests/real_targets
     python -m tests.real_targets.table
+    python -m tests.real_targets.agentkit_commands
 """

@@ -6,6 +6,10 @@ unknown (CTL-06).
 
 from __future__ import annotations
 
+# Services beside the platform's, by their names in signatures. The platform's command line asks them
+# for credentials, accounts, images and builds; their actions are refused by name, too.
+OTHER_SERVICES = frozenset(("cp", "cr", "iam", "id", "sts"))
+
 OF_THE_PLATFORM = frozenset(
     (
         "InvokeTool",

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from agentdouble.control_plane import endpoints, envelope
 from agentdouble.control_plane.action_errors import REFUSED, Refused, invalid, missing, public_error
-from agentdouble.control_plane.action_names import OF_THE_PLATFORM
+from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.envelope import Metadata
 from agentdouble.disconnects import cancel_on_disconnect
@@ -76,6 +76,8 @@ class ControlPlane:
             return self._actions[metadata.action]
         if metadata.version == VERSION and metadata.action in OF_THE_PLATFORM:
             raise NotBuiltError(f"The action {metadata.action}")
+        if metadata.service.lower() in OTHER_SERVICES:
+            raise NotBuiltError(f"The action {metadata.action} of the service {metadata.service}")
         raise public_error(
             "InvalidActionOrVersion",
             f"Could not find operation {metadata.action} for version {metadata.version}.",
@@ -96,6 +98,9 @@ def refuse_method(request: Request) -> Response:
         "Actions are sent by POST, with their parameters as JSON in the body and a signature; "
         f"this is a {request.method}. Try: agentdouble tool list"
     )
+    action = request.query_params["Action"]
+    if action not in OF_THE_PLATFORM:  # such as those of the service sts, which are sent by GET
+        message = f"The action {action[:100]!r} is not one of the service agentkit. {message}"
     answer = render_refusal(request, Refusal(405, "MethodNotAllowed", message))
     answer.headers["Allow"] = "POST"
     return answer

@@ -39,6 +39,10 @@ _KEYS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(_TIMES, float),
 }
 _FORM = "file:///DIRECTORY?application=MODULE:APP or file:///DIRECTORY?command=COMMAND"
+_INSTEAD_OF_IMAGE = (
+    "Run what is in it from its directory: ArtifactType file, and as ArtifactUrl "
+    f"{_FORM}; &python=.venv/bin/python names the interpreter that has its libraries."
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
         **said,
         "directory": str(directory),
         "python": python,
+        "sources": [str(root) for root in sources.roots],
     }
 
 
@@ -112,7 +117,7 @@ def check_there(table: Mapping[str, Any]) -> None:
 def check_type(kind: str) -> None:
     """Refuse an artifact that is not a directory; for an image, say what to use instead."""
     if kind == _IMAGE:
-        raise NotBuiltError(f"A container image (ArtifactType 'file' has {_FORM})")
+        raise NotBuiltError("A container image (ArtifactType image)", _INSTEAD_OF_IMAGE)
     if kind != FILE:
         raise invalid("ArtifactType", f"{kind[:100]!r} is none of {FILE}, {_IMAGE}")
 
@@ -157,10 +162,12 @@ def _value(key: str, text: str) -> Any:
 
 
 def _check_application(application: str | None, directory: Path, sources: Sources) -> None:
-    """Refuse a file outside the sources; a module is found by name."""
+    """Refuse a file outside the sources; a module is found by name, and a path is none."""
     module = (application or "").partition(":")[0]
     if module.endswith(".py"):
         sources.resolve(directory / module)
+    elif "/" in module:
+        raise _wrong(f"{module[:100]!r} is neither a module nor a file that ends in .py")
 
 
 def _check_command(said: Mapping[str, Any], directory: Path, sources: Sources) -> None:

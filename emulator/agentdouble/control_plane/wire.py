@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from agentdouble import journal, ledger
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.processes.workspace import RESERVED
+from agentdouble.sandbox.workbench.paths import HOME
 
 MAX_TTL_S = 86_400
 _PUBLISHED_CHARS = re.compile(r"[A-Za-z0-9_-]{1,200}")
@@ -133,7 +134,8 @@ def _why_not(env: Env, names: Sequence[str]) -> str | None:
     name = env.Key[:100]
     if not _VARIABLE.fullmatch(env.Key):
         return f"{name!r} is no name of an environment variable"
-    if env.Key in RESERVED:
+    if env.Key in RESERVED and (env.Key, env.Value) != ("HOME", HOME):
+        # the platform's command line sends the HOME that each sandbox has
         return f"the sandbox itself sets {name}"
     if names.count(env.Key) > 1:
         return f"{name!r} is there twice"

@@ -59,15 +59,17 @@ class NotRunningError(AgentDoubleError, RuntimeError):
 
 
 class NotBuiltError(AgentDoubleError):
-    """The platform has a part that the double does not have yet; ``what`` is its name."""
+    """The platform has a part that the double does not have yet; ``what`` is its name.
+
+    ``instead`` is a sentence that says what to do.
+    """
 
     code = "NotImplemented"
     status = 501
 
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"{what} is part of the platform, but this version of agentdouble has not built it yet."
-        )
+    def __init__(self, what: str, instead: str = "") -> None:
+        lacking = "is part of the platform, but this version of agentdouble has not built it yet."
+        super().__init__(f"{what} {lacking} {instead}".rstrip())
         self.what = what
 
 

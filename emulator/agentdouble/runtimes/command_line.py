@@ -6,11 +6,13 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agentdouble import environment
 from agentdouble.processes.workspace import Workspace
 from agentdouble.runtimes.definition import Definition, Program
 
@@ -43,12 +45,12 @@ class Interpreter:
 OWN = Interpreter(Path(sys.executable))  # the fork server knows its paths
 
 
-async def examine(python: Path, environment: Mapping[str, str]) -> Interpreter:
+async def examine(python: Path, env: Mapping[str, str]) -> Interpreter:
     """Ask an interpreter for its paths; raise OSError if it does not answer."""
     try:
         process = await asyncio.create_subprocess_exec(
             *(str(python), "-c", _ASKED),
-            env=environment,
+            env=env,
             cwd="/",
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -79,11 +81,12 @@ def _places(python: Path, found: list[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Command:
-    """A command that is to be executed."""
+    """A command that is to be executed; its instance has to read the paths in ``needs``."""
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
+    needs: tuple[str, ...] = ()
 
     def in_workspace(self, workspace: Workspace) -> Command:
         """Return the command with the home and temporary directory of a workspace."""
@@ -108,7 +111,9 @@ def command_of(
         **interpreter.variables(given.get("PATH", os.defpath)),
         "PORT": str(port),
     }
-    return Command(_argv(program, interpreter, port), program.directory, env)
+    argv = _argv(program, interpreter, port)
+    needs = (_program_of(argv[0], program, interpreter), variables.get(environment.CA_FILE))
+    return Command(argv, program.directory, env, tuple(path for path in needs if path))
 
 
 def inherited(program: Program) -> dict[str, str]:
@@ -125,3 +130,16 @@ def _argv(program: Program, interpreter: Interpreter, port: int) -> tuple[str, .
     if program.application is None:
         return tuple(_PORT.sub(str(port), argument) for argument in program.command)
     return (str(interpreter.path), str(HOSTING), program.application)
+
+
+def _program_of(word: str, program: Program, interpreter: Interpreter) -> str | None:
+    """Return the file of a command's first word, if the program may make it visible.
+
+    A name is one of the double's PATH, whose programs every runtime may run; with the runtime's own
+    PATH, it could be any file.
+    """
+    if "/" not in word:
+        path = inherited(program).get("PATH", os.defpath)
+        return shutil.which(word, path=interpreter.variables(path)["PATH"])
+    found = str(program.directory / word)
+    return found if program.may_show(found) else None

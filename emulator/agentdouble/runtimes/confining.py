@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agentdouble.processes.fork_server.confinement import Confinement
     from agentdouble.processes.isolation import Isolation
 
+_CONFIGURATION = "/etc"
 _FOR_ALL = stat.S_IROTH | stat.S_IXOTH
 
 
@@ -71,23 +73,41 @@ def _closed_to_others(program: Program) -> Path | None:
 
 
 def _begun_with(program: Program) -> list[Path]:
-    """Return the existing files that a program's application or command names."""
+    """Return the existing files that a program names, as far as it may name them.
+
+    If it could name any, one that is closed would choose the user that it runs as.
+    """
     name = (program.application or "").partition(":")[0]
-    named = [name, *program.command]
+    words = [name, *program.command]
     if name and not name.endswith(".py"):
         place = name.replace(".", "/")
-        named += [f"{place}.py", f"{place}/__init__.py"]
-    found = (program.directory / one for one in named if one)
-    return [path for path in found if os.path.isfile(path)]  # noqa: PTH113 (no error for a NUL)
+        words += [f"{place}.py", f"{place}/__init__.py"]
+    found = (program.directory / one for one in words if one)
+    named = (path for path in found if os.path.isfile(path))  # noqa: PTH113 (no error for a NUL)
+    return [path for path in named if program.may_show(path)]
 
 
 def _as_owner_of(directory: Path, confinement: Confinement, workspace: Workspace) -> Confinement:
     """Return a confinement that runs as the owner of the files, without the owner's rights.
 
     Namespaces and Landlock confine the instance, as they confine the runtimes of an ordinary user's
-    double. There is no process limit, because it would count the owner's other processes, too.
+    double. There is no process limit, because it would count the owner's other processes, too. The
+    owner's closed files in /etc look empty: those of root include the passwords.
     """
     owner = directory.stat().st_uid
     for place in (workspace.home, workspace.tmp):
         os.chown(place, owner, owner)
-    return replace(confinement, uid=owner, process_limit=None)
+    masked = tuple(_closed_below(_CONFIGURATION, owner))
+    return replace(confinement, uid=owner, process_limit=None, masked=masked)
+
+
+def _closed_below(directory: str, owner: int) -> Iterator[str]:
+    """Yield the outermost files and directories of an owner that others cannot read."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError, PermissionError):  # removed, or nobody's here
+                found = entry.stat(follow_symlinks=False)
+                if found.st_uid == owner and not found.st_mode & stat.S_IROTH:
+                    yield entry.path
+                elif stat.S_ISDIR(found.st_mode):
+                    yield from _closed_below(entry.path, owner)

@@ -49,6 +49,7 @@ class Declaration(BaseModel):
     command: tuple[str, ...] = ()
     directory: Path = Field(Path(), validate_default=True)
     python: Path | None = None
+    sources: tuple[Path, ...] | None = None
     environment: dict[str, str] = Field(default_factory=dict)
     min_instances: int = Field(0, ge=0)
     max_instances: int = Field(4, ge=1, validate_default=True)
@@ -93,6 +94,11 @@ class Declaration(BaseModel):
         if not _answers(python.is_file) and not _was_there(info):
             raise _wrong(f"there is no interpreter {python}; it is a file such as .venv/bin/python")
         return python.absolute()
+
+    @field_validator("sources")
+    @classmethod
+    def _followed(cls, sources: tuple[Path, ...] | None) -> tuple[Path, ...] | None:
+        return sources and tuple(path.resolve() for path in sources)
 
     @field_validator("environment")
     @classmethod
@@ -144,7 +150,7 @@ class Declaration(BaseModel):
         """Return the definition that the table declares."""
         return Definition(
             self.name,
-            Program(self.directory, self.application, self.command, self.python),
+            Program(self.directory, self.application, self.command, self.python, self.sources),
             self.environment,
             Scaling(
                 self.min_instances,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,12 +37,21 @@ class Program:
     (for a command it comes first on PATH), or None for the double's own. A command that begins with
     the path of an interpreter has that one. The interpreter of a virtual environment has the
     libraries of that environment.
+
+    With ``sources``, whoever asked for the program may name only paths below these directories, and
+    nothing that it names makes other paths visible.
     """
 
     directory: Path
     application: str | None = None
     command: tuple[str, ...] = ()
     python: Path | None = None
+    sources: tuple[Path, ...] | None = None
+
+    def may_show(self, path: str | Path) -> bool:
+        """Return whether the program may make a path visible; links are followed."""
+        real = Path(os.path.realpath(path))
+        return self.sources is None or any(map(real.is_relative_to, self.sources))
 
 
 @dataclass(frozen=True)

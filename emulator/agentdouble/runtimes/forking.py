@@ -8,13 +8,12 @@ interpreter, all read-only.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentdouble import environment, threads
+from agentdouble import threads
 from agentdouble.processes.workspace import Workspace
 from agentdouble.runtimes.command_line import Command
 from agentdouble.runtimes.confining import confinement_of
@@ -88,7 +87,7 @@ class Forks:
         await threads.import_in_thread(*_FOR_FORKS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
-        shown = (*visible, *self._settings.visible_paths, *_places_of(command))
+        shown = (*visible, *self._settings.visible_paths, *command.needs)
         for last_try in (False, True):
             server = self._get_going()
             confinement = await self._confinement(definition, workspace, shown, port)
@@ -96,7 +95,8 @@ class Forks:
             _check_size(request)
             try:
                 tree = await server.fork(request, *outputs)
-                return Forked(tree, _door(confinement), _hidden(command, confinement))
+                hidden = _hidden(definition, command, confinement)
+                return Forked(tree, _door(confinement), hidden)
             except ForkServerGoneError as error:  # it died; the next try starts another
                 if last_try:
                     raise OSError("the double's fork server has ended") from error
@@ -169,15 +169,16 @@ def _door(confinement: Confinement | None) -> Path | None:
     return Path(confinement.run, doorway.NAME)
 
 
-def _hidden(command: Command, confinement: Confinement | None) -> Sequence[str]:
+def _hidden(
+    definition: Definition, command: Command, confinement: Confinement | None
+) -> Sequence[str]:
     from agentdouble.processes.fork_server import view
 
     if confinement is None:
         return ()
-    shown = view.readable(confinement.visible, confinement.run)
-    found = shutil.which(command.argv[0], path=command.env["PATH"])
-    program = command.cwd / (found or command.argv[0])
-    return hidden_from(command.argv, program, [*shown, "/proc", "/dev"])
+    shown = [*view.readable(confinement.visible, confinement.run), "/proc", "/dev"]
+    path = definition.environment.get("PATH", "")
+    return hidden_from(command.argv, definition.program, path, shown)
 
 
 def _check_size(request: ForkRequest) -> None:
@@ -186,10 +187,3 @@ def _check_size(request: ForkRequest) -> None:
 
     if len(encode(request)) > _LARGEST:
         raise OSError(f"its command line and environment are more than {_LARGEST // 1024} KiB")
-
-
-def _places_of(command: Command) -> list[str]:
-    """Return the path of a command's program, and of the CA file that it is to trust."""
-    found = shutil.which(command.argv[0], path=command.env["PATH"])
-    trusted = command.env.get(environment.CA_FILE)
-    return [path for path in (found, trusted) if path is not None]

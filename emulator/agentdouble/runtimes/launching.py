@@ -29,8 +29,9 @@ from agentdouble.runtimes.command_line import (
     examine,
     inherited,
 )
-from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.definition import Definition, Program
 from agentdouble.runtimes.forking import Forked, Forks
+from agentdouble.runtimes.installations import visible_of
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.named_paths import interpreter_of
 from agentdouble.runtimes.process import Output, Process
@@ -89,6 +90,14 @@ async def spawn(
     )
 
 
+def _check_directory(program: Program) -> None:
+    """Raise OSError if the directory of a program is missing, or has become a link elsewhere."""
+    if not program.directory.is_dir():
+        raise OSError(f"there is no directory {program.directory}")
+    if not program.may_show(program.directory):
+        raise OSError(f"{program.directory} leads out of the directories in runtime_sources")
+
+
 class Launcher:
     """Starts instances for one double; belongs to one event loop.
 
@@ -99,7 +108,7 @@ class Launcher:
         self._variables = variables
         self._forks = Forks(settings) if sys.platform == "linux" else None
         self._workspaces: Workspaces | None = None
-        self._interpreters: dict[tuple[Path, str], Interpreter] = {}
+        self._interpreters: dict[Path, Interpreter] = {}
 
     def prepare(self) -> None:
         """Start the work that the first start would otherwise wait for."""
@@ -120,8 +129,7 @@ class Launcher:
         Raises RuntimeStartError, with nothing left behind.
         """
         try:
-            if not definition.program.directory.is_dir():
-                raise OSError(f"there is no directory {definition.program.directory}")
+            _check_directory(definition.program)
             interpreter = await self._interpreter(definition)
             program = replace(definition.program, python=interpreter_of(definition.program))
             definition = replace(definition, program=program)
@@ -142,13 +150,13 @@ class Launcher:
         python = interpreter_of(definition.program)
         if python is None:
             return OWN
-        env = inherited(replace(definition.program, python=python))
-        if definition.program.python is not None:  # otherwise PYTHONPATH could show anything
-            env |= definition.environment
-        key = (python, env.get("PYTHONPATH", ""))
-        if key not in self._interpreters:
-            self._interpreters[key] = await examine(python, env)
-        return self._interpreters[key]
+        if definition.program.sources is not None:
+            return Interpreter(python, visible_of(python, definition.program))
+        if python not in self._interpreters:
+            # without the runtime's variables, which a client of the control plane can change
+            env = inherited(replace(definition.program, python=python))
+            self._interpreters[python] = await examine(python, env)
+        return self._interpreters[python]
 
     async def _start(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from agentdouble.runtimes.definition import Program
 
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*t?")
 _SYSTEM = ("/bin", "/usr", "/opt")
-_PATH = re.compile(r"(?<![^\s=:'\"!])/[^\s'\":;,|&<>$*?()]+")
+_PATH = re.compile(r"(?<![^\s=:'\"!])/(?!/)[^\s'\":;,|&<>$*?()]+")
 _SCRIPT = re.compile(rb"#![ \t]*(/[^ \t\r\n]+)")
 _LONGEST_COMMAND = 10_000
 
@@ -51,16 +52,25 @@ def is_of_the_system(interpreter: Path) -> bool:
     return all(any(one.is_relative_to(place) for place in _SYSTEM) for one in (interpreter, real))
 
 
-def hidden_from(command: Sequence[str], program: Path, readable: Iterable[str]) -> list[str]:
-    """Return the paths of this machine that a command names and that are not ``readable``.
+def hidden_from(
+    command: Sequence[str], program: Program, path: str, readable: Iterable[str]
+) -> list[str]:
+    """Return the paths that a command names and that are not ``readable``.
 
-    What ``program``, the file of its first word, needs counts as well.
+    Of an operator's command, what the file of its first word needs counts as well, and only what
+    exists. What a client of the control plane names is told whether it exists or not, because that
+    client may not know; ``path``, the runtime's own PATH, may always be from one.
     """
     shown = tuple(readable)
-    named = [path for word in command for path in _PATH.findall(word[:_LONGEST_COMMAND])]
-    named += _needed_by(program)
-    hidden = [path for path in dict.fromkeys(named) if not _is_shown(path, shown)]
-    return [path for path in hidden if os.path.exists(path)]  # noqa: PTH110 (takes any text)
+    named = [one for word in command for one in _PATH.findall(word[:_LONGEST_COMMAND])]
+    by_name = "/" not in command[0]
+    if program.sources is None:
+        found = shutil.which(command[0]) if by_name else None
+        named += _needed_by(program.directory / (found or command[0]))
+        named = [one for one in named if os.path.exists(one)]  # noqa: PTH110 (takes any text)
+    if by_name:
+        named += (one for one in path.split(os.pathsep) if one.startswith("/"))
+    return [one for one in dict.fromkeys(named) if not _is_shown(one, shown)]
 
 
 def _needed_by(program: Path) -> list[str]:

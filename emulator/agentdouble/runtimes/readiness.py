@@ -118,7 +118,7 @@ def _what_is_hidden(paths: Sequence[str]) -> str:
         return ""
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     return (
-        f"; isolation hides {', '.join(path[:_LONGEST] for path in paths[:_NAMED])}{more}, which "
+        f"; isolation does not show {', '.join(path[:_LONGEST] for path in paths[:_NAMED])}{more}, which "
         "its command names: list what it needs in visible_paths, or name an interpreter with the "
         "runtime's key python"
     )

@@ -22,6 +22,8 @@ from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
 
+_ALL_BELOW = ("", "/{rest:path}")
+
 
 class Sandbox(Surface):
     """The sessions, which run code (SBX)."""
@@ -43,7 +45,8 @@ class Sandbox(Surface):
         """Return the routes of the data plane."""
         app = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         path = f"{data_plane.PREFIX}/{{rest:path}}"
-        return [Route(path, app), WebSocketRoute(path, app)]
+        beside = (Route(f"{one}{rest}", app) for one in data_plane.BESIDE for rest in _ALL_BELOW)
+        return [Route(path, app), WebSocketRoute(path, app), *beside]
 
     def _make_data_plane(self) -> ASGIApp:
         from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes

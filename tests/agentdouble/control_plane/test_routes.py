@@ -208,7 +208,28 @@ def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> N
     } == error_of(post(shared, action, VERSION))
 
 
-def post(double: Emulator, action: str, version: str) -> httpx.Response:
+@pytest.mark.parametrize("service", ["id", "CP"])
+def test_an_action_of_another_service_says_so(shared: Emulator, service: str) -> None:
+    """The platform's command line asks other services as well; none is taken for this one."""
+    assert {
+        "status": 501,
+        "Code": "NotImplemented",
+        "Message": f"The action ListThings of the service {service} is part of the platform, but "
+        "this version of agentdouble has not built it yet.",
+    } == error_of(post(shared, "ListThings", "2018-01-01", service))
+
+
+def test_an_action_of_another_service_by_get_says_so(shared: Emulator) -> None:
+    """As the SDK asks who it is."""
+    asked = {"Action": "GetCallerIdentity", "Version": "2018-01-01"}
+    error = error_of(http.get(shared.url, params=asked))
+
+    said = "The action 'GetCallerIdentity' is not one of the service agentkit. Actions are sent"
+    assert (405, "MethodNotAllowed") == (error["status"], error["Code"])
+    assert error["Message"].startswith(said)
+
+
+def post(double: Emulator, action: str, version: str, service: str = "agentkit") -> httpx.Response:
     url = httpx.URL(double.url, params={"Action": action, "Version": version})
     headers = signing.sign(
         "POST",
@@ -216,7 +237,7 @@ def post(double: Emulator, action: str, version: str) -> httpx.Response:
         b"{}",
         credentials=double.credentials,
         region="cn-beijing",
-        service="agentkit",
+        service=service,
         when=dt.datetime.now(dt.timezone.utc),
     )
     return http.post(url, content=b"{}", headers=headers)

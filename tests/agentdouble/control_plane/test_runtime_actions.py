@@ -260,7 +260,10 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
 @pytest.mark.parametrize(
     ("fields", "status", "said"),
     [
-        ({"ArtifactType": "image", "ArtifactUrl": "registry/a:1"}, 501, "A container image"),
+        (
+            {"ArtifactType": "image", "ArtifactUrl": "registry/a:1"},
+            *(501, "yet. Run what is in it from its directory: ArtifactType file, and as Art"),
+        ),
         ({"ArtifactType": "tar"}, 400, "ArtifactType is invalid: 'tar' is none of file, image"),
         ({"ArtifactUrl": "https://host/x?application=a:b"}, 400, "is not file:///DIRECTORY?"),
         ({"ArtifactUrl": "file://host/x?application=a:b"}, 400, "is not file:///DIRECTORY?"),
@@ -277,7 +280,11 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
         ({"ArtifactUrl": artifact(application=f"{'n' * 300}.py:app")}, 400, "there is no file "),
         ({"ArtifactUrl": artifact(application=f"{'n' * 300}:app")}, 400, "there is no module "),
         ({"ArtifactUrl": artifact(application="my_agnt:app")}, 400, "no module 'my_agnt' in "),
-        ({"ArtifactUrl": artifact(application="a/b:app")}, 400, "no module 'a/b' in "),
+        (
+            {"ArtifactUrl": artifact(application="a/b:app")},
+            400,
+            "'a/b' is neither a module nor a file",
+        ),
         ({"ArtifactUrl": artifact(command="a 'b")}, 400, "its command cannot be read"),
         ({"ArtifactUrl": artifact(command="a", python="/bin/sh")}, 400, "/bin is not below"),
         ({"ArtifactUrl": artifact(command="/etc/python x.py")}, 400, "/etc is not below"),

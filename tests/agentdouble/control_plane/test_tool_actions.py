@@ -111,6 +111,14 @@ def test_the_environment_of_a_tool_reaches_its_sessions(double: Emulator) -> Non
     assert '"text": "\'\'\\nred\\n' in result
 
 
+def test_the_home_of_every_sandbox_may_be_named(double: Emulator) -> None:
+    """The platform's command line sends it with each tool; it is what the sandbox has anyway."""
+    envs = [{"Key": "HOME", "Value": "/home/gem"}]
+    made = create(double, Envs=envs)
+
+    assert envs == act(double, "GetTool", ToolId=made)["Envs"]
+
+
 def test_an_update_changes_what_it_names(double: Emulator) -> None:
     """The rest stays, and UpdatedAt moves with the platform's clock."""
     made = create(double, Description="before", Envs=[{"Key": "A", "Value": "1"}])
@@ -261,6 +269,8 @@ def test_a_missing_tool_id_is_named(double: Emulator, action: str) -> None:
         ("Envs", [{"Key": ""}], "Envs"),
         ("Envs", [{"Key": "1A"}], "Envs"),
         ("Envs", [{"Key": "HOME", "Value": "/"}], "Envs"),
+        ("Envs", [{"Key": "HOME"}], "Envs"),
+        ("Envs", [{"Key": "TMPDIR", "Value": "/home/gem"}], "Envs"),
         ("Envs", [{"Key": "A"}, {"Key": "A"}], "Envs"),
         ("Envs", [{"Key": "A", "Value": "\0"}], "Envs"),
         ("Envs", [{"Key": "A", "Value": "x" * 65_537}], "Envs"),

@@ -3,12 +3,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from agentdouble import Emulator
 from agentdouble.clock import Clock
 from agentdouble.runtimes.logs import LINES, SIZE, InstanceLog
 from agentdouble.runtimes.runtime_logs import ENDED, RuntimeLogs, Wanted
+from tests.agentdouble.calling import eventually
+from tests.agentdouble.runtimes.asking import ask, asking
 
 pytestmark = pytest.mark.libraries
 
@@ -77,6 +82,24 @@ def test_a_flood_costs_no_memory(logs: RuntimeLogs, log: InstanceLog, piece: byt
     assert ("double", f"… {log.dropped:,} lines dropped") == (first.stream, first.text)
     assert log.printed == log.dropped + len(kept)
     assert len(kept) <= max(LINES, 65536)
+
+
+def test_a_program_that_floods_its_log_disturbs_no_other(tmp_path: Path) -> None:
+    """Another runtime answers meanwhile, and the end of the flood is there."""
+    for name in ("flooding", "quiet"):
+        (tmp_path / name).mkdir()
+    tables = [asking(name, tmp_path / name) for name in ("flooding", "quiet")]
+    flood = "[print('x' * 99) for _ in range(40_000)] and print('last')"
+    with Emulator(runtimes=tables) as double, ThreadPoolExecutor() as pool:
+        flooding = pool.submit(ask, double, "flooding", flood)
+        answers = {ask(double, "quiet", "1 + 1") for _ in range(20)}
+        flooding.result()
+        first, *_, last = eventually(
+            lambda: double.runtimes.logs("flooding", tail=10**6), lambda said: "last" in said[-1:]
+        )
+
+    assert {2} == answers
+    assert ("last", True) == (last, first.endswith("lines dropped"))
 
 
 def test_single_lines_are_bounded_as_well(logs: RuntimeLogs, log: InstanceLog) -> None:

@@ -124,9 +124,12 @@ def test_an_interpreter_that_is_hidden_is_named(
         "after env": {"command": ["env", python, "asking.py"], "python": sys.executable},
     }
     (elsewhere.python.parent / "python9").symlink_to(python)
-    hidden = str(elsewhere.directory) if kind == "on PATH" else python
+    hidden = str(elsewhere.python.parent) if kind == "on PATH" else python
 
     message = why_not(double, directory, **fields[kind])
 
-    assert f"; isolation hides {hidden}, which its command names: list what it needs" in message
+    assert (
+        f"; isolation does not show {hidden}, which its command names: list what it needs"
+        in message
+    )
     assert "visible_paths, or name an interpreter with the runtime's key python" in message

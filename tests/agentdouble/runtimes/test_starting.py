@@ -26,6 +26,7 @@ FILES = {
     "without_app.py": "",
     "elsewhere.py": "import socket, signal\nserver = socket.create_server(('127.0.0.1', 0))\n"
     f"{SAYS_SO}signal.pause()\n",
+    "silent.py": f"import signal\n{SAYS_SO.replace('listening', 'nothing')}signal.pause()\n",
     "other_interface.py": "import os, signal, socket\n"
     "server = socket.create_server(('127.0.0.2', int(os.environ['PORT'])))\n"
     f"{SAYS_SO}signal.pause()\n",
@@ -84,6 +85,7 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
 }
 NEVER_READY = {
+    "silent.py": r"it does not listen on \$PORT {port} of 127.0.0.1",
     "elsewhere.py": r"it listens on 127.0.0.1:\d+, not on \$PORT {port} of 127.0.0.1",
     "other_interface.py": r"it listens on 127.0.0.2:{port}, not on \$PORT {port} of 127.0.0.1",
     "accepts.py": "GET /readiness gives no answer",

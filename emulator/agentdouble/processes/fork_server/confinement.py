@@ -41,10 +41,11 @@ class Confinement:
     the session's ``ProcessNamespace``.
 
     ``landlock`` restricts files, signals and ``tcp_ports`` (the allowed ones; None for all).
-    ``visible`` are readable paths in addition to the system's and Python's. ``writable`` are paths
-    that Landlock lets the kernel write to, in addition to its own. With ``own_limits``, a process
-    can set only its own limits. ``process_limit`` counts the user's processes and threads, so it
-    needs a separate ``uid`` for the session or ``namespaces`` "user".
+    ``visible`` are readable paths in addition to the system's and Python's. ``masked`` are paths of
+    the system that look empty; this needs ``namespaces``. ``writable`` are paths that Landlock lets
+    the kernel write to, in addition to its own. With ``own_limits``, a process can set only its own
+    limits. ``process_limit`` counts the user's processes and threads, so it needs a separate
+    ``uid`` for the session or ``namespaces`` "user".
 
     Sizes are in bytes. A size for ``home`` or ``tmp`` keeps that directory in memory; it is empty
     at first and only this kernel sees it. ``shared_memory`` limits all segments without a file;
@@ -63,6 +64,7 @@ class Confinement:
     landlock: bool = False
     tcp_ports: tuple[int, ...] | None = None
     visible: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     own_limits: bool = False
     process_limit: int | None = None
@@ -131,6 +133,7 @@ def _enter_namespaces(asked: Confinement) -> None:
     for path, size in ((view.HOME, asked.home_size), (view.TMP, asked.tmp_size)):
         if size is not None:
             os.chown(path, uid, gid)
+    view.mask(asked.masked)
     view.name_user(uid, gid)
     view.seal()
 

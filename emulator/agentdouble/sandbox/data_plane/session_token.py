@@ -18,6 +18,7 @@ from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 
 PREFIX = "/v1"
+BESIDE = ("/a2a", "/vnc")  # of a session as well; if an application has them, they are its own
 UPLOAD = "/v1/file/upload"
 INSTANCE = "faasInstanceName"
 TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)
@@ -73,7 +74,7 @@ def instance_of(connection: HTTPConnection) -> Instance:
 def is_data_plane(connection: HTTPConnection) -> bool:
     """Return whether a request is for a session's data plane."""
     path: str = connection.scope["path"]
-    return path == PREFIX or path.startswith(f"{PREFIX}/")
+    return any(path == one or path.startswith(f"{one}/") for one in (PREFIX, *BESIDE))
 
 
 def _presented(connection: HTTPConnection) -> str:

@@ -146,6 +146,8 @@ def test_the_token_stays_between_client_and_door(
         ("/v1/mcp/servers", "The MCP hub of a session"),
         ("/v1/nodejs/info", "The Node.js runtime of a session"),
         ("/v1/file/watch", "The file operation watch"),
+        ("/a2a", "The agent of a session (/a2a)"),
+        ("/vnc/index.html", "The screen of a session (/vnc)"),
     ],
 )
 def test_what_is_not_built_is_refused_by_name(shared: Emulator, path: str, what: str) -> None:
