@@ -33,12 +33,18 @@ class Schema(GenerateJsonSchema):
 
 
 class Arguments:
-    """The parameters of a tool, as JSON Schema and as a model that validates arguments."""
+    """The parameters of a tool, as JSON Schema and as a model that validates arguments.
 
-    def __init__(self, tool: str, signature: inspect.Signature) -> None:
+    The parameter ``context`` is not among them: it takes the context of the request.
+    """
+
+    def __init__(self, tool: str, signature: inspect.Signature, context: str | None = None) -> None:
         self._tool = tool
         self._signature = signature
-        self._names = {f"p{at}": name for at, name in enumerate(signature.parameters)}
+        self._context = context
+        names = (name for name in signature.parameters if name != context)
+        self._names = {f"p{at}": name for at, name in enumerate(names)}
+        self._known = frozenset(self._names.values())
         fields = {field: _field(signature.parameters[name]) for field, name in self._names.items()}
         try:
             self._model = _model(tool, fields)
@@ -47,22 +53,22 @@ class Arguments:
             _name_the_unshowable(fields, self._names)
             raise
 
-    def read(self, given: Mapping[str, Any]) -> inspect.BoundArguments:
+    def read(self, given: Mapping[str, Any], context: object = None) -> inspect.BoundArguments:
         """Return arguments for a call of the function; raise ToolArgumentsError."""
         self._check_names(given)
         try:
             model = self._validate(given)
         except ValidationError as error:
-            problems = [f"{_path(one['loc'])}: {one['msg']}" for one in error.errors()]
-            raise self._error("; ".join(problems)) from None
+            raise self._error(problems_of(error)) from None
         values = {name: getattr(model, field) for field, name in self._names.items()}
+        if self._context is not None:
+            values[self._context] = context
         return inspect.BoundArguments(self._signature, values)
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
-        known = self._signature.parameters
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in given if name not in self._known]
         if unknown and ledger.choose(UNKNOWN_ARGUMENTS) == "refused":
-            takes = ", ".join(known) or "nothing"
+            takes = ", ".join(self._names.values()) or "nothing"
             raise self._error(f"It takes {takes}, and was given {', '.join(unknown)}")
 
     def _validate(self, given: Mapping[str, Any]) -> BaseModel:
@@ -77,6 +83,11 @@ class Arguments:
     def _error(self, why: str) -> ToolArgumentsError:
         message = f"{self._tool} cannot take these arguments. {why}."
         return ToolArgumentsError(message, tool=self._tool)
+
+
+def problems_of(error: ValidationError) -> str:
+    """Return which arguments are wrong, and why."""
+    return "; ".join(f"{_path(one['loc'])}: {one['msg']}" for one in error.errors())
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:

@@ -2,8 +2,9 @@
 
 Schemas, arguments and results are made with pydantic when a function is decorated, without the MCP
 SDK. The SDK's own application class reads parameters without annotations as strings, hides the text
-of a tool's exception, leaves out the structured content of a dict without annotation, and
-configures the root logger. Only the protocol comes from the SDK (``mcp_server.py``).
+of a tool's exception, and leaves out the structured content of a dict without annotation; a call
+through it costs the same. What else an application offers is registered with that class
+(``offers.py``).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentdouble.apps.contract import location
-from agentdouble.apps.tool_arguments import Arguments, UnshowableParameterError
-from agentdouble.apps.tool_results import Results
+from agentdouble.apps.mcp.parameters import context_parameter, is_async, without
+from agentdouble.apps.mcp.tool_arguments import Arguments, UnshowableParameterError
+from agentdouble.apps.mcp.tool_results import Results
 from agentdouble.errors import DecorationError
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
@@ -25,19 +27,22 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: its name, its parameters, its results, and the function."""
+    """A tool: its name, its parameters, its results, and the function.
+
+    ``context`` is the parameter that takes the context of the request, if there is one.
+    """
 
     name: str
     description: str
     function: Callable[..., Any]
     arguments: Arguments
     results: Results
+    context: str | None = None
 
     @property
     def is_async(self) -> bool:
         """Whether a call returns a coroutine."""
-        call = getattr(self.function, "__call__", None)  # noqa: B004 (an object's own)
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+        return is_async(self.function)
 
 
 def make_tool(
@@ -55,17 +60,18 @@ def make_tool(
     _check_kind(function)
     called = _checked_name(function, name)
     signature = signature_of(function, names, "tool")
-    for parameter in signature.parameters.values():
+    context = context_parameter(function, signature, "tool")
+    for parameter in without(signature, context).parameters.values():
         _check_parameter(function, parameter)
     try:
-        arguments = Arguments(called, signature)
+        arguments = Arguments(called, signature, context)
     except UnshowableParameterError as error:
         raise _error(
             function, f"the type of its parameter {error.parameter!r} has no JSON Schema: {error}"
         ) from None
     results = Results(called, signature.return_annotation)
     text = inspect.cleandoc(function.__doc__ or "") if description is None else description
-    return Tool(called, text, function, arguments, results)
+    return Tool(called, text, function, arguments, results, context)
 
 
 def make_agent_tool(function: Callable[..., Any], names: Mapping[str, Any]) -> Tool:

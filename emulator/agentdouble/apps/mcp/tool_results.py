@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
-from agentdouble.apps.tool_arguments import Schema
+from agentdouble.apps.mcp.tool_arguments import Schema
 from agentdouble.errors import ToolResultError
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
@@ -14,6 +14,7 @@ from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
     ContentBlock,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
@@ -22,23 +23,42 @@ from mcp.types import Tool as ToolOnWire
 
 from agentdouble import ledger
 from agentdouble.apps.contract import from_application
-from agentdouble.apps.tool_arguments import UNKNOWN_ARGUMENTS
-from agentdouble.apps.tools import Tool
-from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
+from agentdouble.apps.mcp.failures import text_of
+from agentdouble.apps.mcp.hosting import Runner, current_runner
+from agentdouble.apps.mcp.invocations import invocation_of
+from agentdouble.apps.mcp.tool_arguments import UNKNOWN_ARGUMENTS
+from agentdouble.apps.mcp.tools import Tool
+from agentdouble.code_tool import invoked_by
 from agentdouble.errors import ToolArgumentsError
 from agentdouble.failing import beneath
+from agentdouble.mcp_hosting.pages import ToolPages
 
-Run = Callable[[Tool, Mapping[str, Any]], Awaitable[Any]]
+if TYPE_CHECKING:
+    from agentdouble.apps.mcp.requests import Requests
+
+Answer = CallToolResult | InputRequiredResult
 Context = ServerRequestContext[Any, Any]
 
 _log = logging.getLogger(__name__)
 
 
-def make_server(name: str, tools: Mapping[str, Tool], run: Run, instructions: str | None) -> Any:
-    """Return a server that calls each tool with ``run``; tools may be added later."""
-    server = _Tools(name, tools, run)
+def make_server(
+    name: str,
+    tools: Mapping[str, Tool],
+    alone: Runner,
+    requests: Callable[[], Requests],
+    instructions: str | None,
+    version: str,
+) -> Any:
+    """Return a server that calls the tools; tools may be added later.
+
+    ``alone`` runs them where no place hosts the server, ``requests`` makes the contexts for those
+    that ask for one.
+    """
+    server = _Tools(name, tools, alone, requests)
     return Server(
         name,
+        version=version,
         instructions=instructions,
         get_tool_input_schema=server.schema_of,
         on_list_tools=server.list,
@@ -47,19 +67,30 @@ def make_server(name: str, tools: Mapping[str, Tool], run: Run, instructions: st
 
 
 class _Tools:
-    def __init__(self, name: str, tools: Mapping[str, Tool], run: Run) -> None:
+    def __init__(
+        self,
+        name: str,
+        tools: Mapping[str, Tool],
+        alone: Runner,
+        requests: Callable[[], Requests],
+    ) -> None:
         self._name = name
         self._tools = tools
-        self._run = run
+        self._alone = alone
+        self._requests = requests
+        self._pages: tuple[object, ToolPages] | None = None
 
     def schema_of(self, name: str) -> Mapping[str, Any] | None:
         tool = self._tools.get(name)
         return None if tool is None else tool.arguments.schema
 
-    async def list(self, _context: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_on_wire(tool) for tool in self._tools.values()])
+    async def list(self, _: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        state = (len(self._tools), ledger.choose(UNKNOWN_ARGUMENTS))  # no tool is ever replaced
+        if self._pages is None or self._pages[0] != state:
+            self._pages = state, ToolPages([_on_wire(tool) for tool in self._tools.values()])
+        return self._pages[1].page(params)
 
-    async def call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call(self, request: Context, params: CallToolRequestParams) -> Answer:
         tool = self._tools.get(params.name)
         if tool is None:
             has = ", ".join(self._tools) or "none"
@@ -67,9 +98,7 @@ class _Tools:
                 INVALID_PARAMS, f"Unknown tool: {params.name}. {self._name} has these: {has}."
             )
         try:
-            with invoked_by(self._invocation(context)):
-                value = await self._run(tool, params.arguments or {})
-            return _result(tool, value)
+            return _result(tool, await self._value(tool, request, params))
         except MCPError:  # an error of the protocol that the tool raised
             raise
         except ToolArgumentsError as error:
@@ -81,16 +110,16 @@ class _Tools:
             _log.error(
                 "The tool %s of %s raised.", tool.name, self._name, exc_info=from_application(error)
             )
-            return _failure(_text(error))
+            return _failure(text_of(error))
 
-    def _invocation(self, context: Context) -> Invocation:
-        """Return the invocation that the headers describe, with defaults for missing headers."""
-        headers = {} if context.request is None else context.request.headers
-        return Invocation(
-            user_id=headers.get("user_id") or DEFAULT_USER,
-            session_id=headers.get("session_id") or DEFAULT_SESSION,
-            agent=self._name,
-        )
+    async def _value(self, tool: Tool, request: Context, params: CallToolRequestParams) -> Any:
+        given = params.arguments or {}
+        if tool.context is not None:
+            with self._requests().asked(request, params) as asked:
+                return await asked.run(tool.function, tool.arguments.read(given, asked.context))
+        with invoked_by(invocation_of(self._name, request)):
+            runner = current_runner(self._alone)
+            return await runner.run(tool.function, tool.arguments.read(given))
 
 
 def _on_wire(tool: Tool) -> ToolOnWire:
@@ -105,8 +134,8 @@ def _on_wire(tool: Tool) -> ToolOnWire:
     )
 
 
-def _result(tool: Tool, value: Any) -> CallToolResult:
-    if isinstance(value, CallToolResult):
+def _result(tool: Tool, value: Any) -> Answer:
+    if isinstance(value, CallToolResult | InputRequiredResult):
         return value
     blocks = value if isinstance(value, list | tuple) else [value]
     if blocks and all(isinstance(block, ContentBlock) for block in blocks):
@@ -118,11 +147,3 @@ def _result(tool: Tool, value: Any) -> CallToolResult:
 
 def _failure(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
-
-
-def _text(error: Exception) -> str:
-    """Return the text of an exception, with its type if the text is empty or only a key."""
-    text = str(error)
-    if text and not isinstance(error, KeyError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
