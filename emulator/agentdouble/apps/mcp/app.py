@@ -123,11 +123,12 @@ class MCPApp:
         string is sent as text, bytes as binary content, anything else as JSON. Raises
         DecorationError, also for a second resource with the same address.
         """
-        names = names_at(1)
+        names, offers = names_at(1), self._offers
+        offers.check_address(uri)
         shown = {"name": name, "title": title, "description": description, "mime_type": mime_type}
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._offers.add_resource(uri, registered, names, **shown)
+            offers.add_resource(uri, registered, names, **shown)
             self._grow()
             return registered
 

@@ -50,16 +50,20 @@ class Offers:
         template = self.templates.get(uri)
         return None if template is None else tuple(template.variable_names)
 
-    def add_resource(
-        self, uri: str, function: Callable[..., Any], names: Mapping[str, Any], **shown: str | None
-    ) -> None:
-        """Offer a function's result at an address or template; raise DecorationError."""
+    @staticmethod
+    def check_address(uri: object) -> None:
+        """Raise DecorationError for what is no address of a resource."""
         if not isinstance(uri, str) or not _WITH_SCHEME.match(uri):
             raise DecorationError(
                 f"@app.resource takes an address with a scheme, such as 'notes://{{name}}', and was "
                 f"given {uri!r}.",
                 decorator="resource",
             )
+
+    def add_resource(
+        self, uri: str, function: Callable[..., Any], names: Mapping[str, Any], **shown: str | None
+    ) -> None:
+        """Offer a function's result at an address or template; raise DecorationError."""
         if uri in self.uris or uri in self.templates:
             raise self._taken("resource", uri)
         # a tool that reads the resource may catch this error, as it would with the SDK

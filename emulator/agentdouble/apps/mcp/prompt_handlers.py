@@ -26,6 +26,7 @@ from agentdouble.apps.mcp.failures import text_of
 from agentdouble.apps.mcp.functions import Function
 from agentdouble.apps.mcp.offers import Offers
 from agentdouble.apps.mcp.requests import Requests
+from agentdouble.apps.mcp.rounds import check_round
 from agentdouble.apps.mcp.tool_arguments import problems_of
 from agentdouble.mcp_hosting.pages import Pages
 
@@ -62,9 +63,10 @@ class PromptHandlers:
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}. There are: {has}.")
         with self._requests.asked(request, params) as asked:
             try:
-                return await self._offers.sdk.get_prompt(name, given, asked.context)
+                found = await self._offers.sdk.get_prompt(name, given, asked.context)
             except ValueError as error:
                 raise _failure(name, error, reached=asked.reached) from error
+        return check_round(request, found)
 
 
 class CompletionHandler:

@@ -34,6 +34,7 @@ from agentdouble.apps.mcp.context import Request, connection_of
 from agentdouble.apps.mcp.failures import text_of
 from agentdouble.apps.mcp.offers import Offers
 from agentdouble.apps.mcp.requests import Requests
+from agentdouble.apps.mcp.rounds import check_round
 from agentdouble.apps.mcp.tool_arguments import problems_of
 from agentdouble.mcp_hosting.pages import Pages
 
@@ -85,7 +86,7 @@ class ResourceHandlers:
             except ResourceError as error:
                 raise _failure(params.uri, error, reached=asked.reached) from error
         if isinstance(found, InputRequiredResult):
-            return found
+            return check_round(request, found)
         return ReadResourceResult(contents=[_content(params.uri, one) for one in found])
 
     async def subscribe(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:

@@ -26,6 +26,7 @@ from agentdouble.apps.contract import from_application
 from agentdouble.apps.mcp.failures import text_of
 from agentdouble.apps.mcp.hosting import Runner, current_runner
 from agentdouble.apps.mcp.invocations import invocation_of
+from agentdouble.apps.mcp.rounds import check_round
 from agentdouble.apps.mcp.tool_arguments import UNKNOWN_ARGUMENTS
 from agentdouble.apps.mcp.tools import Tool
 from agentdouble.code_tool import invoked_by
@@ -98,7 +99,7 @@ class _Tools:
                 INVALID_PARAMS, f"Unknown tool: {params.name}. {self._name} has these: {has}."
             )
         try:
-            return _result(tool, await self._value(tool, request, params))
+            return check_round(request, _result(tool, await self._value(tool, request, params)))
         except MCPError:  # an error of the protocol that the tool raised
             raise
         except ToolArgumentsError as error:

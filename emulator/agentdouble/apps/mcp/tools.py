@@ -2,9 +2,9 @@
 
 Schemas, arguments and results are made with pydantic when a function is decorated, without the MCP
 SDK. The SDK's own application class reads parameters without annotations as strings, hides the text
-of a tool's exception, and leaves out the structured content of a dict without annotation; a call
-through it costs the same. What else an application offers is registered with that class
-(``offers.py``).
+of a tool's exception, and leaves out the structured content of a dict without annotation; and a
+call of an async tool costs it 21 µs of processor time instead of 14. What else an application
+offers is registered with that class (``offers.py``).
 """
 
 from __future__ import annotations
