@@ -235,7 +235,7 @@ class MCPApp:
     @property
     def _has_features(self) -> bool:
         """Whether the application uses more than tools; those alone change nothing for clients."""
-        return "_offers" in vars(self) or any(tool.context for tool in self._tools.values())
+        return "_offers" in vars(self) or any(tool.asks for tool in self._tools.values())
 
     @functools.cached_property
     def _offers(self) -> Offers:

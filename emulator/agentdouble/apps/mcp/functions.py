@@ -16,7 +16,7 @@ from mcp.types import INTERNAL_ERROR
 from agentdouble.apps.contract import from_application
 from agentdouble.apps.mcp.context import asked
 from agentdouble.apps.mcp.failures import text_of
-from agentdouble.apps.mcp.parameters import without
+from agentdouble.apps.mcp.parameters import described_by, without
 from agentdouble.failing import beneath
 
 _log = logging.getLogger(__name__)
@@ -50,17 +50,9 @@ class Function:
         async def call(**given: Any) -> Any:
             return await self.run(given)
 
-        shown = [
-            one.replace(kind=Parameter.KEYWORD_ONLY)
-            for one in without(self.signature, self.context).parameters.values()
-        ]
-        told: Any = call
-        told.__signature__ = self.signature.replace(parameters=shown)
-        # pydantic takes the types from here
-        told.__annotations__ = {
-            one.name: one.annotation for one in shown if one.annotation is not one.empty
-        }
-        return call
+        shown = without(self.signature, self.context)
+        parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in shown.parameters.values()]
+        return described_by(shown.replace(parameters=parameters), call)
 
     async def run(self, given: Mapping[str, Any]) -> Any:
         """Call the function with arguments by their names; raise MCPError, or by ``raises``."""

@@ -20,7 +20,7 @@ from mcp.shared.uri_template import UriTemplate
 
 from agentdouble.apps.contract import location
 from agentdouble.apps.mcp.functions import Function
-from agentdouble.apps.mcp.parameters import context_parameter
+from agentdouble.apps.mcp.parameters import context_parameter, has_resolved
 from agentdouble.apps.mcp.tools import signature_of
 from agentdouble.errors import DecorationError
 
@@ -115,6 +115,12 @@ class Offers:
     ) -> Function:
         check_kind(function, decorator)
         signature = signature_of(function, names, decorator)
+        if has_resolved(signature):
+            raise DecorationError(
+                f"@app.{decorator} resolves no parameters, and {location(function)} has some with "
+                "Resolve(...): that is for tools.",
+                decorator=decorator,
+            )
         context = context_parameter(function, signature, decorator)
         return Function(f"{what} of {self._name}", function, signature, context, *raises)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from mcp import MCPError
@@ -12,12 +13,9 @@ from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
-    CallToolResult,
-    ContentBlock,
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
-    TextContent,
 )
 from mcp.types import Tool as ToolOnWire
 
@@ -27,6 +25,7 @@ from agentdouble.apps.mcp.failures import text_of
 from agentdouble.apps.mcp.hosting import Runner, current_runner
 from agentdouble.apps.mcp.invocations import invocation_of
 from agentdouble.apps.mcp.rounds import check_round
+from agentdouble.apps.mcp.tool_answers import Answer, answer_of, failure
 from agentdouble.apps.mcp.tool_arguments import UNKNOWN_ARGUMENTS
 from agentdouble.apps.mcp.tools import Tool
 from agentdouble.code_tool import invoked_by
@@ -35,9 +34,9 @@ from agentdouble.failing import beneath
 from agentdouble.mcp_hosting.pages import ToolPages
 
 if TYPE_CHECKING:
+    from agentdouble.apps.mcp.context import Asked
     from agentdouble.apps.mcp.requests import Requests
 
-Answer = CallToolResult | InputRequiredResult
 Context = ServerRequestContext[Any, Any]
 
 _log = logging.getLogger(__name__)
@@ -99,11 +98,11 @@ class _Tools:
                 INVALID_PARAMS, f"Unknown tool: {params.name}. {self._name} has these: {has}."
             )
         try:
-            return check_round(request, _result(tool, await self._value(tool, request, params)))
+            return check_round(request, answer_of(tool, await self._value(tool, request, params)))
         except MCPError:  # an error of the protocol that the tool raised
             raise
         except ToolArgumentsError as error:
-            return _failure(str(error))
+            return failure(str(error))
         except Exception as error:
             own = beneath(error)
             if own is not None:
@@ -111,16 +110,29 @@ class _Tools:
             _log.error(
                 "The tool %s of %s raised.", tool.name, self._name, exc_info=from_application(error)
             )
-            return _failure(text_of(error))
+            return failure(text_of(error))
 
     async def _value(self, tool: Tool, request: Context, params: CallToolRequestParams) -> Any:
-        given = params.arguments or {}
-        if tool.context is not None:
+        values = tool.arguments.read(params.arguments or {})
+        if tool.asks:
             with self._requests().asked(request, params) as asked:
-                return await asked.run(tool.function, tool.arguments.read(given, asked.context))
+                return await _ask(tool, values, asked)
         with invoked_by(invocation_of(self._name, request)):
             runner = current_runner(self._alone)
-            return await runner.run(tool.function, tool.arguments.read(given))
+            return await runner.run(tool.function, tool.arguments.bind(values))
+
+
+async def _ask(tool: Tool, values: dict[str, Any], asked: Asked) -> Any:
+    """Call a tool that needs the context, or return what the client has to answer first."""
+    if tool.dependencies is not None:
+        resolve = tool.dependencies.resolve
+        found = await asked.run(resolve, signature(resolve).bind(values, asked.context))
+        if isinstance(found, InputRequiredResult):
+            return found
+        values.update(found)
+    if tool.context is not None:
+        values[tool.context] = asked.context
+    return await asked.run(tool.function, tool.arguments.bind(values))
 
 
 def _on_wire(tool: Tool) -> ToolOnWire:
@@ -133,18 +145,3 @@ def _on_wire(tool: Tool) -> ToolOnWire:
         input_schema=schema,
         output_schema=tool.results.schema,
     )
-
-
-def _result(tool: Tool, value: Any) -> Answer:
-    if isinstance(value, CallToolResult | InputRequiredResult):
-        return value
-    blocks = value if isinstance(value, list | tuple) else [value]
-    if blocks and all(isinstance(block, ContentBlock) for block in blocks):
-        return CallToolResult(content=list(blocks))
-    result = tool.results.result_of(value)
-    content: list[ContentBlock] = [TextContent(text=text) for text in result.texts]
-    return CallToolResult(content=content, structured_content=result.structured)
-
-
-def _failure(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, PydanticUserError, ValidationError, create_model
@@ -35,14 +35,15 @@ class Schema(GenerateJsonSchema):
 class Arguments:
     """The parameters of a tool, as JSON Schema and as a model that validates arguments.
 
-    The parameter ``context`` is not among them: it takes the context of the request.
+    Parameters of ``apart`` are not among them: callers do not give these.
     """
 
-    def __init__(self, tool: str, signature: inspect.Signature, context: str | None = None) -> None:
+    def __init__(
+        self, tool: str, signature: inspect.Signature, apart: Collection[str] = ()
+    ) -> None:
         self._tool = tool
         self._signature = signature
-        self._context = context
-        names = (name for name in signature.parameters if name != context)
+        names = (name for name in signature.parameters if name not in apart)
         self._names = {f"p{at}": name for at, name in enumerate(names)}
         self._known = frozenset(self._names.values())
         fields = {field: _field(signature.parameters[name]) for field, name in self._names.items()}
@@ -53,16 +54,17 @@ class Arguments:
             _name_the_unshowable(fields, self._names)
             raise
 
-    def read(self, given: Mapping[str, Any], context: object = None) -> inspect.BoundArguments:
-        """Return arguments for a call of the function; raise ToolArgumentsError."""
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the parameters; raise ToolArgumentsError."""
         self._check_names(given)
         try:
             model = self._validate(given)
         except ValidationError as error:
             raise self._error(problems_of(error)) from None
-        values = {name: getattr(model, field) for field, name in self._names.items()}
-        if self._context is not None:
-            values[self._context] = context
+        return {name: getattr(model, field) for field, name in self._names.items()}
+
+    def bind(self, values: dict[str, Any]) -> inspect.BoundArguments:
+        """Return arguments for a call of the function."""
         return inspect.BoundArguments(self._signature, values)
 
     def _check_names(self, given: Mapping[str, Any]) -> None:

@@ -14,13 +14,16 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentdouble.apps.contract import location
-from agentdouble.apps.mcp.parameters import context_parameter, is_async, without
+from agentdouble.apps.mcp.parameters import context_parameter, has_resolved, without
 from agentdouble.apps.mcp.tool_arguments import Arguments, UnshowableParameterError
 from agentdouble.apps.mcp.tool_results import Results
 from agentdouble.errors import DecorationError
+
+if TYPE_CHECKING:
+    from agentdouble.apps.mcp.dependencies import Dependencies
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
@@ -29,7 +32,8 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 class Tool:
     """A tool: its name, its parameters, its results, and the function.
 
-    ``context`` is the parameter that takes the context of the request, if there is one.
+    ``context`` is the parameter that takes the context of the request, if there is one, and
+    ``dependencies`` are those that are resolved before the call.
     """
 
     name: str
@@ -38,11 +42,12 @@ class Tool:
     arguments: Arguments
     results: Results
     context: str | None = None
+    dependencies: Dependencies | None = None
 
     @property
-    def is_async(self) -> bool:
-        """Whether a call returns a coroutine."""
-        return is_async(self.function)
+    def asks(self) -> bool:
+        """Whether a call needs the context of its request."""
+        return self.context is not None or self.dependencies is not None
 
 
 def make_tool(
@@ -61,17 +66,19 @@ def make_tool(
     called = _checked_name(function, name)
     signature = signature_of(function, names, "tool")
     context = context_parameter(function, signature, "tool")
-    for parameter in without(signature, context).parameters.values():
+    dependencies = _dependencies(function, signature, context)
+    apart = [*([context] if context else ()), *(dependencies.parameters if dependencies else ())]
+    for parameter in without(signature, *apart).parameters.values():
         _check_parameter(function, parameter)
     try:
-        arguments = Arguments(called, signature, context)
+        arguments = Arguments(called, signature, apart)
     except UnshowableParameterError as error:
         raise _error(
             function, f"the type of its parameter {error.parameter!r} has no JSON Schema: {error}"
         ) from None
     results = Results(called, signature.return_annotation)
     text = inspect.cleandoc(function.__doc__ or "") if description is None else description
-    return Tool(called, text, function, arguments, results, context)
+    return Tool(called, text, function, arguments, results, context, dependencies)
 
 
 def make_agent_tool(function: Callable[..., Any], names: Mapping[str, Any]) -> Tool:
@@ -111,6 +118,16 @@ def signature_of(
 def names_at(depth: int) -> dict[str, Any]:
     """Return the local names of the function that is ``depth`` calls above the caller."""
     return dict(sys._getframe(depth + 1).f_locals)
+
+
+def _dependencies(
+    function: Callable[..., Any], signature: inspect.Signature, context: str | None
+) -> Dependencies | None:
+    if not has_resolved(signature):
+        return None
+    from agentdouble.apps.mcp.dependencies import dependencies_of
+
+    return dependencies_of(function, signature, context)
 
 
 def _check_kind(function: Callable[..., Any]) -> None:
