@@ -29,6 +29,7 @@ from mcp.types import (
     SamplingMessage,
     TextContent,
 )
+from mcp_types.version import is_version_at_least
 from pydantic import PrivateAttr
 
 from agentdouble.apps.mcp.server_loop import OnServerLoop, ServerLoop, bind_optional
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from mcp.types import LoggingLevel, SamplingMessageContentBlock
     from pydantic import AnyUrl
 
+FIRST_WITH_ROUNDS = "2026-07-28"
 Request = ServerRequestContext[Any, Any]
 Run = Callable[[Callable[..., Any], BoundArguments], Awaitable[Any]]
 MAX_TOKENS = 512
@@ -162,12 +164,16 @@ class Context(SdkContext[Any, Any]):
         )
 
     def _check(self, what: str, needed: ClientCapabilities) -> None:
-        if not self.session.can_send_request:
+        if is_version_at_least(self.protocol_version or "", FIRST_WITH_ROUNDS):
             raise MCPError(
                 INVALID_REQUEST,
                 f"{what} cannot ask the client in the middle of a request of the protocol version "
                 f"{self.protocol_version}: return an InputRequiredResult, and find the answers in "
                 "ctx.input_responses when the client asks again.",
+            )
+        if not self.session.can_send_request:
+            raise MCPError(
+                INVALID_REQUEST, f"{what} can ask only as long as its request is not answered."
             )
         if not self.session.check_client_capability(needed):
             declared = needed.model_dump(by_alias=True, mode="json", exclude_none=True)

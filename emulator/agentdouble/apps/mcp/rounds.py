@@ -8,9 +8,7 @@ from mcp import MCPError
 from mcp.types import INTERNAL_ERROR, InputRequiredResult
 from mcp_types.version import is_version_at_least
 
-from agentdouble.apps.mcp.context import Request
-
-FIRST_WITH_ROUNDS = "2026-07-28"
+from agentdouble.apps.mcp.context import FIRST_WITH_ROUNDS, Request
 
 Result = TypeVar("Result")
 

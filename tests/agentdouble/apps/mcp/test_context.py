@@ -22,7 +22,7 @@ from tests.agentdouble.apps.mcp.asking_notes import (
     error_of,
     text_of,
 )
-from tests.agentdouble.apps.mcp.notes import Asking, notes
+from tests.agentdouble.apps.mcp.notes import Asking, Name, notes
 from tests.agentdouble.calling import background
 
 # logs and sampling are deprecated by the newest revision, and there in the one before
@@ -218,6 +218,24 @@ def test_a_context_works_in_process() -> None:
             return [text_of(await client.call_tool("ask", {})), text_of(resource)]
 
     assert ["ann", "# All, for None"] == asyncio.run(call())
+
+
+def test_a_context_asks_no_more_when_its_call_is_answered() -> None:
+    """A task that the tool has left behind hears so."""
+    app, kept = MCPApp("leaving"), list[Context]()
+
+    @app.tool
+    async def leave(ctx: Context) -> None:
+        kept.append(ctx)
+
+    async def call() -> tuple[int, str]:
+        fill_in = answer_with(ElicitResult(action="cancel"))
+        async with Client(app.server, mode=LEGACY, elicitation_callback=fill_in) as client:
+            await client.call_tool("leave", {})
+            return await error_of(kept[0].elicit("Who are you?", Name))
+
+    expected = "ctx.elicit can ask only as long as its request is not answered."
+    assert (-32600, expected) == asyncio.run(call())
 
 
 def test_two_contexts_are_refused() -> None:
