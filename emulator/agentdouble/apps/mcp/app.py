@@ -1,4 +1,4 @@
-"""MCPApp: functions and agents as tools, resources and prompts of an MCP server (sections 4.3 and 4.6)."""
+"""MCPApp: functions as tools, resources and prompts of an MCP server (sections 4.3 and 4.6)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class MCPApp:
     ``name`` is the application's name in the protocol, and the agent's name in the sandbox session
     ids of run_code; the rest of such an id comes from the headers ``user_id`` and ``session_id`` of
     a call. ``instructions`` explain the tools to a client's model; ``version`` is told to clients.
-    Both eras of the protocol are supported. Functions may block: sync ones run in threads, async ones on a separate event loop.
+    Both eras of the protocol are supported. Functions may block: sync ones run in threads, async
+    ones on a separate event loop.
     """
 
     def __init__(
