@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from agentdouble.apps import A2AApp, MCPApp, SimpleApp, agent_card
+    from agentdouble.apps.mcp.context import Context
     from agentdouble.clock import Clock
     from agentdouble.code_tool import run_code
     from agentdouble.emulator import Emulator
@@ -26,6 +27,7 @@ _HOMES = {
     "A2AApp": "agentdouble.apps",
     "AgentDoubleError": "agentdouble.errors",
     "Clock": "agentdouble.clock",
+    "Context": "agentdouble.apps.mcp.context",
     "Emulator": "agentdouble.emulator",
     "MCPApp": "agentdouble.apps",
     "Settings": "agentdouble.settings",
@@ -33,12 +35,13 @@ _HOMES = {
     "agent_card": "agentdouble.apps",
     "run_code": "agentdouble.code_tool",
 }
-_NEED_EMULATOR = ("A2AApp", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
+_NEED_EMULATOR = ("A2AApp", "Context", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
 
 __all__ = [
     "A2AApp",
     "AgentDoubleError",
     "Clock",
+    "Context",
     "Emulator",
     "MCPApp",
     "Settings",

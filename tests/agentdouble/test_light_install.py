@@ -59,7 +59,7 @@ def test_the_double_names_the_extra_that_it_needs(light: Path) -> None:
     script = """
 import json, agentdouble
 found = {}
-for name in ("A2AApp", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card"):
+for name in ("A2AApp", "Context", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card"):
     try:
         getattr(agentdouble, name)
     except agentdouble.AgentDoubleError as error:
@@ -73,7 +73,15 @@ print(json.dumps(found))
             "emulator",
             f"agentdouble.{name} needs the extra 'emulator'. {INSTALL}",
         ]
-        for name in ("A2AApp", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
+        for name in (
+            "A2AApp",
+            "Context",
+            "Emulator",
+            "MCPApp",
+            "Settings",
+            "SimpleApp",
+            "agent_card",
+        )
     } == json.loads(run(light, script))
 
 

@@ -22,6 +22,7 @@ def test_the_public_names_are_these() -> None:
         "A2AApp",
         "AgentDoubleError",
         "Clock",
+        "Context",
         "Emulator",
         "MCPApp",
         "Settings",

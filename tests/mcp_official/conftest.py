@@ -11,22 +11,25 @@ from starlette.types import ASGIApp
 from agentdouble import Emulator, serving
 from agentdouble.mcp_services import McpBackend, ServerBackend
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
-from tests.mcp_official import everything
+from tests.mcp_official import everything, ordinary
 from tests.mcp_official.everything.events import Events
 from tests.mcp_official.keyed import keyed
 from tests.mcp_official.suite import NotInstalledError, Suite, find_node
 
 DIRECT, FRONT = "everything", "front"
+ORDINARY, ORDINARY_FRONT = "ordinary", "ordinary-front"
 
 
 @pytest.fixture(scope="package")
 def double() -> Iterator[Emulator]:
-    """A double with the server as the service ``everything``, and ``front`` in front of it."""
+    """A double with the server and the application, each with a service in front of it."""
     with Emulator(pool_size=0) as double:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
         double.mcp.create(DIRECT, server)
-        behind = server_of(double, DIRECT)
-        double.mcp.create(FRONT, McpBackend(behind["httpUrl"], behind["headers"]))
+        double.mcp.create(ORDINARY, ordinary.application())
+        for name, front in ((DIRECT, FRONT), (ORDINARY, ORDINARY_FRONT)):
+            behind = server_of(double, name)
+            double.mcp.create(front, McpBackend(behind["httpUrl"], behind["headers"]))
         yield double
 
 
@@ -54,7 +57,7 @@ def with_key(double: Emulator) -> Iterator[Callable[[str], str]]:
     """Tells the address at which a service answers to whoever cannot send its key."""
     with ExitStack() as stack:
         addresses = {}
-        for service in (DIRECT, FRONT):
+        for service in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT):
             _, key = server_of(double, service)["headers"]["Authorization"].split()
             proxy = stack.enter_context(_served(keyed(double.url, key)))
             addresses[service] = f"{proxy}/mcp/{service}"

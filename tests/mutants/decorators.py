@@ -15,8 +15,11 @@ from a2a.server.tasks import InMemoryTaskStore, TaskStore
 from a2a.types import Task
 
 from agentdouble import serving
-from agentdouble.apps import mcp, simple, tools
+from agentdouble.apps import mcp, simple
 from agentdouble.apps.a2a import A2AApp, application, assembly, classes
+from agentdouble.apps.mcp import tools
+from agentdouble.apps.mcp.hosting import Runner
+from agentdouble.apps.mcp.parameters import is_async
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.errors import DecorationError
 from tests.mutants import Mutant
@@ -305,21 +308,21 @@ def _is_plain(parameter: inspect.Parameter) -> bool:
 
 
 def _waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
-    async def run(_runner: Any, tool: tools.Tool, arguments: inspect.BoundArguments) -> Any:
-        value = tool.function(*arguments.args, **arguments.kwargs)
+    async def run(_runner: Any, function: Function, arguments: inspect.BoundArguments) -> Any:
+        value = function(*arguments.args, **arguments.kwargs)
         if inspect.iscoroutine(value):
             value.close()
             return repr(value)
         return value
 
-    patch.setattr(mcp._Runner, "run", run)
+    patch.setattr(Runner, "run", run)
 
 
 def _loses_async_tools(patch: pytest.MonkeyPatch) -> None:
     whole = mcp.MCPApp._add
 
     def add(app: mcp.MCPApp, tool: tools.Tool, decorator: str) -> None:
-        if not tool.is_async:
+        if not is_async(tool.function):
             whole(app, tool, decorator)
 
     patch.setattr(mcp.MCPApp, "_add", add)

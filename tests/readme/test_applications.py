@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from agentdouble import Emulator
 from agentdouble.apps.loading import load
+from doublecheck import Platform, Target
 from tests.readme.consoles import run, shown
 from tests.readme.pages import DOUBLE, block
 from tests.readme.projects import conftest, forget, pytest_in
@@ -24,6 +26,7 @@ GREETER = block(DOUBLE, "python", "# agents/greeter/__init__.py")
 GREETED = block(DOUBLE, "console", "$ agentdouble serve --agents")
 TEST_GREETER = block(DOUBLE, "python", "# test_greeter.py")
 MY_TOOLS = block(DOUBLE, "python", "# my_tools.py")
+MY_NOTES = block(DOUBLE, "python", "# my_notes.py")
 TEST_TOOLS = block(DOUBLE, "python", "# test_my_tools.py")
 MY_SERVICES = block(DOUBLE, "python", "# my_services.py")
 RECORD = block(DOUBLE, "json", '{"mcpServers"')
@@ -110,6 +113,28 @@ def test_the_test_of_tools_passes(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(conftest(DOUBLE, "my_tools"))
 
     assert "1 passed" in pytest_in(tmp_path)
+
+
+def test_the_notes_are_read_by_a_tool_and_a_prompt_names_them() -> None:
+    """What the application offers is asked for in one session."""
+    module: dict[str, Any] = {"__name__": "my_notes"}
+    exec(MY_NOTES, module)
+    of_summary = {"ref": {"type": "ref/prompt", "name": "summary"}}
+    with (
+        Emulator(module["app"], pool_size=0) as double,
+        Platform(Target.of(double)) as platform,
+        platform.mcp() as mcp,
+    ):
+        headings = mcp.call("headings", days=["Monday", "Friday"]).structured
+        (note,) = mcp.ask("resources/read", uri="notes://Monday")["contents"]
+        (said,) = mcp.ask("prompts/get", name="summary", arguments={"day": "Monday"})["messages"]
+        argument = {"name": "day", "value": "T"}
+        completed = mcp.ask("completion/complete", argument=argument, **of_summary)
+
+    assert {"result": ["# Monday", "# Friday"]} == headings
+    assert ("text/markdown", "# Monday") == (note["mimeType"], note["text"])
+    assert "Sum up notes://Monday." == said["content"]["text"]
+    assert ["Tuesday"] == completed["completion"]["values"]
 
 
 def test_the_services_are_made(

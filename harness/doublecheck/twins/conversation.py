@@ -16,6 +16,7 @@ from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
 from doublecheck.target.surfaces import Surface
 from doublecheck.values.agents import AgentSession, McpTool
 from doublecheck.wire import calls
+from doublecheck.wire.mcp import next_cursor
 
 Talk = Callable[[Platform], object]
 
@@ -192,10 +193,11 @@ def _sandbox(platform: Platform, token: str) -> None:
 def _callable_tools(platform: Platform) -> Collection[str]:
     with platform.mcp() as client:
         page = client.ask("tools/list")
-    destructive = {
-        one["name"] for one in page["tools"] if one.get("annotations", {}).get("destructiveHint")
-    }
-    return {one["name"] for one in page["tools"]} - destructive
+        tools, followed = list(page["tools"]), list[str]()
+        while (cursor := next_cursor(page, followed)) is not None:
+            page = client.ask("tools/list", cursor=cursor)
+            tools += page["tools"]
+    return {one["name"] for one in tools if not one.get("annotations", {}).get("destructiveHint")}
 
 
 def _mcp(platform: Platform) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 VERSION = "2025-11-25"
 CLIENT = {"name": "doublecheck", "version": "1"}
+MOST_PAGES = 1000  # of a list; more than that has no end
 
 _ids = itertools.count(1)
 
@@ -104,6 +105,18 @@ def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
     except (LookupError, TypeError, AttributeError) as error:
         message = f"tools/list was answered with something else than tools ({error!r:.100})."
         raise AnswerError(message, status=200, body=json.dumps(page)) from None
+
+
+def next_cursor(page: Mapping[str, Any], followed: list[str]) -> str | None:
+    """Return the cursor of the page after this one, and note it; raise AnswerError for no end."""
+    cursor = page.get("nextCursor")
+    if not cursor:
+        return None
+    if cursor in followed or len(followed) >= MOST_PAGES:
+        why = "repeats a cursor" if cursor in followed else f"has more than {MOST_PAGES} pages"
+        raise AnswerError(f"The list {why}: {str(cursor)[:80]!r}.", status=200)
+    followed.append(cursor)
+    return str(cursor)
 
 
 def _tool(tool: Mapping[str, Any]) -> McpTool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mcp.server import Server
+from mcp.types import ListToolsResult
 
 from agentdouble import Emulator, MCPApp
 from doublecheck import AsyncPlatform, Platform, Secret, Target
@@ -74,6 +76,22 @@ def test_a_list_in_pages_is_listed_whole() -> None:
 
     assert 2 == len(first["tools"])
     assert [f"op{one}" for one in range(5)] == tools
+
+
+def test_a_list_without_an_end_is_an_error() -> None:
+    """A server that repeats a cursor would be asked for ever."""
+
+    async def again(_context: Any, _params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[], next_cursor="again")
+
+    with Emulator(pool_size=0) as double:
+        double.mcp.create("endless", Server("endless", on_list_tools=again), key="k")
+        with (
+            Platform(Target.of(double)) as platform,
+            platform.mcp("/mcp/endless", api_key="k") as mcp,
+            pytest.raises(AnswerError, match="The list repeats a cursor: 'again'"),
+        ):
+            mcp.tools()
 
 
 def test_async_code_does_the_same(target: Target) -> None:

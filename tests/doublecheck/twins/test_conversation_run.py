@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agentdouble import MCPApp
 from doublecheck import Platform, Secret
+from doublecheck.client.doubles import serving_double
 from doublecheck.comparing.differences import Class
 from doublecheck.errors import TargetError
 from doublecheck.twins import conversation, conversation_run, document, html_page, scripts, tree
@@ -57,6 +59,18 @@ def test_how_often_a_tool_was_called_before_is_no_difference(
 
     assert {Class.SAME: len(comparison.calls)} == comparison.counts()
     assert "/mcp tools/call" in [call.operation for call in comparison.calls]
+
+
+def test_a_tool_that_both_have_is_looked_for_on_every_page() -> None:
+    """A list of large tools has several."""
+    app = MCPApp("large")
+    for number in range(3):
+        app.tool(name=f"b{number}", description="x" * 400_000)(lambda: "x")
+    app.tool(name="a")(lambda: "x")
+    with serving_double(app) as target, Platform(target) as large:
+        found = conversation._callable_tools(large)
+
+    assert {"a", "b0", "b1", "b2"} == found
 
 
 def test_chosen_alternatives_are_assumed(one: Platform, two: Platform) -> None:

@@ -10,8 +10,9 @@ import pytest
 from a2a.server.tasks import InMemoryTaskStore
 
 from agentdouble import run_code as run_code_function
-from agentdouble.apps import A2AApp, simple, tools
+from agentdouble.apps import A2AApp, simple
 from agentdouble.apps.a2a import classes
+from agentdouble.apps.mcp import tools
 from agentdouble.control_plane import invoke_tool_action
 from doublecheck import Credentials
 from tests.mutants.inside import inside

@@ -7,32 +7,33 @@ from typing import Any
 
 import pytest
 
-from agentdouble.apps import MCPApp, mcp_server
-from agentdouble.apps.tool_results import Results
+from agentdouble.apps import MCPApp
+from agentdouble.apps.mcp import server
+from agentdouble.apps.mcp.tool_results import Results
 from tests.mutants.inside import inside
 
 
 def list_a_tool_that_nobody_registered(patch: pytest.MonkeyPatch) -> None:
-    original = mcp_server._Tools.list
+    original = server._Tools.list
 
     async def list_(self: Any, *asked: Any) -> Any:
         found = await original(self, *asked)
         found.tools = [*found.tools, found.tools[0].model_copy(update={"name": "another"})]
         return found
 
-    patch.setattr(mcp_server._Tools, "list", list_)
+    patch.setattr(server._Tools, "list", list_)
 
 
 def forget_the_schema(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(mcp_server, "_on_wire", _without(input_schema={"type": "object"}))
+    patch.setattr(server, "_on_wire", _without(input_schema={"type": "object"}))
 
 
 def forget_the_description(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(mcp_server, "_on_wire", _without(description=""))
+    patch.setattr(server, "_on_wire", _without(description=""))
 
 
 def _without(**replaced: Any) -> Callable[[Any], Any]:
-    original = mcp_server._on_wire
+    original = server._on_wire
     return lambda tool: original(tool).model_copy(update=replaced)
 
 

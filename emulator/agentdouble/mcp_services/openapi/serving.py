@@ -22,16 +22,17 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
+    from agentdouble.mcp_hosting.pages import ToolPages
     from agentdouble.mcp_services.openapi.backend import Backend
-    from agentdouble.mcp_services.tool_pages import ToolPages
 
 
 _NEEDED = (
     "mcp.server",
     "mcp.types",
+    "agentdouble.mcp_hosting.pages",
     *(
-        f"agentdouble.mcp_services.{name}"
-        for name in ("openapi.backend", "openapi.requests", "openapi.tool_results", "tool_pages")
+        f"agentdouble.mcp_services.openapi.{name}"
+        for name in ("backend", "requests", "tool_results")
     ),
 )
 
@@ -117,7 +118,7 @@ class _Tools:
         _context: ServerRequestContext[Backend],
         params: mcp.types.PaginatedRequestParams | None,
     ) -> mcp.types.ListToolsResult:
-        from agentdouble.mcp_services.tool_pages import ToolPages
+        from agentdouble.mcp_hosting.pages import ToolPages
 
         if self._pages is None:
             self._pages = ToolPages([_tool(one) for one in self._all()])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mcp.types import ListToolsResult, PaginatedRequestParams
 
-from agentdouble.mcp_services.tool_pages import ToolPages
+from agentdouble.mcp_hosting.pages import ToolPages
 
 MISSING = "agentdouble/missing"
 """In the ``_meta`` of a list of tools: the services that are not in it, each with the reason."""

@@ -18,7 +18,7 @@ from mcp.types import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
-from agentdouble.mcp_services.tool_pages import ToolPages
+from agentdouble.mcp_hosting.pages import ToolPages
 from agentdouble.mcp_services.toolsets.asking import Context, Headers, Member
 from agentdouble.mcp_services.toolsets.calling import Answer, along, call, failed
 from agentdouble.mcp_services.toolsets.kept_lists import KeptLists, MergedList

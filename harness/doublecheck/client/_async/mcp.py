@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import checked_class
-from doublecheck.values.agents import McpResult, McpTool, McpTools
+from doublecheck.values.agents import McpResult, McpTools
 from doublecheck.wire import mcp
 from doublecheck.wire.mcp import McpServer, McpSession
 
@@ -34,12 +34,11 @@ class AsyncMcpClient:
         return self._server.url
 
     async def tools(self) -> McpTools:
-        """Return the server's tools."""
-        found: list[McpTool] = []
+        """Return the server's tools, of all pages; AnswerError also for a list without an end."""
         page = await self.ask("tools/list")
-        found += mcp.tools_of(page)
-        while page.get("nextCursor"):
-            page = await self.ask("tools/list", cursor=page["nextCursor"])
+        found, followed = mcp.tools_of(page), list[str]()
+        while (cursor := mcp.next_cursor(page, followed)) is not None:
+            page = await self.ask("tools/list", cursor=cursor)
             found += mcp.tools_of(page)
         return McpTools(found)
 

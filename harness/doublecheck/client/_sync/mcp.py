@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.client._sync.connection import Connection
 from doublecheck.client.arguments import checked_class
-from doublecheck.values.agents import McpResult, McpTool, McpTools
+from doublecheck.values.agents import McpResult, McpTools
 from doublecheck.wire import mcp
 from doublecheck.wire.mcp import McpServer, McpSession
 
@@ -35,12 +35,11 @@ class McpClient:
         return self._server.url
 
     def tools(self) -> McpTools:
-        """Return the server's tools."""
-        found: list[McpTool] = []
+        """Return the server's tools, of all pages; AnswerError also for a list without an end."""
         page = self.ask("tools/list")
-        found += mcp.tools_of(page)
-        while page.get("nextCursor"):
-            page = self.ask("tools/list", cursor=page["nextCursor"])
+        found, followed = mcp.tools_of(page), list[str]()
+        while (cursor := mcp.next_cursor(page, followed)) is not None:
+            page = self.ask("tools/list", cursor=cursor)
             found += mcp.tools_of(page)
         return McpTools(found)
 

@@ -1,17 +1,13 @@
-"""MCPApp: functions and agents as tools of an MCP server (sections 4.3 and 4.6)."""
+"""MCPApp: functions as tools, resources and prompts of an MCP server (sections 4.3 and 4.6)."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import anyio
-import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
@@ -19,39 +15,51 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import guard, serving
-from agentdouble.application_loop import ApplicationLoop, containing_exit
-from agentdouble.apps.tools import Tool, make_agent_tool, make_tool, names_at
+from agentdouble.apps.mcp.hosting import HostedTools, Runner
+from agentdouble.apps.mcp.tools import Tool, make_agent_tool, make_tool, names_at
 from agentdouble.errors import DecorationError
 from agentdouble.imports import import_now
-from agentdouble.mcp_hosting import Endpoint, render_refusal
+from agentdouble.mcp_hosting import render_refusal
 from agentdouble.shutdown import ShutdownMiddleware
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
+    from agentdouble.apps.mcp.features import Features
+    from agentdouble.apps.mcp.offers import Offers
+    from agentdouble.apps.mcp.requests import Requests
+
 PATH = "/mcp"
-THREADS = 64  # for an application's sync tools; further calls wait
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
-
-# An application may be hosted at several places, but has one SDK server for its tools. So each
-# request carries the runner for the tools.
-_runs_on: ContextVar[_Runner | None] = ContextVar("agentdouble_mcp_runner", default=None)
 
 
 class MCPApp:
     """An MCP application: an ASGI application that answers at ``/mcp``, on any server.
 
+    A function that is decorated may ask for the context of the request, by a parameter annotated
+    with ``agentdouble.Context`` or with the SDK's::
+
+        @app.tool
+        async def count(words: list[str], ctx: Context) -> int:
+            await ctx.report_progress(1, 2, "counted")
+            return len(words)
+
     ``name`` is the application's name in the protocol, and the agent's name in the sandbox session
     ids of run_code; the rest of such an id comes from the headers ``user_id`` and ``session_id`` of
-    a call. ``instructions`` explain the tools to a client's model. Both eras of the protocol are
-    supported. Tools may block: sync tools run in threads, async tools on a separate event loop.
+    a call. ``instructions`` explain the tools to a client's model; ``version`` is told to clients.
+    Both eras of the protocol are supported. Functions may block: sync ones run in threads, async
+    ones on a separate event loop.
     """
 
-    def __init__(self, name: str = "mcp", *, instructions: str | None = None) -> None:
+    def __init__(
+        self, name: str = "mcp", *, instructions: str | None = None, version: str = "1.0.0"
+    ) -> None:
         self.name = name
+        self.version = version
         self.instructions = instructions
         self._tools: dict[str, Tool] = {}
+        self._alone = Runner()
         self._hosted = self.hosted()
         self._app = Starlette(
             routes=[Route(PATH, self._hosted)],
@@ -101,6 +109,77 @@ class MCPApp:
         self._add(make_agent_tool(function, names_at(1)), "agent_as_a_tool")
         return function
 
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+    ) -> Callable[[AnyFunction], AnyFunction]:
+        """Register a function as a resource: ``@app.resource("notes://{name}")``.
+
+        The variables of an address that is a template (RFC 6570) are the function's parameters. A
+        string is sent as text, bytes as binary content, anything else as JSON. Raises
+        DecorationError, also for a second resource with the same address.
+        """
+        names, offers = names_at(1), self._offers
+        offers.check_address(uri)
+        shown = {"name": name, "title": title, "description": description, "mime_type": mime_type}
+
+        def register(registered: AnyFunction) -> AnyFunction:
+            offers.add_resource(uri, registered, names, **shown)
+            self._grow()
+            return registered
+
+        return register
+
+    @overload
+    def prompt(self, function: AnyFunction) -> AnyFunction: ...
+
+    @overload
+    def prompt(
+        self,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+    ) -> Callable[[AnyFunction], AnyFunction]: ...
+
+    def prompt(
+        self,
+        function: Any = None,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+    ) -> Any:
+        """Register a function as a prompt: ``@app.prompt`` or ``@app.prompt(...)``.
+
+        It returns a string, content or a message of the SDK, or a list of these. Raises
+        DecorationError, also for a second prompt with the same name.
+        """
+        names = names_at(1)
+        shown = {"name": name, "title": title, "description": description}
+
+        def register(registered: AnyFunction) -> AnyFunction:
+            self._offers.add_prompt(registered, names, **shown)
+            self._grow()
+            return registered
+
+        return register if function is None else register(function)
+
+    def completion(self, function: AnyFunction) -> AnyFunction:
+        """Register the function that completes arguments of prompts and resource templates.
+
+        ``def complete(ref, argument, context)`` gets the SDK's values and returns a Completion, a
+        list of strings or None. Raises DecorationError for a second one.
+        """
+        self._offers.set_completion(function, names_at(1))
+        self._grow()
+        return function
+
     @property
     def tools(self) -> Mapping[str, Tool]:
         """The tools by their names."""
@@ -109,10 +188,19 @@ class MCPApp:
     @functools.cached_property
     def server(self) -> Server[Any]:
         """The low-level server of the MCP SDK; the first access imports the SDK."""
-        import_now("agentdouble.apps.mcp_server")
-        from agentdouble.apps.mcp_server import make_server
+        import_now("agentdouble.apps.mcp.server")
+        from agentdouble.apps.mcp.server import make_server
 
-        made: Server[Any] = make_server(self.name, self._tools, _run, self.instructions)
+        made: Server[Any] = make_server(
+            self.name,
+            self._tools,
+            self._alone,
+            lambda: self._requests,
+            self.instructions,
+            self.version,
+        )
+        if self._has_features:
+            self._features.install(made)
         return made
 
     @property
@@ -145,6 +233,37 @@ class MCPApp:
         """End the streams that only listen, when the server of this application stops."""
         self._hosted.begin_shutdown()
 
+    @property
+    def _has_features(self) -> bool:
+        """Whether the application uses more than tools; those alone change nothing for clients."""
+        return "_offers" in vars(self) or any(tool.asks for tool in self._tools.values())
+
+    @functools.cached_property
+    def _offers(self) -> Offers:
+        import_now("agentdouble.apps.mcp.offers")
+        from agentdouble.apps.mcp.offers import Offers
+
+        return Offers(self.name)
+
+    @functools.cached_property
+    def _requests(self) -> Requests:
+        import_now("agentdouble.apps.mcp.requests")
+        from agentdouble.apps.mcp.requests import Requests
+
+        return Requests(self.name, self._offers, self._alone)
+
+    @functools.cached_property
+    def _features(self) -> Features:
+        import_now("agentdouble.apps.mcp.features")
+        from agentdouble.apps.mcp.features import Features
+
+        return Features(self.name, self._offers, self._requests)
+
+    def _grow(self) -> None:
+        """Let a server that has been made already answer what the application uses by now."""
+        if "server" in vars(self) and self._has_features:
+            self._features.install(self.server)
+
     def _add(self, tool: Tool, decorator: str) -> None:
         if tool.name in self._tools:
             raise DecorationError(
@@ -152,76 +271,11 @@ class MCPApp:
                 decorator=decorator,
             )
         self._tools[tool.name] = tool
+        self._grow()
 
     async def _not_found(self, _request: Request, _error: Exception) -> Response:
         message = f"{self.name} is an MCP application and answers at {PATH}."
         return JSONResponse({"error": {"message": message, "type": "NotFound"}}, 404)
-
-
-class HostedTools:
-    """An MCPApp at one place; the same MCPApp may be hosted at several."""
-
-    def __init__(self, make_server: Callable[[], Server[Any]]) -> None:
-        self._endpoint = Endpoint(make_server)
-        self._runner: _Runner | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._runner is None:
-            raise RuntimeError(
-                "An MCPApp answers while its lifespan runs: let the server that hosts it speak the "
-                "lifespan protocol, or enter 'async with app.lifespan()'."
-            )
-        token = _runs_on.set(self._runner)
-        try:
-            await self._endpoint(scope, receive, send)
-        finally:
-            _runs_on.reset(token)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Answer requests inside."""
-        runner = _Runner()
-        await runner.loop.start()
-        try:
-            async with self._endpoint.running():
-                self._runner = runner
-                yield
-        finally:
-            self._runner = None
-            await runner.loop.stop()
-
-    def begin_shutdown(self) -> None:
-        """End the streams that only listen, because they would never end by themselves."""
-        self._endpoint.begin_shutdown()
-
-
-class _Runner:
-    """Runs tools: async ones on a separate event loop, sync ones in threads."""
-
-    def __init__(self) -> None:
-        self.loop = ApplicationLoop()
-        self._threads = anyio.CapacityLimiter(THREADS)
-
-    async def run(self, tool: Tool, arguments: inspect.BoundArguments) -> Any:
-        call = functools.partial(tool.function, *arguments.args, **arguments.kwargs)
-        if tool.is_async:
-            return await self.loop.run(call())
-        # A thread cannot be cancelled: after a cancelled call, the tool keeps its thread until it
-        # returns.
-        value = await anyio.to_thread.run_sync(
-            functools.partial(_contain_exit, call), abandon_on_cancel=True, limiter=self._threads
-        )
-        return await self.loop.run(value) if inspect.iscoroutine(value) else value
-
-
-async def _run(tool: Tool, arguments: Mapping[str, Any]) -> Any:
-    runner = _runs_on.get() or _Runner()  # without a host: on the caller's loop
-    return await runner.run(tool, tool.arguments.read(arguments))
-
-
-def _contain_exit(call: Callable[[], Any]) -> Any:
-    with containing_exit():
-        return call()
 
 
 def _render(_connection: HTTPConnection, refusal: guard.Refusal) -> Response:

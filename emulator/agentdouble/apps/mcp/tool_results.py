@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
-from agentdouble.apps.tool_arguments import Schema
+from agentdouble.apps.mcp.tool_arguments import Schema
 from agentdouble.errors import ToolResultError
+
+T = TypeVar("T")
+
+_ROUND = "InputRequiredResult"
 
 
 @dataclass(frozen=True)
@@ -33,13 +39,25 @@ class Results:
         self._adapter: TypeAdapter[Any] | None = None
         self._wrapped = False
         self.schema: dict[str, Any] | None = None
-        if annotation not in (inspect.Signature.empty, Any) and not _is_content(annotation):
-            self._declare(annotation)
+        returned = _without_rounds(annotation)
+        if returned not in (inspect.Signature.empty, Any) and not _is_content(returned):
+            self._declare(returned)
 
     def result_of(self, value: Any) -> Result:
         """Return the result for a value; raise ToolResultError if its type is wrong."""
+        return self._checked(lambda: Result(tuple(_texts(value)), self._structured(value)))
+
+    def texts_of(self, value: Any) -> list[str]:
+        """Return a value as texts, one for each item of a list; raise ToolResultError."""
+        return self._checked(lambda: _texts(value))
+
+    def structured_of(self, value: Any) -> dict[str, Any] | None:
+        """Return a value as structured content, if it has any; raise ToolResultError."""
+        return self._checked(lambda: self._structured(value))
+
+    def _checked(self, make: Callable[[], T]) -> T:
         try:
-            return Result(tuple(_texts(value)), self._structured(value))
+            return make()
         except ValidationError as error:
             problems = "; ".join(one["msg"] for one in error.errors(include_url=False))
             raise self._error(f"is not what its annotation says: {problems}") from None
@@ -93,6 +111,14 @@ def _rooted(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     definition = schema["$defs"][reference.removeprefix("#/$defs/")]
     return {**definition, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _without_rounds(annotation: Any) -> Any:
+    """Return a type without the InputRequiredResult that is returned in its place."""
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation
+    kept = [one for one in get_args(annotation) if getattr(one, "__name__", "") != _ROUND]
+    return Union[tuple(kept)] if kept else annotation  # noqa: UP007 (made at run time)
 
 
 def _is_content(annotation: Any) -> bool:

@@ -32,10 +32,10 @@ from doublecheck import Platform, Target
 from doublecheck.errors import RefusedError
 from doublecheck.results import McpClient
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.apps.mcp_sample import Gate, sample
+from tests.agentdouble.apps.mcp.sample import Gate, sample
 from tests.agentdouble.calling import background, http
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 ERAS = ("legacy", "auto", "2026-07-28")
 
 
@@ -155,7 +155,7 @@ def test_a_failure_is_logged_with_the_traceback_of_the_application(
     assert record.exc_info is not None
     traceback = record.exc_info[2]
     assert traceback is not None
-    assert Path(traceback.tb_frame.f_code.co_filename).name == "mcp_sample.py"
+    assert Path(traceback.tb_frame.f_code.co_filename).name == "sample.py"
 
 
 def test_a_tool_may_answer_in_the_protocols_own_words(mcp: McpClient) -> None:
@@ -430,7 +430,7 @@ def test_it_runs_alone(tmp_path: Path) -> None:
     """``run()`` says where it answers, answers there, and ends by a signal."""
     script = tmp_path / "alone.py"
     script.write_text(
-        "from tests.agentdouble.apps.mcp_sample import sample\nsample().run('127.0.0.1', 0)\n"
+        "from tests.agentdouble.apps.mcp.sample import sample\nsample().run('127.0.0.1', 0)\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-W", "error", script],

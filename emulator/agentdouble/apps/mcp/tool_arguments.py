@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, PydanticUserError, ValidationError, create_model
@@ -33,12 +33,19 @@ class Schema(GenerateJsonSchema):
 
 
 class Arguments:
-    """The parameters of a tool, as JSON Schema and as a model that validates arguments."""
+    """The parameters of a tool, as JSON Schema and as a model that validates arguments.
 
-    def __init__(self, tool: str, signature: inspect.Signature) -> None:
+    Parameters of ``apart`` are not among them: callers do not give these.
+    """
+
+    def __init__(
+        self, tool: str, signature: inspect.Signature, apart: Collection[str] = ()
+    ) -> None:
         self._tool = tool
         self._signature = signature
-        self._names = {f"p{at}": name for at, name in enumerate(signature.parameters)}
+        names = (name for name in signature.parameters if name not in apart)
+        self._names = {f"p{at}": name for at, name in enumerate(names)}
+        self._known = frozenset(self._names.values())
         fields = {field: _field(signature.parameters[name]) for field, name in self._names.items()}
         try:
             self._model = _model(tool, fields)
@@ -47,22 +54,23 @@ class Arguments:
             _name_the_unshowable(fields, self._names)
             raise
 
-    def read(self, given: Mapping[str, Any]) -> inspect.BoundArguments:
-        """Return arguments for a call of the function; raise ToolArgumentsError."""
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the parameters; raise ToolArgumentsError."""
         self._check_names(given)
         try:
             model = self._validate(given)
         except ValidationError as error:
-            problems = [f"{_path(one['loc'])}: {one['msg']}" for one in error.errors()]
-            raise self._error("; ".join(problems)) from None
-        values = {name: getattr(model, field) for field, name in self._names.items()}
+            raise self._error(problems_of(error)) from None
+        return {name: getattr(model, field) for field, name in self._names.items()}
+
+    def bind(self, values: dict[str, Any]) -> inspect.BoundArguments:
+        """Return arguments for a call of the function."""
         return inspect.BoundArguments(self._signature, values)
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
-        known = self._signature.parameters
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in given if name not in self._known]
         if unknown and ledger.choose(UNKNOWN_ARGUMENTS) == "refused":
-            takes = ", ".join(known) or "nothing"
+            takes = ", ".join(self._names.values()) or "nothing"
             raise self._error(f"It takes {takes}, and was given {', '.join(unknown)}")
 
     def _validate(self, given: Mapping[str, Any]) -> BaseModel:
@@ -77,6 +85,11 @@ class Arguments:
     def _error(self, why: str) -> ToolArgumentsError:
         message = f"{self._tool} cannot take these arguments. {why}."
         return ToolArgumentsError(message, tool=self._tool)
+
+
+def problems_of(error: ValidationError) -> str:
+    """Return which arguments are wrong, and why."""
+    return "; ".join(f"{_path(one['loc'])}: {one['msg']}" for one in error.errors())
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:

@@ -1,0 +1,111 @@
+"""An MCPApp at one place, and the loop and threads that run its functions there."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+from starlette.types import Receive, Scope, Send
+
+from agentdouble.application_loop import ApplicationLoop, containing_exit
+from agentdouble.apps.mcp.parameters import is_async
+from agentdouble.mcp_hosting import Endpoint
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.subscriptions import ListenHandler
+
+    from agentdouble.apps.mcp.changes import Changes
+
+THREADS = 64  # for an application's sync functions; further calls wait
+
+# An application may be hosted at several places, but has one SDK server for its tools. So each
+# request carries the runner for the functions.
+_runs_on: ContextVar[Runner | None] = ContextVar("agentdouble_mcp_runner", default=None)
+
+
+class HostedTools:
+    """An MCPApp at one place; the same MCPApp may be hosted at several."""
+
+    def __init__(self, make_server: Callable[[], Server[Any]]) -> None:
+        self._endpoint = Endpoint(make_server)
+        self._runner: Runner | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._runner is None:
+            raise RuntimeError(
+                "An MCPApp answers while its lifespan runs: let the server that hosts it speak the "
+                "lifespan protocol, or enter 'async with app.lifespan()'."
+            )
+        token = _runs_on.set(self._runner)
+        try:
+            await self._endpoint(scope, receive, send)
+        finally:
+            _runs_on.reset(token)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer requests inside."""
+        runner = Runner()
+        await runner.loop.start()
+        try:
+            async with self._endpoint.running():
+                self._runner = runner
+                yield
+        finally:
+            self._runner = None
+            await runner.loop.stop()
+
+    def begin_shutdown(self) -> None:
+        """End the streams that only listen, because they would never end by themselves."""
+        self._endpoint.begin_shutdown()
+
+
+class Runner:
+    """Runs functions: async ones on a separate event loop, sync ones in threads."""
+
+    def __init__(self) -> None:
+        self.loop = ApplicationLoop()
+        self._threads = anyio.CapacityLimiter(THREADS)
+
+    @functools.cached_property
+    def changes(self) -> Changes:
+        """Where the functions publish changes."""
+        from agentdouble.apps.mcp.changes import Changes
+
+        return Changes()
+
+    @functools.cached_property
+    def listen(self) -> ListenHandler:
+        """The SDK's handler of requests that listen for changes."""
+        from mcp.server.subscriptions import ListenHandler
+
+        return ListenHandler(self.changes)
+
+    async def run(self, function: Callable[..., Any], arguments: inspect.BoundArguments) -> Any:
+        """Call a function and return its result; cancel it if the caller is cancelled."""
+        call = functools.partial(function, *arguments.args, **arguments.kwargs)
+        if is_async(function):
+            return await self.loop.run(call())
+        # A thread cannot be cancelled: after a cancelled call, the function keeps its thread until
+        # it returns.
+        value = await anyio.to_thread.run_sync(
+            functools.partial(_contain_exit, call), abandon_on_cancel=True, limiter=self._threads
+        )
+        return await self.loop.run(value) if inspect.iscoroutine(value) else value
+
+
+def current_runner(alone: Runner) -> Runner:
+    """Return the runner of the place that is asked; ``alone`` where no place is."""
+    return _runs_on.get() or alone
+
+
+def _contain_exit(call: Callable[[], Any]) -> Any:
+    with containing_exit():
+        return call()

@@ -1,0 +1,267 @@
+"""Functions that ask for the context of the request, by the official client and by raw HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
+
+from agentdouble import Context, Emulator, MCPApp
+from agentdouble.errors import DecorationError
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.apps.mcp.asking_notes import (
+    ERAS,
+    LEGACY,
+    MODERN,
+    answer_with,
+    ask,
+    error_of,
+    text_of,
+)
+from tests.agentdouble.apps.mcp.notes import Asking, Name, notes
+from tests.agentdouble.calling import background
+
+# logs and sampling are deprecated by the newest revision, and there in the one before
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+both_eras = pytest.mark.parametrize("mode", ERAS)
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    with Emulator(notes(), pool_size=0) as double:
+        yield double
+
+
+@both_eras
+def test_progress_arrives_while_a_tool_runs(double: Emulator, mode: str) -> None:
+    """Each report, in order."""
+    reports = []
+
+    async def note(*report: Any) -> None:
+        reports.append(report)
+
+    async def call(client: Client) -> Any:
+        return await client.call_tool("work", {"steps": 3}, progress_callback=note)
+
+    assert {"result": 3} == ask(double.url, mode, call).structured_content
+    assert [(step, 3, f"step {step}") for step in range(3)] == reports
+
+
+@pytest.mark.parametrize(
+    ("mode", "level", "expected"),
+    [
+        (LEGACY, None, ["a detail", "a line", {"of": "a problem"}]),
+        (LEGACY, "warning", [{"of": "a problem"}]),
+        (MODERN, None, []),
+        (MODERN, "info", ["a line", {"of": "a problem"}]),
+    ],
+)
+def test_logs_arrive_from_the_level_that_was_asked_for(
+    double: Emulator, mode: str, level: Any, expected: list[Any]
+) -> None:
+    """By a request of the session, or by what each call says."""
+    logged = []
+
+    async def note(line: Any) -> None:
+        logged.append(line.data)
+
+    async def call(client: Client) -> None:
+        if mode == LEGACY and level:
+            await client.set_logging_level(level)
+        await client.call_tool("tell", {})
+
+    per_call = {"log_level": level} if mode == MODERN else {}
+    ask(double.url, mode, call, logging_callback=note, **per_call)
+
+    assert expected == logged
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (ElicitResult(action="accept", content={"name": "ann"}), "ann"),
+        (ElicitResult(action="decline"), "decline"),
+        (ElicitResult(action="cancel"), "cancel"),
+    ],
+)
+def test_a_tool_asks_the_user(double: Emulator, answer: ElicitResult, expected: str) -> None:
+    """The answer is the model that was asked for."""
+
+    async def call(client: Client) -> str:
+        return text_of(await client.call_tool("ask", {}))
+
+    fill_in = answer_with(answer)
+    assert expected == ask(double.url, LEGACY, call, elicitation_callback=fill_in)
+
+
+def test_a_tool_asks_the_clients_model(double: Emulator) -> None:
+    """It gets what the model has said."""
+    prompts = []
+
+    async def sample(_context: Any, asked: Any) -> CreateMessageResult:
+        prompts.append((asked.system_prompt, asked.messages[0].content.text))
+        return CreateMessageResult(role="assistant", content=TextContent(text="Paris"), model="m")
+
+    async def call(client: Client) -> str:
+        return text_of(await client.call_tool("think", {}))
+
+    assert "Paris" == ask(double.url, LEGACY, call, sampling_callback=sample)
+    assert [("Be short.", "The capital of France?")] == prompts
+
+
+@pytest.mark.parametrize(
+    ("mode", "tool", "code", "message"),
+    [
+        (LEGACY, "ask", -32021, "ctx.elicit needs a client that declares the capability elicit"),
+        (LEGACY, "think", -32021, "ctx.sample needs a client that declares the capability samp"),
+        (MODERN, "ask", -32600, "ctx.elicit cannot ask the client in the middle of a request o"),
+        (MODERN, "think", -32600, "ctx.sample cannot ask the client in the middle of a request o"),
+        (LEGACY, "ask_in_rounds", -32603, "An InputRequiredResult was returned, which the protoc"),
+    ],
+)
+def test_what_a_client_cannot_do_is_not_asked(
+    double: Emulator, mode: str, tool: str, code: int, message: str
+) -> None:
+    """The error of the protocol says what is missing, or what to do instead."""
+
+    async def call(client: Client) -> tuple[int, str]:
+        return await error_of(client.call_tool(tool, {}))
+
+    found = ask(double.url, mode, call)
+
+    assert (code, message) == (found[0], found[1][: len(message)])
+
+
+def test_a_tool_asks_in_rounds(double: Emulator) -> None:
+    """It is called again with the answers and its state, which the client cannot read."""
+
+    async def roots(_context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri="file:///work")])
+
+    async def call(client: Client) -> str:
+        return text_of(await client.call_tool("ask_in_rounds", {}))
+
+    body, headers = mcp_wire.modern("ask_in_rounds", {}), mcp_wire.modern_headers(None, "")
+    headers["Mcp-Name"] = "ask_in_rounds"
+    first = mcp_wire.http.post(f"{double.url}/mcp", json=body, headers=headers)
+    body["params"] |= {"inputResponses": {"roots": {"roots": []}}, "requestState": "asked"}
+    forged = mcp_wire.http.post(f"{double.url}/mcp", json=body, headers=headers)
+
+    assert "asked: file:///work" == ask(double.url, MODERN, call, list_roots_callback=roots)
+    assert "asked" != mcp_wire.result(first)["requestState"]
+    assert -32602 == forged.json()["error"]["code"]
+
+
+@both_eras
+def test_a_sync_tool_knows_its_request(double: Emulator, mode: str) -> None:
+    """The SDK's annotation does as well; from a thread it speaks to the client as anyio allows."""
+
+    async def call(client: Client) -> Any:
+        tools = (await client.list_tools()).tools
+        (schema,) = (one.input_schema for one in tools if one.name == "sync")
+        called = await client.call_tool("sync", {"a": 1, "ctx": "not for callers"})
+        optional = await client.call_tool("optional", {})
+        return list(schema["properties"]), called.structured_content, optional.is_error
+
+    properties, called, failed = ask(double.url, mode, call)
+
+    version = "2025-11-25" if mode == LEGACY else MODERN
+    assert (["a", "b"], False) == (properties, failed)
+    assert {"result": ["3", "Context", version, "ann"]} == called
+
+
+@both_eras
+def test_a_tool_reads_resources(double: Emulator, mode: str) -> None:
+    """Those with a context too; one that is not there, or fails, is an error of the tool."""
+    uris = ["notes://all", "notes://one/a/3", "notes://one/raise/1", "notes://none"]
+
+    async def call(client: Client) -> list[tuple[bool | None, str]]:
+        results = [await client.call_tool("read", {"uri": uri}) for uri in uris]
+        return [(one.is_error, text_of(one)) for one in results]
+
+    failed = "The resource notes://one/{name}/{number} of notes failed: KeyError: 'no such note'"
+    assert [
+        (False, "# All, for ann"),
+        (False, '{\n  "name": "a",\n  "number": 3\n}'),
+        (True, failed),
+        (True, "Unknown resource: notes://none"),
+    ] == ask(double.url, mode, call)
+
+
+def test_a_cancelled_call_asks_no_more() -> None:
+    """A tool that waits for the user ends with its call."""
+    asking = Asking()
+    with Emulator(notes(asking), pool_size=0) as double:
+        url = f"{double.url}/mcp"
+        session = mcp_wire.open_session(url, None)
+        asked = mcp_wire.message("tools/call", {"name": "ask"}, 7)
+        waiting = background(lambda: mcp_wire.post(url, asked, None, session))
+        assert asking.begun.wait(30)
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+        mcp_wire.post(url, note, None, session)
+
+        assert asking.ended.wait(30)
+        assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(60)))
+
+
+def test_a_context_works_in_process() -> None:
+    """Without a server all is on one loop."""
+
+    async def call() -> list[str]:
+        fill_in = answer_with(ElicitResult(action="accept", content={"name": "ann"}))
+        async with Client(notes().server, mode=LEGACY, elicitation_callback=fill_in) as client:
+            resource = await client.call_tool("read", {"uri": "notes://all"})
+            return [text_of(await client.call_tool("ask", {})), text_of(resource)]
+
+    assert ["ann", "# All, for None"] == asyncio.run(call())
+
+
+def test_a_context_asks_no_more_when_its_call_is_answered() -> None:
+    """A task that the tool has left behind hears so."""
+    app, kept = MCPApp("leaving"), list[Context]()
+
+    @app.tool
+    async def leave(ctx: Context) -> None:
+        kept.append(ctx)
+
+    async def call() -> tuple[int, str]:
+        fill_in = answer_with(ElicitResult(action="cancel"))
+        async with Client(app.server, mode=LEGACY, elicitation_callback=fill_in) as client:
+            await client.call_tool("leave", {})
+            return await error_of(kept[0].elicit("Who are you?", Name))
+
+    expected = "ctx.elicit can ask only as long as its request is not answered."
+    assert (-32600, expected) == asyncio.run(call())
+
+
+def test_two_contexts_are_refused() -> None:
+    """The error names both."""
+    with pytest.raises(DecorationError, match=r"gives one parameter the context; .* has 2: a, b"):
+
+        @MCPApp().tool
+        def both(a: Context, b: Context) -> None: ...
+
+
+def test_tools_alone_announce_nothing_else() -> None:
+    """A first function with a context changes that, also in a server that runs already."""
+    app = MCPApp("growing")
+    app.tool(name="plain")(lambda: "x")
+
+    async def capabilities() -> set[str]:
+        async with Client(app.server, mode=LEGACY) as client:
+            return {*client.server_capabilities.model_dump(exclude_none=True)}
+
+    before = asyncio.run(capabilities())
+
+    @app.tool
+    def later(ctx: Context) -> str:
+        return ctx.request_id
+
+    app.resource("late://here", name="here")(lambda: "here")
+
+    assert {"tools"} == before
+    assert {"tools", "logging", "resources"} == asyncio.run(capabilities())

@@ -1,0 +1,368 @@
+"""Resources, prompts, completions and what listens for changes, by the official client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.types import (
+    BlobResourceContents,
+    ListRootsResult,
+    PromptReference,
+    ResourceTemplateReference,
+    ResourceUpdatedNotification,
+    Root,
+)
+
+from agentdouble import Context, Emulator, MCPApp
+from agentdouble.apps.mcp import changes
+from agentdouble.errors import DecorationError
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.apps.mcp.asking_notes import ERAS, LEGACY, MODERN, ask, error_of
+from tests.agentdouble.apps.mcp.notes import notes
+
+# the newest revision has no resources/subscribe any more
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+both_eras = pytest.mark.parametrize("mode", ERAS)
+TEMPLATE = "notes://one/{name}/{number}"
+LISTED = "resources/list and resources/templates/list name those that there are."
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    with Emulator(notes(), pool_size=0) as double:
+        yield double
+
+
+@both_eras
+def test_what_is_offered_is_listed(double: Emulator, mode: str) -> None:
+    """With docstrings as descriptions, and without the context."""
+
+    async def lists(client: Client) -> list[Any]:
+        resources = (await client.list_resources()).resources
+        templates = (await client.list_resource_templates()).resource_templates
+        prompts = (await client.list_prompts()).prompts
+        return [
+            [(one.uri, one.name, one.title, one.description, one.mime_type) for one in resources],
+            [(one.uri_template, one.name) for one in templates],
+            [
+                (one.name, one.title, [(arg.name, arg.required) for arg in one.arguments or ()])
+                for one in prompts
+            ],
+        ]
+
+    assert [
+        [
+            ("notes://all", "all_notes", "All", "All notes.", "text/markdown"),
+            ("notes://bytes", "some_bytes", None, "", "text/plain"),
+            ("notes://rounds", "without_rounds", None, "", "text/plain"),
+        ],
+        [(TEMPLATE, "one_note"), ("notes://rounds/{name}", "in_rounds")],
+        [
+            ("greet", None, [("name", True), ("times", False)]),
+            ("read", "Read", [("uri", True)]),
+            ("odd", None, []),
+        ],
+    ] == ask(double.url, mode, lists)
+
+
+@both_eras
+def test_resources_are_read(double: Emulator, mode: str) -> None:
+    """Text, bytes, and JSON by a template, whose variables have types."""
+
+    async def read(client: Client) -> list[str]:
+        uris = ["notes://all", "notes://bytes", "notes://one/a%20b/3"]
+        found = [(await client.read_resource(uri)).contents[0] for uri in uris]
+        return [one.blob if isinstance(one, BlobResourceContents) else one.text for one in found]
+
+    assert ["# All, for ann", "AP8=", '{\n  "name": "a b",\n  "number": 3\n}'] == ask(
+        double.url, mode, read
+    )
+
+
+NO_INTEGER = "Input should be a valid integer, unable to parse string as an integer"
+NOT_IN_ROUNDS = (
+    "static resources cannot return InputRequiredResult; only resource template functions "
+    "participate in the multi-round-trip flow"
+)
+UNREADABLE = [
+    ("notes://none", -32602, f"Unknown resource: notes://none. {LISTED}"),
+    ("notes://one/a", -32602, f"Unknown resource: notes://one/a. {LISTED}"),
+    ("notes://one/%2E%2E/1", -32602, f"Unknown resource: notes://one/%2E%2E/1. {LISTED}"),
+    (
+        "notes://one/a/x",
+        -32602,
+        f"Unknown resource: notes://one/a/x. number: {NO_INTEGER}.",
+    ),
+    (
+        "notes://one/raise/1",
+        -32603,
+        f"The resource {TEMPLATE} of notes failed: KeyError: 'no such note'",
+    ),
+    ("notes://one/exit/1", -32603, f"The resource {TEMPLATE} of notes failed: SystemExit: 3"),
+    (
+        "notes://rounds",
+        -32603,
+        f"Error reading resource notes://rounds: {NOT_IN_ROUNDS}",
+    ),
+]
+
+
+@both_eras
+def test_what_cannot_be_read_is_an_error_that_says_why(double: Emulator, mode: str) -> None:
+    """By the code of a missing resource, or of one that fails; the next is read."""
+
+    async def read(client: Client) -> list[Any]:
+        return [(uri, *await error_of(client.read_resource(uri))) for uri, _, _ in UNREADABLE]
+
+    assert UNREADABLE == ask(double.url, mode, read)
+
+
+def test_a_template_asks_in_rounds(double: Emulator) -> None:
+    """As tools do."""
+
+    async def roots(_context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri="file:///work")])
+
+    async def read(client: Client) -> Any:
+        return (await client.read_resource("notes://rounds/a")).contents[0]
+
+    assert "a" == ask(double.url, MODERN, read, list_roots_callback=roots).text
+
+
+@both_eras
+def test_prompts_are_rendered(double: Emulator, mode: str) -> None:
+    """From texts, whose types are those of the parameters."""
+
+    async def get(client: Client) -> list[Any]:
+        greeting = await client.get_prompt("greet", {"name": "ann", "times": "2"})
+        note = await client.get_prompt("read", {"uri": "notes://all"})
+        found = [*greeting.messages, *note.messages]
+        return [greeting.description, *((one.role, one.content.text) for one in found)]
+
+    expected = [("user", "Greet ann. Greet ann. "), ("user", "# All, for ann")]
+    assert ["Greet somebody.", *expected] == ask(double.url, mode, get)
+
+
+NOT_TAKEN = "The prompt greet cannot take these arguments: "
+UNRENDERED: list[tuple[str, dict[str, str], int, str]] = [
+    ("nobody", {}, -32602, "Unknown prompt: nobody. There are: greet, read, odd."),
+    ("greet", {}, -32602, NOT_TAKEN + "Missing required arguments: {'name'}."),
+    (
+        "greet",
+        {"name": "a", "times": "x"},
+        -32602,
+        f"{NOT_TAKEN}times: {NO_INTEGER}.",
+    ),
+    ("greet", {"name": "a", "b": "c"}, -32602, NOT_TAKEN + "b: Unexpected keyword argument."),
+    ("greet", {"name": "raise"}, -32603, "The prompt greet of notes failed: no such person"),
+    (
+        "read",
+        {"uri": "notes://none"},
+        -32603,
+        "The prompt read of notes failed: Unknown resource: notes://none",
+    ),
+    ("odd", {}, -32603, "What the prompt odd returned cannot be sent: "),
+]
+
+
+@both_eras
+def test_what_cannot_be_rendered_is_an_error_that_says_why(double: Emulator, mode: str) -> None:
+    """The caller's mistakes have another code than the prompt's."""
+
+    async def get(client: Client) -> list[Any]:
+        return [
+            (name, given, *await error_of(client.get_prompt(name, given)))
+            for name, given, _, _ in UNRENDERED
+        ]
+
+    found = ask(double.url, mode, get)
+
+    assert UNRENDERED == [
+        (name, given, code, text[: len(expected)])
+        for (name, given, code, text), (*_, expected) in zip(found, UNRENDERED, strict=True)
+    ]
+
+
+GREET, ONE = PromptReference(name="greet"), ResourceTemplateReference(uri=TEMPLATE)
+
+
+@both_eras
+def test_arguments_are_completed(double: Emulator, mode: str) -> None:
+    """Those of prompts and of templates; an answer has a hundred values at most."""
+
+    async def complete(client: Client) -> list[Any]:
+        asked = [(GREET, "name", "a"), (ONE, "number", "b"), (GREET, "name", "none")]
+        found = [await client.complete(ref, _of(name, value)) for ref, name, value in asked]
+        many = (await client.complete(GREET, _of("name", "many"))).completion
+        return [
+            *(one.completion.values for one in found),
+            len(many.values),
+            many.total,
+            many.has_more,
+        ]
+
+    assert [["aname"], ["bnumber"], [], 100, 150, True] == ask(double.url, mode, complete)
+
+
+def test_what_cannot_be_completed_is_an_error_that_says_why(double: Emulator) -> None:
+    """An argument that nothing has does not reach the function."""
+    cases: list[tuple[Any, str, str, tuple[int, str]]] = [
+        (PromptReference(name="nobody"), "name", "a", (-32602, "Unknown prompt: nobody.")),
+        (GREET, "nam", "a", (-32602, "Unknown argument: nam. There are: name, times.")),
+        (
+            ResourceTemplateReference(uri="notes://all"),
+            "name",
+            "a",
+            (-32602, "Unknown resource template: notes://all."),
+        ),
+        (GREET, "name", "raise", (-32603, "The completion of notes failed: no idea")),
+        (
+            GREET,
+            "name",
+            "odd",
+            (
+                -32603,
+                "The completion returned neither a Completion nor a list of strings, but a int.",
+            ),
+        ),
+    ]
+
+    async def complete(client: Client) -> list[tuple[int, str]]:
+        return [
+            await error_of(client.complete(ref, _of(name, value))) for ref, name, value, _ in cases
+        ]
+
+    assert [expected for *_, expected in cases] == ask(double.url, LEGACY, complete)
+
+
+def test_a_session_hears_of_what_it_watches(double: Emulator) -> None:
+    """Until it watches no more; a resource that is not there cannot be watched."""
+    heard = []
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            heard.append(message.params.uri)
+
+    async def watch(client: Client) -> tuple[int, str]:
+        await client.subscribe_resource("notes://one/a/1")
+        while not heard:  # the client opens that stream when it comes to it
+            await client.call_tool("change", {"uri": "notes://all"})
+            await client.call_tool("change", {"uri": "notes://one/a/1"})
+        await client.unsubscribe_resource("notes://one/a/1")
+        await client.unsubscribe_resource("notes://none")
+        return await error_of(client.subscribe_resource("notes://none"))
+
+    refused = ask(double.url, LEGACY, watch, message_handler=hear)
+
+    assert (-32602, f"Unknown resource: notes://none. {LISTED}") == refused
+    assert {"notes://one/a/1"} == set(heard)
+
+
+def test_a_listener_hears_of_what_it_listens_to(double: Emulator) -> None:
+    """In the version without sessions, on a stream that was asked for."""
+
+    async def listen(client: Client) -> Any:
+        async with client.listen(resource_subscriptions=["notes://all"]) as told:
+            await client.call_tool("change", {"uri": "notes://all"})
+            return await told.__anext__()
+
+    assert "notes://all" == ask(double.url, MODERN, listen).uri
+
+
+def test_a_session_watches_so_many_resources_and_no_more(
+    double: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a client can make the server remember is bounded."""
+    monkeypatch.setattr(changes, "MOST_WATCHED", 3)
+    url = f"{double.url}/mcp"
+    session = mcp_wire.open_session(url, None)
+
+    def watch(number: int) -> dict[str, Any]:
+        asked = mcp_wire.message("resources/subscribe", {"uri": f"notes://one/a/{number}"})
+        found: dict[str, Any] = mcp_wire.replies(mcp_wire.post(url, asked, None, session))[-1]
+        return found
+
+    answers = [watch(number) for number in range(4)]
+
+    assert all("result" in one for one in answers[:-1])
+    assert "watches 3 resources at most" in answers[-1]["error"]["message"]
+    assert "result" in watch(0)
+
+
+def test_long_lists_come_in_pages() -> None:
+    """Of limited size; a cursor that is none is refused."""
+    app = MCPApp("long")
+    long = "x" * 200_000
+    for number in range(5):
+        app.tool(name=f"t{number}", description=long)(lambda: "x")
+        app.resource(f"r://{number}", name=f"r{number}", description=long)(lambda: "x")
+        app.prompt(name=f"p{number}", description=long)(lambda: "x")
+
+    async def lists(client: Client) -> list[Any]:
+        found: list[Any] = []
+        for ask_for, of in (
+            (client.list_tools, "tools"),
+            (client.list_resources, "resources"),
+            (client.list_prompts, "prompts"),
+        ):
+            pages = [await ask_for()]
+            while pages[-1].next_cursor:
+                pages.append(await ask_for(cursor=pages[-1].next_cursor))
+            found.append([[one.name for one in getattr(page, of)] for page in pages])
+            found.append((await error_of(ask_for(cursor="none")))[0])
+        return found
+
+    with Emulator(app, pool_size=0) as double:
+        found = ask(double.url, LEGACY, lists)
+
+    assert [
+        one
+        for kind in "trp"
+        for one in ([[f"{kind}0", f"{kind}1"], [f"{kind}2", f"{kind}3"], [f"{kind}4"]], -32602)
+    ] == found
+
+
+def _generator() -> Iterator[str]:
+    yield "x"
+
+
+async def _two_contexts(a: Context, b: Context) -> str:
+    return f"{a}{b}"
+
+
+@pytest.mark.parametrize(
+    ("decorate", "why"),
+    [
+        (lambda app: app.resource("all")(lambda: ""), "takes an address with a scheme"),
+        (lambda app: app.resource(lambda: ""), "takes an address with a scheme"),
+        (lambda app: app.resource("a://{b}", name="x")(lambda c: c), "Mismatch between URI param"),
+        (lambda app: app.resource("a://{b")(_generator), "a function that returns its result"),
+        (lambda app: app.resource("a://{b", name="x")(lambda b: b), "Unclosed expression"),
+        (lambda app: app.resource("a://b")(lambda: ""), "need|must provide a name"),
+        (lambda app: app.resource("a://b")(_two_contexts), "has 2: a, b"),
+        (lambda app: app.prompt(_generator), "a function that returns its result"),
+        (lambda app: app.prompt(dict), "a function that returns its result"),
+        (lambda app: app.prompt(lambda: ""), "must provide a name"),
+        (lambda app: app.completion(lambda ref: []), r"takes 'def f\(ref, argument, context\)'"),
+        (lambda app: app.resource("x://y", name="n")(lambda: ""), "has a resource 'x://y' already"),
+        (lambda app: app.prompt(name="p")(lambda: ""), "has a prompt 'p' already"),
+        (lambda app: app.completion(lambda a, b, c: []), "a function for completions already"),
+    ],
+)
+def test_what_cannot_be_offered_is_refused_when_it_is_decorated(decorate: Any, why: str) -> None:
+    """The error names the function and says what is wrong."""
+    app = MCPApp("taken")
+    app.resource("x://y", name="first")(lambda: "")
+    app.prompt(name="p")(lambda: "")
+    if "already" in why:
+        app.completion(lambda a, b, c: [])
+
+    with pytest.raises(DecorationError, match=why):
+        decorate(app)
+
+
+def _of(name: str, value: str) -> dict[str, str]:
+    return {"name": name, "value": value}

@@ -1,0 +1,25 @@
+"""An ordinary MCPApp, written with the decorators, with what the scenarios of the suite name."""
+
+from __future__ import annotations
+
+from mcp.types import Completion
+
+from agentdouble import MCPApp
+from tests.mcp_official.ordinary import asking, offers, plain, rounds
+
+
+def application() -> MCPApp:
+    """Return the application."""
+    app = MCPApp("ordinary", instructions="For the conformance suite.")
+    plain.register(app)
+    asking.register(app)
+    rounds.register(app)
+    offers.register(app)
+
+    @app.completion
+    def complete(ref: object, argument: object, context: object) -> Completion:
+        start = argument.value  # type: ignore[attr-defined]
+        values = [one for one in ("paris", "park", "party") if one.startswith(start)]
+        return Completion(values=values, total=len(values), has_more=False)
+
+    return app
