@@ -1,0 +1,191 @@
+"""Requests of the stateless era: one process answers those of all clients.
+
+Such a request says all that the server needs, so clients can share a process, as they share a
+server behind HTTP: it starts once, and what one client changes is what another client is told of.
+Each request gets an id and a progress token of its own on the way, so that whatever comes back
+finds its client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp.types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+
+from agentdouble.errors import BackendLostError
+from agentdouble.mcp_services.stdio.server import (
+    Message,
+    Server,
+    failed,
+    is_request,
+    is_response,
+    progress_token,
+    told,
+)
+
+LISTEN = "subscriptions/listen"
+_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+_UNREAD = 1000  # messages that may wait for a client
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A request in flight, and what has come for its client."""
+
+    request: Message
+    unread: asyncio.Queue[Message] = field(default_factory=lambda: asyncio.Queue(_UNREAD))
+
+    @property
+    def wants_log(self) -> bool:
+        return _meta(self.request.get("params")).get(_LOG_LEVEL) is not None
+
+    def numbered(self, number: int) -> Message:
+        """Return the request with a number as its id and progress token."""
+        sent = {**self.request, "id": number}
+        if progress_token(self.request) is not None:
+            params = self.request["params"]
+            sent["params"] = {**params, "_meta": {**params["_meta"], "progressToken": number}}
+        return sent
+
+    def restored(self, number: int, message: Message) -> Message:
+        """Return a message with the client's own id and token in place of the number."""
+        found = {**message}
+        if "id" in found:
+            found["id"] = self.request["id"]
+        for part in ("params", "result"):
+            meta = _meta(found.get(part))
+            if str(meta.get(_SUBSCRIPTION)) == str(number):
+                own = {**meta, _SUBSCRIPTION: self.request["id"]}
+                found[part] = {**found[part], "_meta": own}
+        if message.get("method") == "notifications/progress":
+            own_token = progress_token(self.request)
+            found["params"] = {**found["params"], "progressToken": own_token}
+        return found
+
+
+class SharedServer:
+    """A process that answers requests of the stateless era. Belongs to one event loop."""
+
+    def __init__(self, service: str, server: Server, timeout_s: float) -> None:
+        self.used_at = time.monotonic()
+        self._service = service
+        self._server = server
+        self._timeout_s = timeout_s
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, _Asked] = {}
+        self._refused = False
+        server.receive = self._receive
+        server.lost.add_done_callback(lambda _lost: self._fail_all())
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is in flight."""
+        return not self._asked
+
+    @property
+    def lost(self) -> bool:
+        """Whether the process has ended."""
+        return self._server.lost.done()
+
+    def release(self) -> Server | None:
+        """Return the process for a session, if all that it was asked is which era it knows.
+
+        A client of both eras asks that first. A server of the handshake era refuses, and then the
+        client opens a session.
+        """
+        return self._server if self._refused and self.idle and not self.lost else None
+
+    async def end(self) -> None:
+        """End the process."""
+        await self._server.end()
+
+    async def ask(self, request: Message) -> AsyncGenerator[Message, None]:
+        """Yield the notifications for a request, then its response.
+
+        If the generator is closed earlier, the server is told that the request is cancelled.
+        """
+        number = next(self._numbers)
+        asked = self._asked[number] = _Asked(request)
+        try:
+            await self._server.send(asked.numbered(number))
+            async for message in self._answers(number, asked):
+                yield message
+        except BackendLostError as error:
+            yield failed(request["id"], str(error))
+        finally:
+            self.used_at = time.monotonic()
+            if self._asked.pop(number, None) is not None:
+                self._server.cancel(number, "the client has gone")
+
+    async def _answers(self, number: int, asked: _Asked) -> AsyncGenerator[Message, None]:
+        timeout = None if asked.request["method"] == LISTEN else self._timeout_s
+        while True:
+            try:
+                message = await asyncio.wait_for(asked.unread.get(), timeout)
+            except asyncio.TimeoutError:
+                why = f"has not answered for {timeout:g} s"
+                yield failed(asked.request["id"], told(self._service, why))
+                return
+            yield message
+            if is_response(message):
+                self._asked.pop(number, None)
+                return
+
+    async def _receive(self, message: Message) -> None:
+        if is_request(message):  # the era has none; what it asks for is in its results
+            refusal = failed(message["id"], "A server sends no requests.", METHOD_NOT_FOUND)
+            await self._server.send(refusal)
+            return
+        number = self._number_of(message)
+        asked = None if number is None else self._asked.get(number)
+        if number is None or asked is None:
+            if not is_response(message):
+                self._server.note_foreign(message)
+            return
+        if is_response(message) and asked.request["method"] == "server/discover":
+            error = message.get("error")
+            code = error.get("code") if isinstance(error, dict) else None
+            self._refused = code is not None and code != UNSUPPORTED_PROTOCOL_VERSION
+        elif is_response(message):
+            self._refused = False
+        self._put(asked, asked.restored(number, message))
+
+    def _number_of(self, message: Message) -> int | None:
+        """Return the number of the request to which a message belongs, or None."""
+        if is_response(message):
+            number = message.get("id")
+        elif message["method"] == "notifications/progress":
+            number = progress_token(message)
+        else:
+            number = _meta(message.get("params")).get(_SUBSCRIPTION) or self._only_one()
+        return int(str(number)) if str(number).isdecimal() else None
+
+    def _only_one(self) -> int | None:
+        """Return the request that a message means which says nothing of requests: log messages.
+
+        A request asks for them, or gets none. If two do at a time, either could be meant, and
+        nobody is told what may be another client's.
+        """
+        plain = {n: one for n, one in self._asked.items() if one.request["method"] != LISTEN}
+        listening = [number for number, one in plain.items() if one.wants_log] or [*plain]
+        return listening[0] if len(listening) == 1 else None
+
+    def _put(self, asked: _Asked, message: Message) -> None:
+        if asked.unread.full():  # the client does not read
+            asked.unread.get_nowait()
+        asked.unread.put_nowait(message)
+
+    def _fail_all(self) -> None:
+        for asked in self._asked.values():
+            self._put(asked, failed(asked.request["id"], str(self._server.error())))
+
+
+def _meta(part: Any) -> dict[str, Any]:
+    meta = part.get("_meta") if isinstance(part, dict) else None
+    return meta if isinstance(meta, dict) else {}
