@@ -16,6 +16,8 @@ from tests.real_servers.environments import HERE, Npm
 from tests.real_servers.running import KEY, Result, compared, served, tried
 from tests.real_servers.servers import ON_TYPESCRIPT
 
+SDK_EXAMPLES = ("simpleStreamableHttp", "honoWebStandardStreamableHttp")  # over HTTP alone
+
 
 def results(double: Emulator, cache: Path, only: list[str]) -> Iterator[Result]:
     """Compare what the suite finds directly with what it finds through a service."""
@@ -34,7 +36,7 @@ def results(double: Emulator, cache: Path, only: list[str]) -> Iterator[Result]:
 
 def _compare(double: Emulator, suite: Suite, name: str, server: Npm, cache: Path) -> str:
     service = name.partition(" ")[2]
-    words = ("streamableHttp",) if service == "server-everything" else ()
+    words = () if service in SDK_EXAMPLES else ("streamableHttp",)
     with ExitStack() as stack:
         addresses = {"directly": stack.enter_context(served(server, cache, words))}
         double.mcp.create(service, addresses["directly"], key=KEY)

@@ -29,9 +29,10 @@ class Environment(Protocol):
 
 @dataclass(frozen=True)
 class Npm:
-    """A program of the packages that ``from_npm`` pins."""
+    """A program of the packages that ``from_npm`` pins, or one of ours that uses them."""
 
     program: str
+    ours: bool = False
 
     def make(self, cache: Path) -> None:
         folder, lock = cache / "npm", "package-lock.json"
@@ -44,7 +45,11 @@ class Npm:
         shutil.copy(folder / lock, done)
 
     def command(self, cache: Path) -> Sequence[str]:
-        return [find_node().node, str(cache / "npm" / "node_modules" / self.program)]
+        folder = cache / "npm"
+        if self.ours:  # Node looks for packages beside the program
+            shutil.copy(HERE / "programs" / self.program, folder)
+            return [find_node().node, str(folder / self.program)]
+        return [find_node().node, str(folder / "node_modules" / self.program)]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from mcp.shared.inbound import (
     InboundLadderRejection,
     classify_inbound_request,
     find_duplicated_routing_header,
+    validate_mcp_param_headers,
 )
-from mcp.types import HEADER_MISMATCH, PARSE_ERROR
+from mcp.types import HEADER_MISMATCH, METHOD_NOT_FOUND, PARSE_ERROR
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -23,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.mcp_hosting import failure
 from agentdouble.mcp_services.stdio.requests import SharedServer
-from agentdouble.mcp_services.stdio.server import Message, is_request, is_response
+from agentdouble.mcp_services.stdio.server import Message, failed, is_request, is_response
 
 _PING_S = 15.0  # a stream that is silent for longer may be closed on its way
 _STREAM = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform"}
@@ -47,6 +48,10 @@ async def answer(
         await message(scope, receive, send)
         return
     shared = await server()
+    refused = _wrong_header(shared, message, request)
+    if refused is not None:
+        await refused(scope, receive, send)
+        return
     await cancel_on_disconnect(receive, _exchange(shared, message, send))
 
 
@@ -67,10 +72,28 @@ def _read(body: bytes, request: Request) -> Message | Response:
         return failure(400, f"The header {twice} is there more than once.", HEADER_MISMATCH)
     verdict = classify_inbound_request(message, headers=dict(request.headers))
     if isinstance(verdict, InboundLadderRejection):
-        error = {"code": verdict.code, "message": verdict.message, "data": verdict.data}
-        told = {name: value for name, value in error.items() if value is not None}
-        return _response({"jsonrpc": "2.0", "id": message["id"], "error": told})
+        return _rejected(message, verdict)
+    if message["method"] == "initialize":  # over HTTP there is none; a stdio server says otherwise
+        return _response(failed(message["id"], "Method not found", METHOD_NOT_FOUND))
     return message
+
+
+def _wrong_header(shared: SharedServer, message: Message, request: Request) -> Response | None:
+    """Refuse a call whose Mcp-Param headers are not its arguments, as a listed schema has them."""
+    params = message.get("params", {})
+    schema = shared.schemas.get(str(params.get("name")))
+    arguments = params.get("arguments")
+    if message["method"] != "tools/call" or schema is None:
+        return None
+    given = arguments if isinstance(arguments, dict) else {}
+    rejection = validate_mcp_param_headers(schema, given, request.headers)
+    return None if rejection is None else _rejected(message, rejection)
+
+
+def _rejected(message: Message, rejection: InboundLadderRejection) -> Response:
+    error = {"code": rejection.code, "message": rejection.message, "data": rejection.data}
+    told = {name: value for name, value in error.items() if value is not None}
+    return _response({"jsonrpc": "2.0", "id": message["id"], "error": told})
 
 
 async def _exchange(shared: SharedServer, message: Message, send: Send) -> None:

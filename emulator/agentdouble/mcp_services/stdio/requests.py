@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp.shared.inbound import x_mcp_header_map
 from mcp.types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 
 from agentdouble.errors import BackendLostError
@@ -31,6 +32,7 @@ from agentdouble.mcp_services.stdio.server import (
 LISTEN = "subscriptions/listen"
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+_MOST_SCHEMAS = 1000
 _UNREAD = 1000  # messages that may wait for a client
 
 
@@ -74,6 +76,7 @@ class SharedServer:
 
     def __init__(self, service: str, server: Server, timeout_s: float) -> None:
         self.used_at = time.monotonic()
+        self.schemas: dict[str, Any] = {}  # of listed tools whose arguments are headers, too
         self._service = service
         self._server = server
         self._timeout_s = timeout_s
@@ -148,13 +151,21 @@ class SharedServer:
             if not is_response(message):
                 self._server.note_foreign(message)
             return
-        if is_response(message) and asked.request["method"] == "server/discover":
-            error = message.get("error")
-            code = error.get("code") if isinstance(error, dict) else None
-            self._refused = code is not None and code != UNSUPPORTED_PROTOCOL_VERSION
-        elif is_response(message):
-            self._refused = False
+        if is_response(message):
+            self._learn(asked.request["method"], message)
         self._put(asked, asked.restored(number, message))
+
+    def _learn(self, method: str, response: Message) -> None:
+        error = response.get("error")
+        code = error.get("code") if isinstance(error, dict) else None
+        refused = code is not None and code != UNSUPPORTED_PROTOCOL_VERSION
+        self._refused = refused and method == "server/discover"
+        result = response.get("result")
+        tools = result.get("tools") if method == "tools/list" and isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+            if len(self.schemas) < _MOST_SCHEMAS and x_mcp_header_map(schema):
+                self.schemas[str(tool.get("name"))] = schema
 
     def _number_of(self, message: Message) -> int | None:
         """Return the number of the request to which a message belongs, or None."""
