@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from tests.mcp_official.conftest import DIRECT, FRONT, server_of
+from tests.mcp_official.conftest import DIRECT, FRONT, STDIO, server_of
 from tests.mcp_official.suite import Suite
 
 # sampling and logs are deprecated by the newest revision, and required by the one before
@@ -27,8 +27,14 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("service", [DIRECT, FRONT])
-@pytest.mark.parametrize(("revision", "required"), [("2025-11-25", 30), ("2026-07-28", 37)])
+@pytest.mark.parametrize(
+    ("service", "revision", "required"),
+    [
+        *((service, "2025-11-25", 30) for service in (DIRECT, FRONT)),
+        # the other revision has a process for each scenario: tests.real_servers runs it
+        *((service, "2026-07-28", 37) for service in (DIRECT, FRONT, STDIO)),
+    ],
+)
 def test_a_service_does_all_that_a_revision_requires(
     suite: Suite,
     with_key: Callable[[str], str],

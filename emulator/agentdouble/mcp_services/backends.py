@@ -209,7 +209,7 @@ def backend_of(value: Any) -> Backend:
     """
     if isinstance(value, str):
         return McpBackend(value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and "://" not in str(value[:1]):
         return CommandBackend(tuple(value))
     if hasattr(value, "hosted") and hasattr(value, "to_record"):
         backend: Backend = value

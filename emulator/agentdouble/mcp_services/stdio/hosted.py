@@ -54,6 +54,7 @@ class StdioHosted:
         self._sessions: dict[str, Session] = {}
         self._shared: SharedServer | None = None
         self._starting: asyncio.Future[SharedServer] | None = None
+        self._opening = asyncio.Lock()
         self._context: contextvars.Context | None = None
 
     @asynccontextmanager
@@ -102,6 +103,10 @@ class StdioHosted:
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = await self._in_background(self._make_session())
+        if session is None:
+            message = f"{MOST_SESSIONS} sessions of the MCP service are in use. Try again later."
+            await failure(503, message, INTERNAL_ERROR)(scope, receive, send)
+            return
         opened = False
         try:
             opened = await session.answer(scope, receive, send)
@@ -109,23 +114,27 @@ class StdioHosted:
             if not opened:
                 await session.end()
 
-    async def _make_session(self) -> Session:
+    async def _make_session(self) -> Session | None:
+        """Return a new session with a process; None if there are too many that are in use."""
         from agentdouble.mcp_services.stdio.sessions import Session
 
-        while len(self._sessions) >= MOST_SESSIONS:
-            idle = [session for session in self._sessions.values() if session.idle]
-            if not idle:
-                reason = f"{MOST_SESSIONS} sessions are being answered, each with a process."
-                raise McpServiceError(reason, service=self._service)
-            await min(idle, key=lambda one: one.used_at).end()
+        async with self._opening:
+            while len(self._sessions) >= MOST_SESSIONS:
+                idle = [session for session in self._sessions.values() if session.idle]
+                if not idle:
+                    return None
+                await min(idle, key=lambda one: one.used_at).end()
+            server = await self._take_or_start()
+            session = Session(self._service, server, self._timeout_s, self._forget)
+            self._sessions[session.id] = session
+            return session
+
+    async def _take_or_start(self) -> Server:
         server = self._shared.release() if self._shared is not None else None
         if server is None:
-            server = await self._start()
-        else:
-            self._shared = None
-        session = Session(self._service, server, self._timeout_s, self._forget)
-        self._sessions[session.id] = session
-        return session
+            return await self._start()
+        self._shared = None
+        return server
 
     async def _get_shared(self) -> SharedServer:
         if self._shared is None or self._shared.lost:

@@ -36,6 +36,7 @@ class Server:
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._service = service
         self._started = started
+        self._draining = asyncio.Lock()  # Python 3.10 has one waiter at a time
         self._foreign = 0
         self._foreign_in_all = 0
         self._reading = asyncio.ensure_future(self._run())
@@ -46,7 +47,8 @@ class Server:
             raise self.error()
         try:
             self._write(message)
-            await asyncio.wait_for(self._started.input.drain(), _READ_WITHIN_S)
+            async with self._draining:
+                await asyncio.wait_for(self._started.input.drain(), _READ_WITHIN_S)
         except asyncio.TimeoutError:
             await self.end(f"has read nothing for {_READ_WITHIN_S:g} s")
             raise self.error() from None

@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 
 import httpx
+import psutil
 import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.mcp_services.stdio.conftest import (
     KEY,
     Services,
@@ -48,12 +50,13 @@ def test_a_session_that_is_deleted_ends_its_process(services: Services) -> None:
     """Nothing of it is left, and its id is not found any more."""
     url = services.make("deleted")
     session = mcp_wire.open_session(url, KEY)
-    assert len(processes("deleted")) == 1
+    found = processes("deleted")
+    assert len(found) == 1
 
     ended = mcp_wire.http.delete(url, headers=mcp_wire.headers(KEY, session))
 
     assert 200 == ended.status_code
-    assert [] == processes("deleted")
+    assert ([*found], []) == psutil.wait_procs(found, timeout=TIMEOUT_S)
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
 
 
