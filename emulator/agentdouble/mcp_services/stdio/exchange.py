@@ -18,7 +18,7 @@ from mcp.shared.inbound import (
 )
 from mcp.types import HEADER_MISMATCH, METHOD_NOT_FOUND, PARSE_ERROR
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.disconnects import cancel_on_disconnect
@@ -140,11 +140,15 @@ def _headers() -> list[tuple[bytes, bytes]]:
 
 
 def _event(message: Message) -> bytes:
-    return f"event: message\r\ndata: {json.dumps(message, separators=(',', ':'))}\r\n\r\n".encode()
+    return f"event: message\r\ndata: {_json(message)}\r\n\r\n".encode()
 
 
 def _response(message: Message) -> Response:
     error: Any = message.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     status = 200 if code is None else ERROR_CODE_HTTP_STATUS.get(code, 200)
-    return JSONResponse(message, status)
+    return Response(_json(message), status, media_type="application/json")
+
+
+def _json(message: Message) -> str:
+    return json.dumps(message, separators=(",", ":"))

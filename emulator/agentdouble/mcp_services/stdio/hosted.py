@@ -9,7 +9,6 @@ era starts another, and a client of a session is answered 404, upon which it ope
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import time
 from collections.abc import AsyncIterator, Coroutine
@@ -151,9 +150,12 @@ class StdioHosted:
         return self._shared
 
     async def _start(self) -> Server:
-        return Server(
-            self._service, await self._programs.start(self._service, self._program), _nobody
-        )
+        started = await self._programs.start(self._service, self._program)
+        server = Server(self._service, started, _nobody)
+        if self._context is None:  # the service has ended meanwhile
+            await server.end()
+            raise McpServiceError("The service has ended.", service=self._service)
+        return server
 
     def _forget(self, session: Session) -> None:
         self._sessions.pop(session.id, None)
@@ -180,8 +182,7 @@ class StdioHosted:
 
     async def _end_all(self) -> None:
         if self._starting is not None:
-            with contextlib.suppress(McpServiceError):
-                await self._starting
+            await asyncio.wait({self._starting})
         living: list[Session | SharedServer] = [*self._sessions.values()]
         if self._shared is not None:
             living.append(self._shared)

@@ -20,6 +20,7 @@ from mcp.types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 
 from agentdouble.errors import BackendLostError
 from agentdouble.mcp_services.stdio.server import (
+    PAUSE_S,
     Message,
     Server,
     failed,
@@ -33,7 +34,8 @@ LISTEN = "subscriptions/listen"
 _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _MOST_SCHEMAS = 1000
-_UNREAD = 1000  # messages that may wait for a client
+_UNREAD = 256  # messages that may wait for a client
+_UNREAD_S = 5.0  # how long a server waits for a client that does not read
 
 
 @dataclass(eq=False)
@@ -82,7 +84,7 @@ class SharedServer:
         self._timeout_s = timeout_s
         self._numbers = itertools.count(1)
         self._asked: dict[int, _Asked] = {}
-        self._refused = False
+        self._refused = self._released = False
         server.receive = self._receive
         server.lost.add_done_callback(lambda _lost: self._fail_all())
 
@@ -93,8 +95,8 @@ class SharedServer:
 
     @property
     def lost(self) -> bool:
-        """Whether the process has ended."""
-        return self._server.lost.done()
+        """Whether the process has ended, or is a session's."""
+        return self._released or self._server.lost.done()
 
     def release(self) -> Server | None:
         """Return the process for a session, if all that it was asked is which era it knows.
@@ -102,7 +104,10 @@ class SharedServer:
         A client of both eras asks that first. A server of the handshake era refuses, and then the
         client opens a session.
         """
-        return self._server if self._refused and self.idle and not self.lost else None
+        if not self._refused or not self.idle or self.lost:
+            return None
+        self._released = True
+        return self._server
 
     async def end(self) -> None:
         """End the process."""
@@ -113,6 +118,11 @@ class SharedServer:
 
         If the generator is closed earlier, the server is told that the request is cancelled.
         """
+        if self._released:
+            yield failed(
+                request["id"], told(self._service, "knows sessions only"), METHOD_NOT_FOUND
+            )
+            return
         number = next(self._numbers)
         asked = self._asked[number] = _Asked(request)
         try:
@@ -150,10 +160,11 @@ class SharedServer:
         if number is None or asked is None:
             if not is_response(message):
                 self._server.note_foreign(message)
+            await asyncio.sleep(PAUSE_S)
             return
         if is_response(message):
             self._learn(asked.request["method"], message)
-        self._put(asked, asked.restored(number, message))
+        await self._put(number, asked, asked.restored(number, message))
 
     def _learn(self, method: str, response: Message) -> None:
         error = response.get("error")
@@ -187,14 +198,26 @@ class SharedServer:
         listening = [number for number, one in plain.items() if one.wants_log] or [*plain]
         return listening[0] if len(listening) == 1 else None
 
-    def _put(self, asked: _Asked, message: Message) -> None:
-        if asked.unread.full():  # the client does not read
+    async def _put(self, number: int, asked: _Asked, message: Message) -> None:
+        """Hand a message to a client; give the client up if it does not read for long."""
+        if not asked.unread.full():
+            asked.unread.put_nowait(message)
+            return
+        try:
+            await asyncio.wait_for(asked.unread.put(message), _UNREAD_S)
+        except asyncio.TimeoutError:
+            self._asked.pop(number, None)
+            self._server.cancel(number, "the client does not read")
+            self._fail(asked, "was not read by the client")
+
+    def _fail(self, asked: _Asked, why: str) -> None:
+        if asked.unread.full():
             asked.unread.get_nowait()
-        asked.unread.put_nowait(message)
+        asked.unread.put_nowait(failed(asked.request["id"], told(self._service, why)))
 
     def _fail_all(self) -> None:
         for asked in self._asked.values():
-            self._put(asked, failed(asked.request["id"], str(self._server.error())))
+            self._fail(asked, self._server.lost.result())
 
 
 def _meta(part: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ Receive = Callable[[Message], Awaitable[None]]
 
 END_WITHIN_S = 1.0
 MOST_FOREIGN = 1000  # lines in succession that are no messages
+PAUSE_S = 0.001  # after a message that nobody wants: who floods waits, and others have their turn
 _READ_WITHIN_S = 30.0
 _SHOWN = 200  # bytes
 
@@ -39,6 +40,7 @@ class Server:
         self._draining = asyncio.Lock()  # Python 3.10 has one waiter at a time
         self._foreign = 0
         self._foreign_in_all = 0
+        self._ending: asyncio.Future[None] | None = None
         self._reading = asyncio.ensure_future(self._run())
 
     async def send(self, message: Message) -> None:
@@ -50,7 +52,8 @@ class Server:
             async with self._draining:
                 await asyncio.wait_for(self._started.input.drain(), _READ_WITHIN_S)
         except asyncio.TimeoutError:
-            await self.end(f"has read nothing for {_READ_WITHIN_S:g} s")
+            self._settle(f"has read nothing for {_READ_WITHIN_S:g} s")
+            self._ending = asyncio.ensure_future(self.end())  # the reader itself may be here
             raise self.error() from None
         except (BrokenPipeError, ConnectionResetError, RuntimeError):  # the last: it was closed
             await asyncio.wait({self.lost})

@@ -26,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.errors import BackendLostError
 from agentdouble.mcp_services.stdio.deadlines import Deadlines
 from agentdouble.mcp_services.stdio.server import (
+    PAUSE_S,
     Message,
     Server,
     failed,
@@ -35,7 +36,7 @@ from agentdouble.mcp_services.stdio.server import (
     told,
 )
 
-_WAITING = 256  # messages for a client that does not listen yet; the oldest is forgotten first
+_WAITING = 64  # messages for a client that does not listen yet; the oldest is forgotten first
 _LAST_ANSWERS_S = 2.0
 
 
@@ -166,6 +167,7 @@ class Session:
         related = self._related(message)
         if related is None and not self._listening:
             self._unheard.append(message)
+            await asyncio.sleep(PAUSE_S)
             return
         await self._pass(message, related)
 

@@ -132,6 +132,21 @@ def test_a_server_that_floods_waits_for_its_client(
     assert [] == processes("flood")
 
 
+def test_a_shared_server_that_floods_takes_nothing_else_down(
+    services: Services, untouched: tuple[str, str]
+) -> None:
+    """Its client has left, so nobody wants what it says; others are answered meanwhile."""
+    url = services.make("flood-shared", "modern")
+    headers = mcp_wire.modern_headers(KEY, "flood")
+    sent = mcp_wire.modern("flood", {})
+    with mcp_wire.http.stream("POST", url, json=sent, headers=headers) as answer:
+        assert b"notifications/message" in next(answer.iter_raw())
+
+    assert ["here"] * 20 == [call(*untouched, "echo", word="here") for _ in range(20)]
+    services.double.mcp.delete("flood-shared")
+    assert [] == processes("flood-shared")
+
+
 def test_tools_that_change_while_they_are_listed(services: Services) -> None:
     """The list is the server's, each time."""
     url = services.make("changing")
