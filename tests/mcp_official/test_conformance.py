@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from tests.mcp_official.conftest import DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, server_of
+from tests.mcp_official.conftest import DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, STDIO, server_of
 from tests.mcp_official.suite import Suite
 
 # sampling and logs are deprecated by the newest revision, and required by the one before
@@ -29,8 +29,14 @@ BESIDE = {
 NOT_OF_DECORATORS = {"json-schema-2020-12", "server-sse-polling"}
 
 
-@pytest.mark.parametrize("service", [DIRECT, FRONT, ORDINARY, ORDINARY_FRONT])
-@pytest.mark.parametrize(("revision", "required"), [("2025-11-25", 30), ("2026-07-28", 37)])
+@pytest.mark.parametrize(
+    ("service", "revision", "required"),
+    [
+        *((one, "2025-11-25", 30) for one in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT)),
+        # the other revision has a process for each scenario: tests.real_servers runs it
+        *((one, "2026-07-28", 37) for one in (DIRECT, FRONT, STDIO, ORDINARY, ORDINARY_FRONT)),
+    ],
+)
 def test_a_service_does_all_that_a_revision_requires(
     suite: Suite,
     with_key: Callable[[str], str],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any
@@ -23,10 +26,17 @@ class Kind(Enum):
     SERVER = auto()
     DEFINITION = auto()
     APPLICATION = auto()
+    COMMAND = auto()
 
 
-def kind_of(backend: str, *, openapi: bool) -> Kind:
-    """Return the kind of a backend; raise AgentDoubleError if it is unclear."""
+def kind_of(words: Sequence[str], *, openapi: bool) -> Kind:
+    """Return the kind of a backend; raise AgentDoubleError if it is unclear.
+
+    Several words are a command, and so is one that names a program.
+    """
+    if len(words) > 1:
+        return Kind.COMMAND
+    (backend,) = words
     url = _is_url(backend)
     path = urlsplit(backend).path if url else backend
     if openapi or path.lower().endswith(_SUFFIXES):
@@ -35,9 +45,11 @@ def kind_of(backend: str, *, openapi: bool) -> Kind:
         return Kind.SERVER
     if "://" not in backend and (":" in backend or backend.endswith(".py")):
         return Kind.APPLICATION
+    if shutil.which(backend) is not None:
+        return Kind.COMMAND
     raise AgentDoubleError(
         f"{backend!r} is no backend: it is the URL of an MCP server, a Swagger or OpenAPI "
-        "definition (with --openapi whatever it is called), or FILE.py:APP."
+        "definition (with --openapi whatever it is called), FILE.py:APP, or after -- a command."
     )
 
 
@@ -53,6 +65,25 @@ def request(backend: str, kind: Kind, base_url: str | None) -> dict[str, Any]:
         "ProtocolType": "HTTP",
         "ProtocolConfiguration": {"HttpApiConfiguration": definition},
         **where,
+    }
+
+
+def command_request(
+    words: Sequence[str], directory: str | None, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the fields of CreateMCPService for a command, whose directory is on this machine."""
+    server = {
+        "command": words[0],
+        "args": [*words[1:]],
+        "env": dict(environment),
+        "cwd": str(Path(directory or ".").absolute()),
+    }
+    package = {"McpType": "stdio", "RawConfig": json.dumps(server)}
+    return {
+        "ProtocolType": "MCP",
+        "Path": "/",
+        "BackendType": "CustomMcp",
+        "BackendConfiguration": {"CustomMcpConfiguration": {"PublicPackage": package}},
     }
 
 

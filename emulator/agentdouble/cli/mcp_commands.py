@@ -20,9 +20,13 @@ _EXAMPLES = formatted("""
 
   agentdouble mcp create tools my_tools.py:app               until Ctrl-C
 
+  agentdouble mcp create fs -- npx -y @modelcontextprotocol/server-filesystem .
+
   agentdouble mcp create all --of weather --of pets          both as one
 
   agentdouble mcp show weather > mcp.json                    for a client
+
+  agentdouble mcp logs fs -f                                 of a command
 
   agentdouble mcp delete weather
 """)
@@ -48,10 +52,11 @@ mcp_app = typer.Typer(
 def create(
     name: Annotated[str, typer.Argument(help="It answers at /mcp/NAME.")],
     backend: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
             help="URL of an MCP server; file or URL of a Swagger or OpenAPI definition; "
-            "MODULE:APP or FILE.py:APP with an MCPApp."
+            "MODULE:APP or FILE.py:APP with an MCPApp; after --, a command that speaks MCP over "
+            "its standard input and output."
         ),
     ] = None,
     of: Annotated[
@@ -75,6 +80,13 @@ def create(
             help="Key for the backend, in X-API-Key or where the definition has it.",
         ),
     ] = None,
+    directory: Annotated[
+        str | None, typer.Option(help="Where a command runs (the working directory).")
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=VALUE]", help="A variable for a command's environment."),
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(metavar="SOURCE", help="The service's own key; made if absent."),
@@ -85,8 +97,10 @@ def create(
     """Make a service and print its access record."""
     from agentdouble.cli import mcp_services
 
-    wanted = mcp_services.Wanted(name, openapi, base_url, bearer, api_key, key)
-    mcp_services.create(wanted, backend, tuple(of or ()), url, as_json=as_json)
+    wanted = mcp_services.Wanted(
+        name, openapi, base_url, bearer, api_key, key, directory, tuple(env or ())
+    )
+    mcp_services.create(wanted, tuple(backend or ()), tuple(of or ()), url, as_json=as_json)
 
 
 @mcp_app.command("list", epilog=_EXAMPLES)
@@ -103,6 +117,24 @@ def show(name: Name, url: Url = None, as_json: Json = False) -> None:
     from agentdouble.cli import mcp_services
 
     mcp_services.show(name, url, as_json=as_json)
+
+
+@mcp_app.command(epilog=_EXAMPLES)
+def logs(
+    name: Annotated[str, typer.Argument(help="Its name.")],
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what it prints, until Ctrl-C.")
+    ] = False,
+    tail: Annotated[int, typer.Option(min=0, max=10_000, help="How many lines, the last.")] = 1000,
+    search: Annotated[str, typer.Option(help="Only lines that contain this text.")] = "",
+    url: Url = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each line as JSON.")] = False,
+) -> None:
+    """Print what the processes of a service have printed whose backend is a command."""
+    from agentdouble.cli import runtime_logs
+
+    wanted = runtime_logs.Wanted(name, tail, search, follow=follow, of="mcp")
+    runtime_logs.show(wanted, url, as_json=as_json)
 
 
 @mcp_app.command(epilog=_EXAMPLES)

@@ -12,6 +12,7 @@ import typer
 from agentdouble.cli import control, credentials, mcp_backends, tables
 from agentdouble.cli.control import ControlPlane
 from agentdouble.cli.mcp_backends import Kind
+from agentdouble.cli.tools import variables
 from agentdouble.errors import AgentDoubleError
 
 _SERVICE = ("MCPServiceId", "InboundAuthorizerConfiguration")
@@ -28,23 +29,37 @@ class Wanted:
     bearer: str | None = None
     api_key: str | None = None
     key: str | None = None
+    directory: str | None = None
+    environment: tuple[str, ...] = ()
 
 
 def create(
-    wanted: Wanted, backend: str | None, services: Sequence[str], url: str | None, *, as_json: bool
+    wanted: Wanted,
+    words: Sequence[str],
+    services: Sequence[str],
+    url: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Make a service, or a toolset of services, and print its access record.
 
-    If the backend is an application, it is served until Ctrl-C, and then the service is deleted.
+    ``words`` are a backend, or the words of a command. If the backend is an application, it is
+    served until Ctrl-C, and then the service is deleted.
     """
-    if (backend is None) == (not services):
+    if (not words) == (not services):
         raise AgentDoubleError("Say what stands behind: a BACKEND, or --of SERVICE. See --help.")
-    if backend is None:
+    if not words:
         plane = control.connect(url)
         made = _create_toolset(plane, wanted, services)
         _print_record(plane, made, as_json=as_json)
         return
-    kind = mcp_backends.kind_of(backend, openapi=wanted.openapi or wanted.base_url is not None)
+    kind = mcp_backends.kind_of(words, openapi=wanted.openapi or wanted.base_url is not None)
+    if kind is Kind.COMMAND:
+        _create_command(wanted, words, url, as_json=as_json)
+        return
+    if wanted.directory is not None or wanted.environment:
+        raise AgentDoubleError("Only a command, after --, takes --directory and --env.")
+    (backend,) = words
     if kind is Kind.APPLICATION:
         _serve(wanted, backend, url, as_json=as_json)
         return
@@ -115,6 +130,19 @@ def _create(plane: ControlPlane, wanted: Wanted, request: Mapping[str, Any]) -> 
     return plane.call(
         "CreateMCPService", Name=wanted.name, InboundAuthorizerConfiguration=inbound, **request
     )
+
+
+def _create_command(
+    wanted: Wanted, words: Sequence[str], url: str | None, *, as_json: bool
+) -> None:
+    if wanted.openapi or wanted.base_url is not None:
+        raise AgentDoubleError("A command takes no --openapi and no --base-url.")
+    if wanted.bearer is not None or wanted.api_key is not None:
+        raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
+    given = {one["Key"]: one["Value"] for one in variables(wanted.environment)}
+    request = mcp_backends.command_request(words, wanted.directory, given)
+    plane = control.connect(url)
+    _print_record(plane, _create(plane, wanted, request), as_json=as_json)
 
 
 def _create_toolset(

@@ -25,18 +25,19 @@ _STYLES = {"stdout": "", "stderr": "red", "double": "bold yellow"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """The runtime, and the selection of its lines."""
+    """The runtime, or the MCP service, and the selection of its lines."""
 
-    runtime: str
+    name: str
     tail: int
     search: str = ""
     instance: str | None = None
     follow: bool = False
+    of: str = "runtimes"
 
     @property
     def path(self) -> str:
         """The path of the double's own route."""
-        return f"/_emulator/runtimes/{quote(self.runtime, safe='', errors='replace')}/logs"
+        return f"/_emulator/{self.of}/{quote(self.name, safe='', errors='replace')}/logs"
 
     @property
     def query(self) -> Mapping[str, str]:

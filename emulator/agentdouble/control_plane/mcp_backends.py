@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentdouble import ledger
-from agentdouble.control_plane import backend_auth, mcp_requests
+from agentdouble.control_plane import backend_auth, mcp_commands, mcp_requests
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.backend_auth import Outbound
+from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.errors import DefinitionError, NotBuiltError
 from agentdouble.imports import import_now
 from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend
@@ -19,7 +20,7 @@ from agentdouble.threads import run_in_thread
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]?")
 _NOT_BUILT = {
-    "CustomMcpConfiguration": "A server that the platform runs",
+    "CustomMcpConfiguration": "A server that the platform runs",  # without a RawConfig
     "EcsConfiguration": "A backend on machines of the cloud",
     "FunctionConfiguration": "A backend that is a function of the cloud",
     "VkeConfiguration": "A backend in a cluster of the cloud",
@@ -32,14 +33,24 @@ async def make(
     backend: mcp_requests.Backend | None,
     definition: mcp_requests.Protocol | None,
     authorizer: Outbound | None,
+    sources: Sources,
 ) -> Backend:
     """Return the backend that the fields of CreateMCPService describe.
+
+    A command may run in ``sources``.
 
     Raises ActionError, BackendError and DefinitionError.
     """
     ledger.choose("U-MCP-SERVICE-WIRE")
-    where = _where(backend, path)
     kind = protocol.upper()
+    package = _package(backend)
+    if kind == "MCP" and package is not None:
+        if backend_auth.headers(authorizer):
+            raise invalid(
+                backend_auth.NAME, "a command gets its credentials as env of its RawConfig"
+            )
+        return mcp_commands.make(package, mcp_commands.sources_of(sources))
+    where = _where(backend, path)
     if kind == "MCP":
         if where is None:
             raise missing("BackendConfiguration.CustomConfiguration.Domain")
@@ -54,6 +65,13 @@ async def make(
     return await run_in_thread(
         lambda: OpenApiBackend.load(_document(text), base_url=base_url, auth=auth)
     )
+
+
+def _package(given: mcp_requests.Backend | None) -> mcp_requests.Package | None:
+    """Return the package of a backend that this machine can run as a command, or None."""
+    custom = given.CustomMcpConfiguration if given else None
+    package = custom.PublicPackage if custom else None
+    return package if package and package.RawConfig else None
 
 
 def _where(given: mcp_requests.Backend | None, path: str) -> str | None:

@@ -35,7 +35,7 @@ class Image(Wire):
 
 
 class Package(Wire):
-    """A server that the platform would run from a package; refused."""
+    """A server that the platform would run from a package; RawConfig has its command."""
 
     McpType: str | None = None
     PackageManagerType: str | None = None
@@ -43,7 +43,7 @@ class Package(Wire):
 
 
 class CustomMcp(Wire):
-    """A server that the platform would run; refused."""
+    """A server that the platform would run; refused, unless it is a command."""
 
     PrivatePackage: Image | None = None
     PublicPackage: Package | None = None

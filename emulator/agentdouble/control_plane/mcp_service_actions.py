@@ -8,14 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import client_auth, mcp_backends, mcp_requests
+from agentdouble.control_plane import client_auth, mcp_backends, mcp_commands, mcp_requests
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.endpoints import network_configurations
 from agentdouble.control_plane.mcp_requests import CreateMCPService, UpdateMCPService
 from agentdouble.control_plane.resource_actions import ResourceActions
+from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.wire import stamp
 from agentdouble.mcp_hosting import PREFIX
-from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend, Service, Services
+from agentdouble.mcp_services import (
+    Backend,
+    CommandBackend,
+    McpBackend,
+    OpenApiBackend,
+    Service,
+    Services,
+)
 
 READY = "Ready"
 _INBOUND = "InboundAuthorizerConfiguration"
@@ -34,9 +42,10 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
     update_request = UpdateMCPService
     filters = ("Name", "Status", "ProtocolType")
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, sources: Sources) -> None:
         super().__init__(services)
         self._services = services
+        self._sources = sources  # where commands may run
 
     async def _create(self, request: CreateMCPService) -> Service:
         _note(request)
@@ -46,6 +55,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             request.BackendConfiguration,
             request.ProtocolConfiguration,
             request.OutboundAuthorizerConfiguration,
+            self._sources,
         )
         earlier = self._services.made_by(request.ClientToken)
         given = request.InboundAuthorizerConfiguration
@@ -65,7 +75,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         service = self._services.get(request.MCPServiceId)
         given = request.InboundAuthorizerConfiguration
         keys = client_auth.asked_keys(_INBOUND, service.name, given, service.keys)
-        backend = await _changed(service, request)
+        backend = await _changed(service, request, self._sources)
         await self._services.update(service.id, backend=backend, keys=keys, fields=_fields(request))
 
     def _shown(self, one: Service) -> dict[str, Any]:
@@ -112,17 +122,19 @@ def _protocol(backend: Backend) -> str:
 def _where(service: Service) -> tuple[Mapping[str, Any], str]:
     """Return the BackendConfiguration and the Path of a service's backend."""
     backend = service.backend
+    if isinstance(backend, CommandBackend):
+        return mcp_commands.configuration(backend), "/"
     url = backend.url if isinstance(backend, McpBackend) else getattr(backend, "base_url", None)
     return ({}, "/") if url is None else mcp_backends.custom_configuration(url)
 
 
-async def _changed(service: Service, request: UpdateMCPService) -> Backend | None:
+async def _changed(service: Service, request: UpdateMCPService, sources: Sources) -> Backend | None:
     """Return the new backend that a request sets, or None if it sets none."""
     before, given = service.backend, request.BackendConfiguration
     by = request.OutboundAuthorizerConfiguration
     if given is None and by is None:
         return None
-    if not isinstance(before, (McpBackend, OpenApiBackend)):
+    if not isinstance(before, (CommandBackend, McpBackend, OpenApiBackend)):
         name = "BackendConfiguration" if given is not None else _OUTBOUND
         raise invalid(name, "a server of the double's own process stands behind this service")
     where, path = _where(service)
@@ -134,7 +146,7 @@ async def _changed(service: Service, request: UpdateMCPService) -> Backend | Non
     if isinstance(before, OpenApiBackend):
         api = mcp_requests.HttpApi(Configuration=json.dumps(before.document))
         configuration = mcp_requests.Protocol(HttpApiConfiguration=api)
-    made = await mcp_backends.make(protocol, path, backend, configuration, by)
+    made = await mcp_backends.make(protocol, path, backend, configuration, by, sources)
     return made if by is not None else _as_before(made, before)
 
 

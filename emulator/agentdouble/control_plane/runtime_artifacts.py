@@ -16,7 +16,7 @@ import importlib.util
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import all_suffixes
 from pathlib import Path
@@ -47,21 +47,23 @@ _INSTEAD_OF_IMAGE = (
 
 @dataclass(frozen=True)
 class Sources:
-    """The directories below which a request may name a runtime's files."""
+    """The directories below which the ``field`` of a request may name files of this machine."""
 
     roots: tuple[Path, ...]
+    field: str = "ArtifactUrl"
 
     def resolve(self, path: Path) -> Path:
         """Return a path without links; raise ActionError if it is not below the directories."""
         try:
             found = path.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
-            raise _wrong("its path cannot be followed") from None
+            raise invalid(self.field, "its path cannot be followed") from None
         if not any(found.is_relative_to(root) for root in self.roots):
             below = ", ".join(map(str, self.roots))
-            raise _wrong(
+            raise invalid(
+                self.field,
                 f"{path} is not below {below}; the setting runtime_sources names the directories "
-                "whose applications may become runtimes"
+                "whose applications may become runtimes",
             )
         return found
 
@@ -80,7 +82,8 @@ def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
     directory = sources.resolve(path)
     _check_application(said.get("application"), directory, sources)
     python = _interpreter(said.get("python"), directory, sources)
-    _check_command(said, directory, sources)
+    if not python:
+        check_command(said.get("command") or (), directory, sources)
     return {
         **dict.fromkeys(_KEYS),  # removes the keys of an earlier artifact
         **said,
@@ -170,13 +173,12 @@ def _check_application(application: str | None, directory: Path, sources: Source
         raise _wrong(f"{module[:100]!r} is neither a module nor a file that ends in .py")
 
 
-def _check_command(said: Mapping[str, Any], directory: Path, sources: Sources) -> None:
-    """Refuse an interpreter in the command that ``python`` could not name, either.
+def check_command(command: Sequence[str], directory: Path, sources: Sources) -> None:
+    """Refuse an interpreter in the command that lies elsewhere; raise ActionError.
 
-    The instance would see all files of that interpreter's environment.
+    The process would see all files of that interpreter's environment.
     """
-    program = Program(directory, command=tuple(said.get("command") or ()))
-    python = None if said.get("python") else named_interpreter(program)
+    python = named_interpreter(Program(directory, command=tuple(command)))
     if python is not None and not is_of_the_system(python):
         sources.resolve(python.parent)
 

@@ -1,12 +1,14 @@
 """MCP services: an address and keys in front of any backend (sections 1, 2.5 and 4.3)."""
 
 from agentdouble.mcp_services.backends import Backend, McpBackend, OpenApiBackend, ServerBackend
+from agentdouble.mcp_services.commands import CommandBackend
 from agentdouble.mcp_services.handle import McpServices, McpToolsets
 from agentdouble.mcp_services.service import Key, Service, access_record
 from agentdouble.mcp_services.services import Services
 
 __all__ = [
     "Backend",
+    "CommandBackend",
     "Key",
     "McpBackend",
     "McpServices",

@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 from agentdouble.errors import BackendError
 from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, Hosted
+from agentdouble.mcp_services.commands import CommandBackend
 from agentdouble.mcp_services.passthrough import PassThrough
+from agentdouble.mcp_services.stdio import Programs
 from agentdouble.state import Record
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class OpenApiBackend:
         backend.make_server(read)  # so that errors are reported now
         return backend
 
-    def hosted(self, name: str) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> Hosted:
         """Return an endpoint whose tools call the API."""
         return Endpoint(self.make_server)
 
@@ -116,8 +118,11 @@ class Backend(Protocol):
 
     kind: ClassVar[str]
 
-    def hosted(self, name: str) -> Hosted:
-        """Return the application that answers for the service with this name."""
+    def hosted(self, name: str, programs: Programs) -> Hosted:
+        """Return the application that answers for the service with this name.
+
+        ``programs`` starts processes.
+        """
 
     def to_record(self) -> Record | None:
         """Return the backend as JSON-ready data, or None if it ends with the process."""
@@ -143,7 +148,7 @@ class McpBackend:
             if not known or name.lower() in _FRAMING:
                 raise BackendError(f"The header {name!r} for a backend cannot be sent.", service="")
 
-    def hosted(self, name: str) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> Hosted:
         """Return an application that passes requests on to the server."""
         return PassThrough(name, self.url, self.headers)
 
@@ -166,7 +171,7 @@ class ServerBackend:
     event_store: EventStore | None = field(default=None, repr=False)
     retry_interval_ms: int | None = None
 
-    def hosted(self, name: str) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> Hosted:
         """Return an endpoint of the server."""
         return Endpoint(
             self.make_server,
@@ -189,7 +194,7 @@ class AppBackend:
 
     make_hosted: Callable[[], Hosted] = field(repr=False)
 
-    def hosted(self, name: str) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> Hosted:
         """Return an application with the MCPApp's tools, which may block."""
         return self.make_hosted()
 
@@ -198,12 +203,14 @@ class AppBackend:
 
 
 def backend_of(value: Any) -> Backend:
-    """Return the backend for an address, a server, a definition of an HTTP API, or a backend.
+    """Return the backend for an address, a server, a command, a definition, or a backend.
 
     Raises BackendError for anything else, and DefinitionError.
     """
     if isinstance(value, str):
         return McpBackend(value)
+    if isinstance(value, (list, tuple)) and "://" not in str(value[:1]):
+        return CommandBackend(tuple(value))
     if hasattr(value, "hosted") and hasattr(value, "to_record"):
         backend: Backend = value
         return backend
@@ -216,7 +223,8 @@ def backend_of(value: Any) -> Backend:
         return ServerBackend(lambda: server)
     raise BackendError(
         f"A {type(value).__name__} is no backend: give the address of an MCP server, an MCP "
-        "server, an MCPApp, an McpBackend, or an OpenApiBackend.load(definition).",
+        "server, an MCPApp, the words of a command, an McpBackend, a CommandBackend, or an "
+        "OpenApiBackend.load(definition).",
         service="",
     )
 
@@ -228,6 +236,7 @@ def restored(record: Record) -> Backend:
 
 
 _KEPT: dict[str, Callable[..., Backend]] = {
+    CommandBackend.kind: CommandBackend.of,
     McpBackend.kind: McpBackend,
     OpenApiBackend.kind: OpenApiBackend.of,
 }

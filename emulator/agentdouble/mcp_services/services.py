@@ -12,20 +12,27 @@ from agentdouble.errors import ServiceKeyError, ServiceNameTakenError, UnknownSe
 from agentdouble.mcp_hosting import Host
 from agentdouble.mcp_services.backends import Backend, restored
 from agentdouble.mcp_services.service import Key, Service, check_keys, check_name, make_key
+from agentdouble.mcp_services.stdio import Programs
 from agentdouble.state import Record, Registry, Store
 
 DEFAULT_KEY = "default"
 
 
 class Services(Registry[Service]):
-    """The MCP services of a double; ``host`` answers ``/mcp/<service_name>`` for them."""
+    """The MCP services of a double.
+
+    ``host`` answers ``/mcp/<service_name>`` for them; ``programs`` starts those that are commands.
+    """
 
     kind = "mcp_service"
     noun = "service"
 
-    def __init__(self, clock: Clock, host: Host, store: Store | None = None) -> None:
+    def __init__(
+        self, clock: Clock, host: Host, programs: Programs, store: Store | None = None
+    ) -> None:
         super().__init__(clock, store)
         self._host = host
+        self._programs = programs
 
     async def create(
         self,
@@ -118,7 +125,7 @@ class Services(Registry[Service]):
         await self._serve(after)
 
     async def _serve(self, service: Service) -> None:
-        hosted = service.backend.hosted(service.name)
+        hosted = service.backend.hosted(service.name, self._programs)
         await self._host.add(service.name, hosted, service.key_values)
 
     def _names(self) -> list[str]:

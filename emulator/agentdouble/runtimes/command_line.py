@@ -95,11 +95,12 @@ class Command:
 
 
 def command_of(
-    definition: Definition, interpreter: Interpreter, variables: Mapping[str, str], port: int
+    definition: Definition, interpreter: Interpreter, variables: Mapping[str, str], port: int | None
 ) -> Command:
     """Return the command that an instance executes.
 
     ``variables`` tell the instance where the double is. The runtime's own variables override them.
+    Without a ``port`` it does not listen.
     """
     program = definition.program
     given = inherited(program) | dict(definition.environment)
@@ -109,7 +110,7 @@ def command_of(
         "PYTHONUNBUFFERED": "1",  # otherwise output reaches the log too late
         **given,
         **interpreter.variables(given.get("PATH", os.defpath)),
-        "PORT": str(port),
+        **({} if port is None else {"PORT": str(port)}),
     }
     argv = _argv(program, interpreter, port)
     needs = (_program_of(argv[0], program, interpreter), variables.get(environment.CA_FILE))
@@ -125,8 +126,10 @@ def inherited(program: Program) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def _argv(program: Program, interpreter: Interpreter, port: int) -> tuple[str, ...]:
+def _argv(program: Program, interpreter: Interpreter, port: int | None) -> tuple[str, ...]:
     """Return the command line; in the arguments of a command, replace ``$PORT`` by the port."""
+    if program.application is None and port is None:
+        return program.command
     if program.application is None:
         return tuple(_PORT.sub(str(port), argument) for argument in program.command)
     return (str(interpreter.path), str(HOSTING), program.application)

@@ -77,10 +77,10 @@ class Forks:
         command: Command,
         workspace: Workspace,
         visible: Iterable[str],
-        outputs: Sequence[int],
-        port: int,
+        streams: Sequence[int],
+        port: int | None,
     ) -> Forked:
-        """Fork a command into its confinement; raise OSError.
+        """Fork a command into its confinement, with standard ``streams``; raise OSError.
 
         The command may read ``visible`` in addition to its directory and the system.
         """
@@ -94,7 +94,7 @@ class Forks:
             request = _request(command, workspace, confinement)
             _check_size(request)
             try:
-                tree = await server.fork(request, *outputs)
+                tree = await server.fork(request, *streams)
                 hidden = _hidden(definition, command, confinement)
                 return Forked(tree, _door(confinement), hidden)
             except ForkServerGoneError as error:  # it died; the next try starts another
@@ -128,7 +128,7 @@ class Forks:
         return self._server
 
     async def _confinement(
-        self, definition: Definition, workspace: Workspace, visible: Iterable[str], port: int
+        self, definition: Definition, workspace: Workspace, visible: Iterable[str], port: int | None
     ) -> Confinement | None:
         from agentdouble.processes import isolation
 

@@ -45,11 +45,11 @@ class Hosting:
         tables = declarations.read_all(settings.runtimes, taken)
         self._clock = clock
         self._monitor = Monitor()
-        self._launcher = Launcher(settings, variables)
+        self.launcher = Launcher(settings, variables)
         self._runtimes = Runtimes(
             clock,
             self._monitor,
-            self._launcher.launch,
+            self.launcher.launch,
             idle_s=settings.runtime_idle_s,
             taken=taken,
         )
@@ -77,11 +77,11 @@ class Hosting:
 
     def roots(self) -> tuple[int, ...]:
         """Return the parent processes of the instances that run as this process's user."""
-        return self._launcher.roots()
+        return self.launcher.roots()
 
     def below(self) -> tuple[int, ...]:
         """Return the parent processes of all instances."""
-        return self._launcher.below()
+        return self.launcher.below()
 
     def begin_shutdown(self) -> None:
         """Turn away requests that wait for an instance, because the double is about to stop."""
@@ -97,9 +97,9 @@ class Hosting:
         self._resources.push_async_callback(self._tracing.close)
         self._resources.push_async_callback(self._proxy.close)
         self._resources.push_async_callback(self._gatekeeper.close)
-        self._resources.push_async_callback(self._launcher.close)
+        self._resources.push_async_callback(self.launcher.close)
         if self._runtimes.all():
-            self._launcher.prepare()
+            self.launcher.prepare()
         self._resources.push_async_callback(self._runtimes.close)
         for keeper in (self._runtimes.reap(), self._watch.run()):
             self._resources.callback(asyncio.ensure_future(keeper).cancel)

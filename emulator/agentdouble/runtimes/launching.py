@@ -34,8 +34,9 @@ from agentdouble.runtimes.forking import Forked, Forks
 from agentdouble.runtimes.installations import visible_of
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.named_paths import interpreter_of
-from agentdouble.runtimes.process import Output, Process
+from agentdouble.runtimes.process import Process
 from agentdouble.runtimes.reaching import Door
+from agentdouble.runtimes.streams import Conversation, LoggedStreams, Streams
 from agentdouble.settings import Settings
 
 
@@ -74,17 +75,17 @@ class SpawnedTree:
 
 
 async def spawn(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], outputs: Sequence[int]
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], streams: Sequence[int]
 ) -> SpawnedTree:
-    """Start a command with two descriptors for its output; raise OSError."""
+    """Start a command with descriptors for output, errors and perhaps input; raise OSError."""
     return SpawnedTree(
         await asyncio.create_subprocess_exec(
             *argv,
             cwd=cwd,
             env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=outputs[0],
-            stderr=outputs[1],
+            stdin=streams[2] if len(streams) > 2 else subprocess.DEVNULL,
+            stdout=streams[0],
+            stderr=streams[1],
             start_new_session=True,
         )
     )
@@ -128,13 +129,39 @@ class Launcher:
 
         Raises RuntimeStartError, with nothing left behind.
         """
+        return await self._launch(definition, log, port, None)
+
+    async def converse(
+        self, definition: Definition, log: InstanceLog, conversation: Conversation
+    ) -> Process:
+        """Start a program that reads and writes messages; its errors go to ``log``.
+
+        Other people wrote it, so it gets no variables that point at the double.
+        Raises RuntimeStartError, with nothing left behind.
+        """
+        return await self._launch(definition, log, None, conversation)
+
+    def make_workspace(self) -> Workspace:
+        """Make directories for several processes; they are removed when the double ends."""
+        self._workspaces = self._workspaces or Workspaces()
+        return self._workspaces.make()
+
+    async def _launch(
+        self,
+        definition: Definition,
+        log: InstanceLog,
+        port: int | None,
+        conversation: Conversation | None,
+    ) -> Process:
         try:
             _check_directory(definition.program)
             interpreter = await self._interpreter(definition)
             program = replace(definition.program, python=interpreter_of(definition.program))
             definition = replace(definition, program=program)
-            command = command_of(definition, interpreter, self._variables(), port)
-            return await self._start(definition, command, interpreter.lies_in, log, port)
+            variables = {} if conversation else self._variables()
+            command = command_of(definition, interpreter, variables, port)
+            streams = conversation or LoggedStreams(log, self.make_workspace())
+            return await self._start(definition, command, interpreter.lies_in, streams, port)
         except OSError as error:
             raise RuntimeStartError(definition.name, str(error)) from error
 
@@ -163,28 +190,22 @@ class Launcher:
         definition: Definition,
         command: Command,
         visible: Sequence[str],
-        log: InstanceLog,
-        port: int,
+        streams: Streams,
+        port: int | None,
     ) -> Process:
-        self._workspaces = self._workspaces or Workspaces()
-        workspace = self._workspaces.make()
-        outputs = (Output("stdout", log), Output("stderr", log))
-        writing: list[int] = []
+        given: list[int] = []
         try:
-            for output in outputs:
-                writing.append(await _pipe_to(output))
-            command = command.in_workspace(workspace)
-            forked = await self._tree(definition, command, workspace, visible, writing, port)
+            await streams.open(given)
+            command = command.in_workspace(streams.workspace)
+            forked = await self._tree(definition, command, streams.workspace, visible, given, port)
         except BaseException:
-            for output in outputs:
-                output.close()
-            await threads.run_in_thread(workspace.remove)
+            await streams.abandon()
             raise
         finally:
-            for descriptor in writing:
+            for descriptor in given:
                 os.close(descriptor)
         door = None if forked.door is None else Door(forked.door)
-        return Process(forked.tree, outputs, workspace, door, forked.hidden)
+        return Process(forked.tree, streams, door, forked.hidden)
 
     async def _tree(
         self,
@@ -192,21 +213,9 @@ class Launcher:
         command: Command,
         workspace: Workspace,
         visible: Sequence[str],
-        outputs: Sequence[int],
-        port: int,
+        streams: Sequence[int],
+        port: int | None,
     ) -> Forked:
         if self._forks is not None:
-            return await self._forks.fork(definition, command, workspace, visible, outputs, port)
-        return Forked(await spawn(command.argv, command.cwd, command.env, outputs))
-
-
-async def _pipe_to(output: Output) -> int:
-    """Return the write end of a new pipe; ``output`` reads the other end."""
-    reading, writing = os.pipe()
-    try:
-        await output.read(reading)
-    except BaseException:
-        os.close(reading)
-        os.close(writing)
-        raise
-    return writing
+            return await self._forks.fork(definition, command, workspace, visible, streams, port)
+        return Forked(await spawn(command.argv, command.cwd, command.env, streams))

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import Sequence
 from typing import Protocol
 
-from agentdouble import threads
-from agentdouble.processes.workspace import Workspace
-from agentdouble.runtimes.logs import InstanceLog, Stream
 from agentdouble.runtimes.reaching import Door
-
-_LAST_WORDS_S = 1.0  # a pipe ends with its last writer, and all of them are dead by then
+from agentdouble.runtimes.streams import Streams
 
 
 class Tree(Protocol):
@@ -29,37 +24,6 @@ class Tree(Protocol):
         """Send a signal to the first process, or SIGKILL to all."""
 
 
-class Output(asyncio.Protocol):
-    """The output of one pipe; ``ended`` is done when nothing more comes."""
-
-    def __init__(self, stream: Stream, log: InstanceLog) -> None:
-        self._stream: Stream = stream
-        self._log = log
-        self._transport: asyncio.BaseTransport | None = None
-        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async def read(self, descriptor: int) -> None:
-        """Begin to read from a pipe; the pipe is closed at the end."""
-        loop = asyncio.get_running_loop()
-        pipe = os.fdopen(descriptor, "rb", 0)
-        self._transport, _ = await loop.connect_read_pipe(lambda: self, pipe)
-
-    def data_received(self, data: bytes) -> None:
-        """Add the data to the log."""
-        self._log.feed(self._stream, data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Note that nothing more comes."""
-        self._log.feed(self._stream, b"")
-        if not self.ended.done():
-            self.ended.set_result(None)
-
-    def close(self) -> None:
-        """Stop reading."""
-        if self._transport is not None:
-            self._transport.close()
-
-
 class Process:
     """The process tree of a started instance; ``exited`` is done when it has ended.
 
@@ -70,14 +34,12 @@ class Process:
     def __init__(
         self,
         tree: Tree,
-        outputs: Sequence[Output],
-        workspace: Workspace,
+        streams: Streams,
         door: Door | None = None,
         hidden: Sequence[str] = (),
     ) -> None:
         self._tree = tree
-        self._outputs = outputs
-        self._workspace = workspace
+        self._streams = streams
         self.door = door
         self.hidden = hidden
         self.pid = tree.pid
@@ -105,8 +67,4 @@ class Process:
 
     async def _finish(self) -> None:
         await asyncio.wait({self.exited})
-        await asyncio.wait([output.ended for output in self._outputs], timeout=_LAST_WORDS_S)
-        for output in self._outputs:
-            output.close()
-        await asyncio.wait([output.ended for output in self._outputs])
-        await threads.run_in_thread(self._workspace.remove)
+        await self._streams.finish()

@@ -57,7 +57,7 @@ class Readiness:
         await self._process.finished()
         how = f"its process {self._process.manner}"
         words = _last_words(self._log)
-        return (f"{how}: {words}" if words else how) + _what_is_hidden(self._process.hidden)
+        return (f"{how}: {words}" if words else how) + what_is_hidden(self._process.hidden)
 
     async def why_not(self) -> str:
         """Return the reason why a living instance is not ready."""
@@ -112,7 +112,7 @@ class Readiness:
         return head
 
 
-def _what_is_hidden(paths: Sequence[str]) -> str:
+def what_is_hidden(paths: Sequence[str]) -> str:
     """Return the paths that a confined instance misses, and the settings that show them."""
     if not paths:
         return ""

@@ -71,21 +71,7 @@ class RuntimeRoutes:
 
     async def logs(self, request: Request) -> Response:
         """Return the printed lines of instances; with ``follow``, also those that come later."""
-        logs = self._find(request).logs
-        query = request.query_params
-        unknown = [name for name in query if name not in _PARAMETERS]
-        if unknown:
-            allowed = ", ".join(_PARAMETERS)
-            raise LogQueryError(unknown[0], f"is not known; known are {allowed}")
-        wanted, tail = _wanted(query, logs), _number(query.get("tail", "1000"), "tail", LINES)
-        if _chosen(query, "follow", ("false", "true")) == "true":
-            last = request.headers.get("last-event-id")
-            after = None if last is None else _number(last, "Last-Event-ID")
-            return EventStreamResponse(_events(logs, wanted, tail, after))
-        lines = logs.read(wanted, tail)
-        if _chosen(query, "format", ("json", "text")) == "text":
-            return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
-        return Response("".join(map(_json, lines)), media_type="application/x-ndjson")
+        return printed(request, self._find(request).logs)
 
     def _find(self, request: Request) -> Runtime:
         name = request.path_params["name"]
@@ -122,6 +108,24 @@ class RuntimeRoutes:
             "cpu_s": used.cpu_s,
             "processes": used.processes,
         }
+
+
+def printed(request: Request, logs: RuntimeLogs) -> Response:
+    """Return the lines that a request asks for; raise LogQueryError."""
+    query = request.query_params
+    unknown = [name for name in query if name not in _PARAMETERS]
+    if unknown:
+        allowed = ", ".join(_PARAMETERS)
+        raise LogQueryError(unknown[0], f"is not known; known are {allowed}")
+    wanted, tail = _wanted(query, logs), _number(query.get("tail", "1000"), "tail", LINES)
+    if _chosen(query, "follow", ("false", "true")) == "true":
+        last = request.headers.get("last-event-id")
+        after = None if last is None else _number(last, "Last-Event-ID")
+        return EventStreamResponse(_events(logs, wanted, tail, after))
+    lines = logs.read(wanted, tail)
+    if _chosen(query, "format", ("json", "text")) == "text":
+        return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
+    return Response("".join(map(_json, lines)), media_type="application/x-ndjson")
 
 
 async def _events(

@@ -28,6 +28,7 @@ from agentdouble.errors import (
     StateError,
     TooManyListenersError,
     UnknownRuntimeError,
+    UnknownServiceError,
     UnknownSnapshotError,
 )
 from agentdouble.faults.routes import fault_routes
@@ -155,7 +156,7 @@ class Admin(Surface):
 
 _FAILURES = (
     *(RefusedError, FaultError, HostingError, LiveError, SandboxError, StateError),
-    *(PartError, UnknownSnapshotError),
+    *(PartError, UnknownServiceError, UnknownSnapshotError),
 )
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
@@ -182,7 +183,7 @@ def _refusal(error: Exception) -> Refusal:
             return Refusal(404 if error.field == "id" else 400, "FaultError", message)
         case StateError():
             return Refusal(error.status, "StateError", message)
-        case UnknownRuntimeError() | UnknownSnapshotError():
+        case UnknownRuntimeError() | UnknownServiceError() | UnknownSnapshotError():
             return Refusal(404, "NotFound", message)
         case TooManyListenersError():
             return Refusal(503, "TooManyListeners", message)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agentdouble import mcp_hosting
 from agentdouble.control_plane.routes import Action
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.toolsets import Toolsets
+from agentdouble.surfaces.mcp_programs import ServicePrograms
 from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.threads import import_in_thread
 
 
 class MCPServices(Surface):
@@ -24,7 +29,8 @@ class MCPServices(Surface):
         super().__init__(context)
         clock, store = context.clock, context.store
         self._host = mcp_hosting.Host()
-        self.services = Services(clock, self._host, store)
+        self.programs = ServicePrograms(context)
+        self.services = Services(clock, self._host, self.programs, store)
         self.toolsets = Toolsets(clock, self._host, self.services, store)
 
     def paths(self) -> Mapping[str, str]:
@@ -39,10 +45,23 @@ class MCPServices(Surface):
         """Return the actions that manage services and toolsets."""
         from agentdouble.control_plane.actions import MCPServiceActions, MCPToolsetActions
 
+        sources = self.context.surface(Runtimes).sources
         return {
-            **MCPServiceActions(self.services).by_name(),
+            **MCPServiceActions(self.services, sources).by_name(),
             **MCPToolsetActions(self.toolsets).by_name(),
         }
+
+    def admin_routes(self) -> Sequence[BaseRoute]:
+        """Return the route for the logs of services that are commands."""
+        return [Route("/mcp/{name}/logs", self._logs)]
+
+    async def _logs(self, request: Request) -> Response:
+        """Return what the processes of a service have printed."""
+        await import_in_thread("agentdouble.runtimes.routes")
+        from agentdouble.runtimes.routes import printed
+
+        service = self.services.named(request.path_params["name"])
+        return printed(request, self.programs.logs(service.name))
 
     async def restore(self) -> None:
         await self.services.load()

@@ -28,7 +28,9 @@ from agentdouble.surfaces.surface import Context, Surface
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
+    from agentdouble.control_plane.runtime_artifacts import Sources
     from agentdouble.runtimes.hosting import Hosting
+    from agentdouble.runtimes.launching import Launcher
     from agentdouble.runtimes.registry import RuntimeRegistry
 
 HOSTING = "agentdouble.runtimes.hosting"
@@ -91,11 +93,10 @@ class Runtimes(Surface):
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage runtimes and their versions."""
         from agentdouble.control_plane.actions import RuntimeActions, RuntimeVersionActions
-        from agentdouble.control_plane.runtime_artifacts import Sources
 
         registry = self._made().registry
         return {
-            **RuntimeActions(registry, Sources(self._sources)).by_name(),
+            **RuntimeActions(registry, self.sources).by_name(),
             **RuntimeVersionActions(registry).by_name(),
         }
 
@@ -143,6 +144,18 @@ class Runtimes(Surface):
     def begin_shutdown(self) -> None:
         if self._hosting is not None:
             self._hosting.begin_shutdown()
+
+    @property
+    def sources(self) -> Sources:
+        """Where the programs lie that the control plane may run."""
+        from agentdouble.control_plane.runtime_artifacts import Sources
+
+        return Sources(self._sources)
+
+    async def launcher(self) -> Launcher:
+        """Return what starts confined processes, also for other surfaces."""
+        await import_in_thread(HOSTING)
+        return self._made().launcher
 
     async def _registry(self) -> RuntimeRegistry:
         await import_in_thread(HOSTING)

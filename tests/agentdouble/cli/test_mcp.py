@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import pytest
 
 from agentdouble import Emulator, running
 from agentdouble.errors import AgentDoubleError
-from agentdouble.mcp_services import McpBackend, OpenApiBackend
+from agentdouble.mcp_services import CommandBackend, McpBackend, OpenApiBackend
 from agentdouble.mcp_services.openapi import ApiKey, Bearer
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
 from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
+from tests.agentdouble.mcp_services.stdio.conftest import HERE
 
 pytestmark = pytest.mark.libraries
 
@@ -278,3 +280,39 @@ def test_an_application_answers_until_it_is_stopped(
 def test_help_teaches_by_example(words: tuple[str, ...]) -> None:
     """Each command, and their group, shows how they are used."""
     assert "agentdouble mcp create weather http://localhost:9000/mcp" in run(*words, "--help")
+
+
+def test_a_command_becomes_a_service(found: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After --; it runs in the working directory, and what it prints is shown by logs."""
+    monkeypatch.setenv("TOKEN", "t")
+    monkeypatch.chdir(HERE)
+    words = (sys.executable, "program.py", "command")
+
+    record = run("create", "command", "--env", "TOKEN", "--env", "A=b", "--", *words)
+
+    assert ["echo"] == tools(record)
+    given = {"TOKEN": "t", "A": "b"}
+    assert CommandBackend(words, HERE, given) == found.mcp.get("command").backend
+    run("create", "none", "--directory", str(HERE.parent), "--", "cat", "none")
+    assert CommandBackend(("cat", "none"), HERE.parent) == found.mcp.get("none").backend
+    with pytest.raises(AssertionError):
+        tools(run("show", "none"))
+    assert "its process ended with code 1" in run("logs", "none", "--search", "ended")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--bearer", "env:TOKEN", "--", "cat", "x"), "as variables: --env NAME"),
+        (("--openapi", "--", "cat", "x"), "takes no --openapi"),
+        (("--env", "A=b", "http://127.0.0.1/mcp"), "Only a command, after --"),
+        (("--directory", "/etc", "--", "cat"), "the setting runtime_sources names"),
+        (("no-such-program",), "or after -- a command"),
+    ],
+)
+def test_what_does_not_go_with_a_command_is_refused(
+    found: Emulator, words: tuple[str, ...], said: str
+) -> None:
+    """In the words of the options."""
+    assert said in refused("create", "x", *words)
+    assert () == found.mcp.list()

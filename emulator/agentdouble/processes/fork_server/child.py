@@ -92,13 +92,15 @@ def _reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _redirect_stdio(outputs: Sequence[int], stderr_file: str | None) -> None:
+def _redirect_stdio(ends: Sequence[int], stderr_file: str | None) -> None:
+    """Set the standard streams; ``ends`` are those of output, error and perhaps input."""
     null = os.open(os.devnull, os.O_RDWR)
     said = null
     if stderr_file is not None:
         with contextlib.suppress(FileNotFoundError):  # its session has ended meanwhile
             said = os.open(stderr_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    for descriptor, source in enumerate((null, *(outputs or (null, said)))):
+    outputs, inputs = ends[:2], ends[2:]
+    for descriptor, source in enumerate((*(inputs or (null,)), *(outputs or (null, said)))):
         os.dup2(source, descriptor)
     for descriptor in {null, said}:
         os.close(descriptor)

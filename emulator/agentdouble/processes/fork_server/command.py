@@ -11,14 +11,14 @@ from typing import Any
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as in shells
 
 
-def run(_connection_file: str, config: Mapping[str, Any], *outputs: int) -> None:
+def run(_connection_file: str, config: Mapping[str, Any], *streams: int) -> None:
     """Execute the command in ``config``; if that fails, print the reason and end this process.
 
-    ``config["Command"]`` holds ``argv`` and ``cwd``. Standard output and error are already set for
+    ``config["Command"]`` holds ``argv`` and ``cwd``. The standard streams are already set for
     the command, and it gets the environment of this process.
     """
     command = config["Command"]
-    for descriptor in outputs:  # they have already been copied to 1 and 2
+    for descriptor in streams:  # they have already been copied to 0, 1 and 2
         os.close(descriptor)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # exec would keep Python's own setting
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -28,7 +28,8 @@ class ForkRequest:
     ``kernel`` names its module (see ``child.KERNELS``). ``config`` holds its traitlets settings,
     one table for each class. ``limits`` are resource limits (bytes, counts). ``confinement`` holds
     the fields of ``confinement.Confinement``; None confines nothing. With ``outputs``, two
-    descriptors are sent: standard output and standard error. Without ``outputs``, the file
+    descriptors are sent, standard output and standard error, and perhaps a third: standard input.
+    Without ``outputs``, the file
     ``stderr_file`` keeps the standard error, unless it is None. ``number`` identifies the answer;
     the client sets it.
     """

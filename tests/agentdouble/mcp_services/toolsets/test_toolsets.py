@@ -428,7 +428,7 @@ class _Modern:
 
     kind = "modern"
 
-    def hosted(self, _name: str) -> Any:
+    def hosted(self, _name: str, _programs: Any) -> Any:
         inner = Endpoint(lambda: words()._lowlevel_server)
 
         class Hosted:

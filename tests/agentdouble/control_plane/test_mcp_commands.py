@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.mcp_services import CommandBackend
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import act, refusal
+from tests.agentdouble.mcp_services.stdio.conftest import HERE
+
+SERVER = {"command": sys.executable, "args": ["program.py", "made"]}
+
+
+@pytest.fixture
+def double() -> Any:
+    with Emulator(pool_size=0, runtime_sources=(HERE,)) as double:
+        yield double
+
+
+def body(raw: Any, **package: Any) -> dict[str, Any]:
+    """Return a request for a service in front of a command."""
+    text = raw if isinstance(raw, str) else json.dumps(raw)
+    packed = {"PublicPackage": {"McpType": "stdio", "RawConfig": text, **package}}
+    return {
+        "Name": "files",
+        "Path": "/",
+        "ProtocolType": "MCP",
+        "BackendType": "CustomMcp",
+        "BackendConfiguration": {"CustomMcpConfiguration": packed},
+    }
+
+
+def shown(double: Emulator) -> dict[str, Any]:
+    (one,) = act(double, "ListMCPServices")["MCPServices"]
+    found = act(double, "GetMCPService", MCPServiceId=one["MCPServiceId"])["MCPService"]
+    return {"MCPServiceId": one["MCPServiceId"], **found}
+
+
+@pytest.mark.parametrize("raw", [SERVER, {"mcpServers": {"any": {**SERVER, "env": {"A": "b"}}}}])
+def test_a_service_is_made_and_works(double: Emulator, raw: Any) -> None:
+    """A client's own configuration is its backend; without cwd it runs where the sources are."""
+    act(double, "CreateMCPService", **body(raw))
+    (access,) = double.mcp.record("files")["mcpServers"].values()
+    key = access["headers"]["Authorization"].removeprefix("Bearer ")
+
+    session = mcp_wire.open_session(access["httpUrl"], key)
+
+    answer = mcp_wire.call(access["httpUrl"], key, session, "echo", word="hé")
+    assert [{"type": "text", "text": "hé"}] == answer["content"]
+    assert body(raw)["BackendConfiguration"] == shown(double)["BackendConfiguration"]
+
+
+def test_an_update_changes_the_command(double: Emulator) -> None:
+    """What it is shown as can be given again."""
+    double.mcp.create("files", CommandBackend(("cat",), HERE, {"A": "b"}))
+    before = shown(double)
+    assert {"command": "cat", "args": [], "env": {"A": "b"}, "cwd": str(HERE)} == json.loads(
+        before["BackendConfiguration"]["CustomMcpConfiguration"]["PublicPackage"]["RawConfig"]
+    )
+
+    change = body({**SERVER, "cwd": str(HERE)})["BackendConfiguration"]
+    act(
+        double,
+        "UpdateMCPService",
+        MCPServiceId=before["MCPServiceId"],
+        BackendConfiguration=change,
+    )
+
+    assert CommandBackend((sys.executable, "program.py", "made"), HERE) == (
+        double.mcp.get("files").backend
+    )
+
+
+def test_a_command_outlives_a_restart(tmp_path: Path) -> None:
+    """With --state, as a server with an address does."""
+    state = f"sqlite:///{tmp_path / 'double.db'}"
+    backend = CommandBackend(("cat",), HERE, {"A": "b"}, 3.0)
+    with Emulator(pool_size=0, state=state) as double:
+        double.mcp.create("files", backend)
+    with Emulator(pool_size=0, state=state) as double:
+        assert backend == double.mcp.get("files").backend
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("no", "it is no JSON"),
+        ("[]", "with one server"),
+        ({"mcpServers": {}}, "with one server"),
+        ({"mcpServers": {"a": SERVER, "b": SERVER}}, "with one server"),
+        ({"mcpServers": {"a": []}}, "its server is an object"),
+        ({"url": "http://127.0.0.1/mcp"}, "a server with an address is a CustomConfiguration"),
+        ({"args": ["x"]}, "its command is text"),
+        ({"command": ["x"]}, "its command is text"),
+        ({"command": "x", "args": "y"}, "its args is text"),
+        ({"command": "x", "env": {"a": 1}}, "its env is text"),
+        ({"command": "x", "env": {"a b": ""}}, "'a b' is no name of an environment variable"),
+        ({"command": "x\0"}, "its words and variables are text without NUL"),
+        ({"command": ""}, "it is empty"),
+        ({"command": "x", "shell": True}, "'shell', which is none of command, args"),
+        ({"command": "x", "cwd": "here"}, "'here' is no absolute path"),
+        ({"command": "x", "cwd": "/etc"}, "the setting runtime_sources names"),
+        ({"command": "x", "cwd": str(HERE / "..")}, "the setting runtime_sources names"),
+        ({"command": "x", "cwd": str(HERE / "none")}, "there is no directory"),
+        ({"command": "/home/other/.venv/bin/python"}, "the setting runtime_sources names"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(double: Emulator, raw: Any, said: str) -> None:
+    """By the name of the field, and nothing is made; a client names no path beyond the sources."""
+    status, code, message = refusal(double, "CreateMCPService", **body(raw))
+
+    assert (400, "InvalidParameter", True) == (status, code, said in message), message
+    assert () == double.mcp.list()
+
+
+def test_other_packages_and_credentials_are_refused(double: Emulator) -> None:
+    """A package of another type is not built; a command has no headers for a key."""
+    key = {"KeyAuth": {"ApiKeys": [{"Name": "a", "Key": "k"}]}}
+    outbound = {"AuthorizerType": "ApiKey", "Authorizer": key}
+
+    _, code, message = refusal(double, "CreateMCPService", **body(SERVER, McpType="sse"))
+    assert ("NotImplemented", True) == (code, "PublicPackage.McpType" in message)
+    _, code, message = refusal(
+        double, "CreateMCPService", OutboundAuthorizerConfiguration=outbound, **body(SERVER)
+    )
+    assert ("InvalidParameter", True) == (code, "gets its credentials as env" in message)

@@ -1,0 +1,111 @@
+"""An MCP server on its standard streams, without an SDK: ``python program.py NAME [modern]``.
+
+It runs as a script, in processes of services. Its tools do what servers do to whoever runs them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+MODERN = "modern" in sys.argv
+TOOLS = ["echo"]
+asked: dict[str, Any] = {}  # ids of our requests to the client, with the id of the call
+
+
+def say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def answer(id_: Any, text: str) -> None:
+    say({"id": id_, "result": {"content": [{"type": "text", "text": text}]}})
+
+
+def notify(method: str, **params: Any) -> None:
+    say({"method": method, "params": params})
+
+
+def call(id_: Any, tool: str, given: dict[str, Any], meta: dict[str, Any]) -> None:
+    match tool:
+        case "echo":
+            answer(id_, given["word"])
+        case "environment":
+            answer(id_, json.dumps(dict(os.environ)))
+        case "read":
+            with open(given["path"]) as file:  # noqa: PTH123
+                answer(id_, file.read())
+        case "ask":
+            asked["asked-1"] = id_
+            say({"id": "asked-1", "method": "elicitation/create", "params": {"message": "Why?"}})
+        case "progress":
+            notify("notifications/progress", progressToken=meta["progressToken"], progress=1)
+            notify("notifications/message", level="info", data="half")
+            answer(id_, "done")
+        case "log":
+            notify("notifications/message", level="info", data=given["word"])
+            answer(id_, "done")
+        case "change":
+            TOOLS.append(given["word"])
+            notify("notifications/tools/list_changed")
+            answer(id_, "done")
+        case "garbage":
+            for number in range(given["lines"]):
+                sys.stdout.write(f"Listening ... {number}\n")
+            answer(id_, "done")
+        case "large":
+            answer(id_, "x" * given["size"])
+        case "flood":
+            while True:
+                notify("notifications/message", level="info", data="x" * 1000)
+        case "stop":
+            sys.stderr.write("goodbye\n")
+            sys.stderr.flush()
+            os._exit(3)
+        case "silent":
+            asked["silent"] = id_
+        case "remembered":
+            answer(id_, json.dumps(asked.get(given["what"])))
+
+
+def request(id_: Any, method: str, params: dict[str, Any]) -> None:
+    match method:
+        case "initialize":
+            about = {"name": "program", "version": "1"}
+            version = params["protocolVersion"]
+            result = {
+                "protocolVersion": version,
+                "capabilities": {"tools": {}},
+                "serverInfo": about,
+            }
+            say({"id": id_, "result": result})
+        case "server/discover" if MODERN:
+            say({"id": id_, "result": {"supportedVersions": ["2026-07-28"]}})
+        case "tools/list":
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+            say({"id": id_, "result": {"tools": tools}})
+        case "tools/call":
+            call(id_, params["name"], params["arguments"], params.get("_meta", {}))
+        case _:
+            say({"id": id_, "error": {"code": -32601, "message": f"{method}?"}})
+
+
+def handle(message: dict[str, Any]) -> None:
+    if "method" not in message:
+        id_ = asked.pop(message["id"], None)
+        asked["answered"] = message["result"]
+        if id_ is not None:
+            answer(id_, json.dumps(message["result"]))
+    elif "id" in message:
+        request(message["id"], message["method"], message.get("params", {}))
+    elif message["method"] == "notifications/cancelled":
+        asked["cancelled"] = message["params"]["requestId"]
+    elif message["method"] == "notifications/initialized" and sys.argv[1] == "early":
+        say({"id": "roots", "method": "roots/list"})
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        handle(json.loads(line))

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentdouble.mcp_services import CommandBackend
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.mcp_services.stdio.conftest import (
+    KEY,
+    Services,
+    call,
+    call_modern,
+    processes,
+)
+
+pytestmark = pytest.mark.libraries
+
+
+@pytest.fixture(scope="module")
+def untouched(services: Services) -> tuple[str, str]:
+    """The address of another service, and a session of it."""
+    url = services.make("untouched")
+    return url, mcp_wire.open_session(url, KEY)
+
+
+def error(answer: Any) -> str:
+    """Return the message of the error that ends an answer."""
+    return str(mcp_wire.replies(answer)[-1]["error"]["message"])
+
+
+def in_session(url: str, session: str, tool: str, **arguments: Any) -> str:
+    """Call a tool in a session and return the error."""
+    sent = mcp_wire.message("tools/call", {"name": tool, "arguments": arguments})
+    return error(mcp_wire.post(url, sent, KEY, session))
+
+
+def modern(url: str, tool: str, **arguments: Any) -> str:
+    """Call a tool without a session and return the error."""
+    headers = mcp_wire.modern_headers(KEY, tool)
+    return error(mcp_wire.http.post(url, json=mcp_wire.modern(tool, arguments), headers=headers))
+
+
+def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str, str]) -> None:
+    """The call hears of it, the session is not found, and a new one has a new process."""
+    url = services.make("dying")
+    session = mcp_wire.open_session(url, KEY)
+
+    said = in_session(url, session, "stop")
+
+    assert (
+        "The server of the MCP service 'dying' ended with code 3. "
+        "What it printed: agentdouble mcp logs dying"
+    ) == said
+    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
+    assert "back" == call(url, mcp_wire.open_session(url, KEY), "echo", word="back")
+    assert "goodbye" in services.log("dying")
+    assert "its process ended with code 3" in services.log("dying")
+    assert "here" == call(*untouched, "echo", word="here")
+
+
+def test_a_shared_server_that_dies_comes_back(services: Services) -> None:
+    """The call hears of it, and the next request has a new process."""
+    url = services.make("dying-shared", "modern")
+    assert "here" == call_modern(url, "echo", word="here")
+    (before,) = processes("dying-shared")
+
+    assert "ended with code 3" in modern(url, "stop")
+    assert "back" == call_modern(url, "echo", word="back")
+    assert [before] != processes("dying-shared")
+
+
+def test_a_server_that_never_answers_is_given_up(services: Services) -> None:
+    """The call ends with an error that says so; the server is told, and answers others."""
+    url = services.make("silent", "modern", timeout_s=0.5)
+    session = mcp_wire.open_session(url, KEY)
+
+    for said in (in_session(url, session, "silent"), modern(url, "silent")):
+        assert "The server of the MCP service 'silent' has not answered for 0.5 s." in said
+    assert "1" == call(url, session, "remembered", what="cancelled")
+    assert "here" == call_modern(url, "echo", word="here")
+
+
+def test_lines_that_are_no_messages_are_in_the_log(services: Services) -> None:
+    """Many servers greet on standard output: the call is answered, and the log names the line."""
+    url = services.make("greeting")
+    session = mcp_wire.open_session(url, KEY)
+
+    sent = mcp_wire.message("tools/call", {"name": "garbage", "arguments": {"lines": 2}})
+    assert "done" == mcp_wire.result(mcp_wire.post(url, sent, KEY, session))["content"][0]["text"]
+    log = services.log("greeting")
+    assert "wrote a line to its standard output that is no JSON-RPC: 'Listening ... 0'" in log
+    assert "stdout Listening ... 1" in log
+
+
+def test_a_server_that_writes_no_messages_at_all_ends(
+    services: Services, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error names the service, and the double's log the first line."""
+    url = services.make("garbage")
+    session = mcp_wire.open_session(url, KEY)
+
+    said = in_session(url, session, "garbage", lines=5000)
+
+    assert "'garbage' writes what is no JSON-RPC message to its standard output." in said
+    assert "'Listening ... 0'" in caplog.text
+    assert [] == processes("garbage")
+
+
+def test_large_answers_pass_and_larger_ones_end_the_process(services: Services) -> None:
+    """A message of 13 MB is passed on; there is a limit to what the double keeps of a line."""
+    url = services.make("large", "modern")
+
+    assert 13_000_000 == len(call_modern(url, "large", size=13_000_000))
+    assert "'large' wrote a line of more than 16 MiB." in modern(url, "large", size=17 << 20)
+
+
+def test_a_server_that_floods_waits_for_its_client(
+    services: Services, untouched: tuple[str, str]
+) -> None:
+    """What nobody reads is not collected, and others are answered meanwhile."""
+    url = services.make("flood")
+    session = mcp_wire.open_session(url, KEY)
+    sent = mcp_wire.message("tools/call", {"name": "flood", "arguments": {}})
+    with mcp_wire.streamed(url, KEY, session, sent) as (_, events):
+        first = next(events)
+        assert "here" == call(*untouched, "echo", word="here")
+    services.double.mcp.delete("flood")
+
+    assert "notifications/message" == first["method"]
+    assert [] == processes("flood")
+
+
+def test_a_shared_server_that_floods_takes_nothing_else_down(
+    services: Services, untouched: tuple[str, str]
+) -> None:
+    """Its client has left, so nobody wants what it says; others are answered meanwhile."""
+    url = services.make("flood-shared", "modern")
+    headers = mcp_wire.modern_headers(KEY, "flood")
+    sent = mcp_wire.modern("flood", {})
+    with mcp_wire.http.stream("POST", url, json=sent, headers=headers) as answer:
+        assert b"notifications/message" in next(answer.iter_raw())
+
+    assert ["here"] * 20 == [call(*untouched, "echo", word="here") for _ in range(20)]
+    services.double.mcp.delete("flood-shared")
+    assert [] == processes("flood-shared")
+
+
+def test_tools_that_change_while_they_are_listed(services: Services) -> None:
+    """The list is the server's, each time."""
+    url = services.make("changing")
+    session = mcp_wire.open_session(url, KEY)
+
+    def listed() -> list[str]:
+        found = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, session))
+        return [tool["name"] for tool in found["tools"]]
+
+    before = listed()
+    call(url, session, "change", word="new")
+
+    assert (["echo"], ["echo", "new"]) == (before, listed())
+
+
+def test_a_command_that_does_not_exist(services: Services) -> None:
+    """The caller hears that it ended, and the log says why."""
+    services.double.mcp.create("nothing", CommandBackend(("no-such-program",)), key=KEY)
+    url = f"{services.double.url}/mcp/nothing"
+
+    said = error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
+
+    assert "The server of the MCP service 'nothing' ended with code 127." in said
+    assert "there is no program 'no-such-program'" in services.log("nothing")
+
+
+def test_a_directory_that_does_not_exist(services: Services) -> None:
+    """The caller is not told where the program lies, and the log is."""
+    backend = CommandBackend(("cat",), Path("/no/such/directory"))
+    services.double.mcp.create("nowhere", backend, key=KEY)
+    url = f"{services.double.url}/mcp/nowhere"
+
+    status, said = mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
+
+    assert (502, False) == (status, "/no/such" in said)
+    assert "there is no directory /no/such/directory" in services.log("nowhere")
+
+
+def test_more_sessions_than_processes_end_the_oldest(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that never ends its sessions takes no more than its share."""
+    monkeypatch.setattr("agentdouble.mcp_services.stdio.hosted.MOST_SESSIONS", 2)
+    url = services.make("many")
+    sessions = [mcp_wire.open_session(url, KEY) for _ in range(3)]
+
+    answers = [mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, one) for one in sessions]
+
+    assert [404, 200, 200] == [answer.status_code for answer in answers]
+    assert 2 == len(processes("many"))

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from agentdouble.mcp_services import CommandBackend
+from tests.agentdouble.mcp_services.stdio.conftest import HERE, KEY, Services
+
+pytestmark = pytest.mark.libraries
+
+MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+
+
+@pytest.fixture(scope="module")
+def url(services: Services) -> str:
+    backend = CommandBackend((sys.executable, "sdk_server.py"), HERE)
+    services.double.mcp.create("sdk", backend, key=KEY)
+    return f"{services.double.url}/mcp/sdk"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_official_client_uses_the_official_server(url: str, mode: str) -> None:
+    """In the era that both know, and in the one before; progress comes before the result."""
+    seen: list[Any] = []
+
+    async def progress(now: float, total: float | None, _message: str | None) -> None:
+        seen.append((now, total))
+
+    async def use() -> None:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            seen.append(client.protocol_version)
+            seen.append([tool.name for tool in (await client.list_tools()).tools])
+            added = await client.call_tool("add", {"a": 1, "b": 2}, progress_callback=progress)
+            seen.append(added.structured_content)
+
+    anyio.run(use)
+
+    assert [MODES[mode], ["add"], (1, 2), {"result": 3}] == seen
+
+
+def test_a_toolset_has_the_tools_of_a_command(services: Services, url: str) -> None:
+    """It asks the service as it asks any other."""
+    services.double.mcp_toolsets.create("set", ["sdk"], key=KEY)
+
+    async def names() -> list[str]:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        address = url.replace("/sdk", "/set")
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert ["sdk__add"] == anyio.run(names)

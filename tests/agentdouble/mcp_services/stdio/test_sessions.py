@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+
+import httpx
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import TIMEOUT_S
+from tests.agentdouble.mcp_services.stdio.conftest import (
+    KEY,
+    Services,
+    call,
+    call_modern,
+    processes,
+    text,
+)
+
+pytestmark = pytest.mark.libraries
+
+SECRET = "of-the-double"
+
+
+@pytest.fixture(scope="module")
+def url(services: Services) -> str:
+    return services.make("handshake")
+
+
+@pytest.fixture(scope="module")
+def session(url: str) -> str:
+    return mcp_wire.open_session(url, KEY)
+
+
+def test_each_session_has_a_process_of_its_own(url: str, session: str) -> None:
+    """A server on standard streams has one client."""
+    other = mcp_wire.open_session(url, KEY)
+
+    call(url, session, "change", word="hé")
+
+    asked = mcp_wire.message("tools/list")
+    lists = [mcp_wire.post(url, asked, KEY, one) for one in (session, other)]
+    names = [[tool["name"] for tool in mcp_wire.result(answer)["tools"]] for answer in lists]
+    assert [["echo", "hé"], ["echo"]] == names
+    assert 2 == len(processes("handshake"))
+
+
+def test_a_session_that_is_deleted_ends_its_process(services: Services) -> None:
+    """Nothing of it is left, and its id is not found any more."""
+    url = services.make("deleted")
+    session = mcp_wire.open_session(url, KEY)
+    found = processes("deleted")
+    assert len(found) == 1
+
+    ended = mcp_wire.http.delete(url, headers=mcp_wire.headers(KEY, session))
+
+    assert 200 == ended.status_code
+    assert ([*found], []) == psutil.wait_procs(found, timeout=TIMEOUT_S)
+    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
+
+
+def test_a_service_that_is_deleted_ends_its_processes() -> None:
+    """The same holds for a double that stops."""
+    with Emulator(pool_size=0) as double:
+        services = Services(double)
+        mcp_wire.open_session(services.make("gone"), KEY)
+        call_modern(services.make("left", "modern"), "echo", word="x")
+        found = processes("gone") + processes("left")
+        assert len(found) == 2
+        double.mcp.delete("gone")
+        assert [] == processes("gone")
+
+    assert not any(process.is_running() for process in found)
+
+
+def test_progress_and_log_messages_come_in_the_answer_of_their_request(
+    url: str, session: str
+) -> None:
+    """They come before the result, as from a server behind HTTP."""
+    params = {"name": "progress", "arguments": {}, "_meta": {"progressToken": "p"}}
+    answer = mcp_wire.post(url, mcp_wire.message("tools/call", params), KEY, session)
+
+    progress, log, result = mcp_wire.replies(answer)
+
+    assert {"progressToken": "p", "progress": 1} == progress["params"]
+    assert {"level": "info", "data": "half"} == log["params"]
+    assert "done" == text(result["result"])
+
+
+def test_the_server_can_ask_the_caller(url: str, session: str) -> None:
+    """Its question comes in the answer of the call, and what is said to it goes back."""
+    asked = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
+    with mcp_wire.streamed(url, KEY, session, asked) as (_, events):
+        question = next(events)
+        said = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+        assert 202 == mcp_wire.post(url, said, KEY, session).status_code
+        result = next(events)
+
+    assert ("elicitation/create", {"message": "Why?"}) == (question["method"], question["params"])
+    assert {"action": "decline"} == json.loads(text(result["result"]))
+
+
+def test_what_the_server_says_early_waits_until_the_client_listens(services: Services) -> None:
+    """Servers ask for roots as soon as they may, and clients listen a moment later."""
+    url = services.make("early")
+    session = mcp_wire.open_session(url, KEY)
+    with mcp_wire.streamed(url, KEY, session) as (_, events):
+        question = next(events)
+        said = {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}
+        assert 202 == mcp_wire.post(url, said, KEY, session).status_code
+
+    assert "roots/list" == question["method"]
+    assert {"roots": []} == json.loads(call(url, session, "remembered", what="answered"))
+
+
+def test_a_process_is_confined_and_knows_nothing_of_the_double(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has its own variables, a home directory, and no credentials."""
+    monkeypatch.setenv("AGENTDOUBLE_TEST_SECRET", SECRET)
+    url = services.make("confined", environment={"OWN": "value"})
+    session = mcp_wire.open_session(url, KEY)
+
+    found = json.loads(call(url, session, "environment"))
+
+    assert "value" == found.pop("OWN")
+    assert not found.keys() - {
+        *("HOME", "TMPDIR", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),
+        *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "AGENTDOUBLE_ALLOW_SESSIONS"),
+    }
+
+
+def test_a_session_belongs_to_the_key_that_opened_it(services: Services) -> None:
+    """Another key does not find it."""
+    url = services.make("keys")
+    session = mcp_wire.open_session(url, KEY)
+    other = services.double.mcp.new_key("keys", "other")
+
+    answer: httpx.Response = mcp_wire.post(url, mcp_wire.message("ping"), other, session)
+
+    assert 404 == answer.status_code
