@@ -3,6 +3,6 @@
 # here, so that the server needs no other import before the first request
 PATHS = (
     *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
-    *("/docs", "/openapi.json", "/agent-identity/finalize"),
+    *("/docs", "/agent-identity/finalize"),
 )
 RUN_LIVE = "/run_live"

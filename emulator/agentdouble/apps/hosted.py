@@ -21,6 +21,8 @@ from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.clock import Clock
 from agentdouble.errors import ApplicationLoadError
+from agentdouble.openapi import Operation
+from agentdouble.openapi.operation import described
 from agentdouble.state import MemoryStore, Store
 
 _CODER = "coder"
@@ -152,8 +154,9 @@ class A2AApplications:
             await app.reset()
 
 
+@described({"POST": Operation(body=dict[str, Any] | list[Any], error=dict[str, Any])})
 class _AtPath:
-    """An application at a path that does not end with a slash."""
+    """Send a message of A2A over JSON-RPC, at a path that does not end with a slash."""
 
     def __init__(self, app: A2AApp) -> None:
         self._app = app

@@ -15,7 +15,7 @@ import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import guard, serving
@@ -23,7 +23,8 @@ from agentdouble.application_loop import ApplicationLoop, containing_exit
 from agentdouble.apps.tools import Tool, make_agent_tool, make_tool, names_at
 from agentdouble.errors import DecorationError
 from agentdouble.imports import import_now
-from agentdouble.mcp_hosting import Endpoint, render_refusal
+from agentdouble.mcp_hosting import OPERATIONS, Endpoint, render_refusal
+from agentdouble.openapi.operation import described
 from agentdouble.shutdown import ShutdownMiddleware
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class MCPApp:
             lifespan=lambda _app: self.lifespan(),
         )
         self._app.router.redirect_slashes = False
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """The route of the endpoint."""
+        return self._app.routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
@@ -158,6 +164,7 @@ class MCPApp:
         return JSONResponse({"error": {"message": message, "type": "NotFound"}}, 404)
 
 
+@described(OPERATIONS)
 class HostedTools:
     """An MCPApp at one place; the same MCPApp may be hosted at several."""
 

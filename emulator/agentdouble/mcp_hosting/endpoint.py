@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import mistakes
 from agentdouble.mcp_hosting.calls import Calls
-from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, OPERATIONS, failure
+from agentdouble.openapi.operation import described
 from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _log = logging.getLogger(__name__)
 mistakes.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
 
 
+@described(OPERATIONS)
 class Endpoint:
     """Serves a low-level ``mcp.server.Server``, both eras of the protocol, sessions over SSE.
 

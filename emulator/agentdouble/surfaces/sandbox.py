@@ -12,11 +12,15 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from agentdouble.control_plane.routes import Action
+from agentdouble.openapi import Format
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.browser.input_drivers import InputDrivers
+from agentdouble.sandbox.data_plane import refusals
+from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
+from agentdouble.sandbox.workbench.wire import Envelope
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.session_routes import session_routes
@@ -44,6 +48,16 @@ class Sandbox(Surface):
         app = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         path = f"{data_plane.PREFIX}/{{rest:path}}"
         return [Route(path, app), WebSocketRoute(path, app)]
+
+    def format(self) -> Format:
+        """Return the envelope, and that requests name a session and have its token."""
+        return Format(
+            self.name,
+            refused=Envelope,
+            errors=refusals.STATUSES,
+            security=("sessionToken",),
+            query=SessionQuery,
+        )
 
     def _make_data_plane(self) -> ASGIApp:
         from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes

@@ -432,7 +432,6 @@ def test_a_trailing_slash_is_redirected(shared: Emulator) -> None:
         ("PATCH", "/apps/echo/users/ann/memory", "The memory service"),
         ("GET", "/apps/echo/app-info", "The app-info"),
         ("GET", "/docs", "The OpenAPI description"),
-        ("GET", "/openapi.json", "The OpenAPI description"),
         ("POST", "/agent-identity/finalize", "The agent identity"),
     ],
 )
