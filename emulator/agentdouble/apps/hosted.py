@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from starlette.requests import HTTPConnection
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.agents.directory import AgentsDirectory
@@ -24,6 +24,7 @@ from agentdouble.errors import ApplicationLoadError
 from agentdouble.openapi import Operation
 from agentdouble.openapi.operation import described
 from agentdouble.state import MemoryStore, Store
+from agentdouble.whole_paths import WholeMount
 
 _CODER = "coder"
 
@@ -67,7 +68,7 @@ class Applications:
         return [
             Route(mcp.PATH, self._mcp[0].endpoint),
             *(Route(path, self._simple[0]) for path in simple.PATHS),
-            *(Mount(_base_path(app), app) for app in further),
+            *(WholeMount(_base_path(app), app) for app in further),
         ]
 
     @asynccontextmanager
@@ -126,7 +127,7 @@ class A2AApplications:
         return [
             *(Route(pattern, first) for pattern in paths.PATTERNS),
             *(Route(_base_path(app), _AtPath(app)) for app in further),
-            *(Mount(_base_path(app), app) for app in further),
+            *(WholeMount(_base_path(app), app) for app in further),
         ]
 
     async def listen_grpc(self, binding: GrpcBinding | None) -> None:

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -96,6 +97,10 @@ class Endpoint:
             raise RuntimeError(
                 "An Endpoint answers requests inside 'async with endpoint.running()'."
             )
+        if not _sends_json(scope):  # the SDK refuses this, too, without a body in its format
+            refusal = failure(400, "A POST needs the header Content-Type: application/json.")
+            await refusal(scope, receive, send)
+            return
         if self._run is None or self._run.over:
             # The server's tasks must not run in the context of the first request.
             self._run = self._context.copy().run(_Run, self._make_manager)
@@ -116,6 +121,11 @@ class Endpoint:
             max_request_body_size=self._body_limit,
             max_sessions=self._max_sessions,
         )
+
+
+def _sends_json(scope: Scope) -> bool:
+    given: str = Headers(scope=scope).get("content-type", "")
+    return scope["method"] != "POST" or given.lower().startswith("application/json")
 
 
 class _Run:

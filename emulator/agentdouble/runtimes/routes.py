@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
+from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
 from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
@@ -100,8 +101,8 @@ class RuntimeRoutes:
         return [
             Route("/metrics", self.metrics),
             Route("/runtimes", self.all),
-            Route("/runtimes/{name:path}/logs", self.logs),
-            Route("/runtimes/{name:path}", self.one),
+            Route("/runtimes/{name:rest}/logs", self.logs),
+            Route("/runtimes/{name:rest}", self.one),
         ]
 
     @operation(Answer(str, media_type=TEXT))

@@ -15,7 +15,7 @@ from pydantic import Field
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import guard
@@ -39,6 +39,7 @@ from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.reset_routes import reset_routes
 from agentdouble.surfaces.surface import Surface
+from agentdouble.whole_paths import WholeMount
 
 _LONGEST_ID = 18  # digits
 
@@ -109,7 +110,7 @@ class Admin(Surface):
         """Return one route for all."""
         routes = [route for surface in self.context.surfaces for route in surface.admin_routes()]
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_FAILURES, _refuse))
-        return [Mount(OWN, app)]
+        return [WholeMount(OWN, app)]
 
     async def operations(self) -> Sequence[Served]:
         """Return nothing: the double's own routes have a document of their own."""

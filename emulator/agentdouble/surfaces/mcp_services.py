@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from starlette.routing import BaseRoute, Route
 
-from agentdouble import mcp_hosting
+from agentdouble import mcp_hosting, whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.mcp_hosting.refusals import JsonRpcError
 from agentdouble.mcp_services import Services
@@ -35,7 +35,7 @@ class MCPServices(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the route of all endpoints."""
-        return [Route(mcp_hosting.PREFIX + "{name:path}", self._host)]
+        return [Route(mcp_hosting.PREFIX + "{name:rest}", self._host)]
 
     def format(self) -> Format:
         """Return the format of JSON-RPC, and that a request needs a key of its service."""

@@ -11,6 +11,7 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.openapi import Format
 from agentdouble.sandbox import data_plane
@@ -46,7 +47,7 @@ class Sandbox(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the data plane."""
         app = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
-        path = f"{data_plane.PREFIX}/{{rest:path}}"
+        path = f"{data_plane.PREFIX}/{{rest:rest}}"
         return [Route(path, app), WebSocketRoute(path, app)]
 
     def format(self) -> Format:

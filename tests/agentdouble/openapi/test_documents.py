@@ -146,6 +146,27 @@ def test_it_is_made_once(described: Emulator) -> None:
     assert first == again
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/apps/echo/users/u/sessions/a%0Ab", 404, "detail"),
+        ("/mcp/a%0Ab", 404, "jsonrpc"),
+        ("/runtimes/a%0Ab", 404, "error"),
+        ("/v1/a%0Ab", 404, "success"),
+        ("/tasks/a%0Ab", 400, "error"),
+        ("/_emulator/journal/a%0Ab", 404, "error"),
+        ("/_emulator/runtimes/a%0Ab", 404, "error"),
+    ],
+)
+def test_a_line_feed_is_a_character_like_others(
+    described: Emulator, path: str, status: int, kind: str
+) -> None:
+    """The surface at a path answers, in its own format."""
+    answer = http.get(described.url + path)
+
+    assert (status, True) == (answer.status_code, kind in answer.json())
+
+
 def test_a_double_with_a_key_says_so() -> None:
     """In the security of the operations, and by asking for the key itself."""
     with Emulator(api_key="k-1") as double:
