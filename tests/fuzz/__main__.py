@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from agentdouble import Emulator, environment
 from agentdouble.environment import Connection
 from tests.agentdouble.calling import data_plane
+from tests.agentdouble.openapi.driver import document_of
 
 CHECKS = (
     "not_a_server_error",
@@ -39,6 +40,7 @@ def main(options: list[str]) -> int:
 
 
 def _fuzz(double: Emulator, path: str, options: list[str]) -> int:
+    document_of(double, path)  # it is made now, and schemathesis waits ten seconds at most
     plane = data_plane(double, "fuzzed")
     keys = double.credentials
     connection = Connection(
