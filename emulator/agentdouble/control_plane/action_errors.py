@@ -50,7 +50,6 @@ PUBLIC: dict[str, Code] = {
     "AccessDenied": Code(100013, 403),
     "InvalidSecurityToken": Code(None, 401),  # real clients know it; it has no published number
 }
-PUBLIC_STATUSES = sorted({code.status for code in PUBLIC.values()})
 
 
 def public_error(code: str, message: str, data: Mapping[str, Any] | None = None) -> ActionError:

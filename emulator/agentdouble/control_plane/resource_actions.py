@@ -95,12 +95,9 @@ class ResourceActions(Generic[R, C, U]):
         return fields(f"{self.noun}Id", **{self.id_field: str})
 
     def _get_result(self) -> Any:
-        whole = self.shown
-        return (
-            whole
-            if self.get_field is None
-            else fields(f"Get{self.noun}Result", **{self.get_field: whole})
-        )
+        if self.get_field is None:
+            return self.shown
+        return fields(f"Get{self.noun}Result", **{self.get_field: self.shown})
 
     def _list_result(self) -> Any:
         one: Any = self.listed or self.shown

@@ -39,7 +39,7 @@ def fault_routes(faults: Faults) -> list[Route]:
 class ShownFault(BaseModel):
     """An armed fault: its own fields, and what has happened."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     id: str
     kind: str

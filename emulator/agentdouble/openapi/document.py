@@ -114,12 +114,12 @@ class _Described:
         if keyed:
             yield Answer(refused, 401)
         for one in (*form.errors, *said.errors):
-            if isinstance(one, tuple):
-                yield Answer(one[1], one[0])
+            if isinstance(one, Answer):
+                yield one
             elif isinstance(one, int):
                 yield Answer(error, one)
             else:
-                yield from (Answer(error, status) for status in _statuses(one))
+                yield from _answers(one, error)
 
     def _path(self) -> Iterator[dict[str, Any]]:
         for name in _PARAMETER.findall(self._served.path):
@@ -133,8 +133,7 @@ class _Described:
 
 
 def _response(status: str, answers: Sequence[Answer], schemas: Schemas) -> dict[str, Any]:
-    known = status != "default"
-    shown = {"description": HTTPStatus(int(status)).phrase if known else "Any other answer"}
+    shown: dict[str, Any] = {"description": _description(status, answers)}
     content: dict[str, list[Any]] = {}
     for answer in answers:
         if answer.type is not None:
@@ -145,6 +144,14 @@ def _response(status: str, answers: Sequence[Answer], schemas: Schemas) -> dict[
         **shown,
         "content": {kind: {"schema": _any_of(some)} for kind, some in content.items()},
     }
+
+
+def _description(status: str, answers: Sequence[Answer]) -> str:
+    if status == "default":
+        return "Any other answer"
+    codes = sorted({code for answer in answers for code in answer.codes})
+    phrase = HTTPStatus(int(status)).phrase
+    return f"{phrase}: {', '.join(codes)}" if codes else phrase
 
 
 def _any_of(schemas: Sequence[Any]) -> Any:
@@ -169,7 +176,10 @@ def _id(one: Served) -> str:
     return "_".join((one.method.lower(), *words)) + end
 
 
-def _statuses(base: type[Exception]) -> set[int]:
-    """Return the statuses of a class of errors and of its subclasses."""
-    found = {base.__dict__["status"]} if isinstance(base.__dict__.get("status"), int) else set()
-    return found.union(*(_statuses(one) for one in base.__subclasses__()))
+def _answers(base: type[Exception], error: Any) -> Iterator[Answer]:
+    """Yield the answers of a class of errors and of its subclasses."""
+    own = base.__dict__
+    if isinstance(own.get("status"), int):
+        yield Answer(error, own["status"], codes=(own["code"],) if "code" in own else ())
+    for one in base.__subclasses__():
+        yield from _answers(one, error)

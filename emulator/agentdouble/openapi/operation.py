@@ -13,20 +13,25 @@ EVENTS = "text/event-stream"
 TEXT = "text/plain"
 NDJSON = "application/x-ndjson"
 
-# A status in the format of the surface's errors, a status with a type of its own, or a class of
-# errors, whose subclasses have a ``status`` and may have a ``code``.
-Error: TypeAlias = int | tuple[int, Any] | type[Exception]
-
 _ATTRIBUTE = "__openapi__"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: its type, None if it has no body, with its status and its media type."""
+    """An answer: its type, None if it has no body, with its status and its media type.
+
+    ``codes`` are the codes of errors that it may have.
+    """
 
     type: Any
     status: int | Literal["default"] = 200
     media_type: str = JSON
+    codes: Sequence[str] = ()
+
+
+# A status in the format of the surface's errors, an answer with a type of its own, or a class of
+# errors, which has a ``status`` and may have a ``code``, as its subclasses.
+Error: TypeAlias = int | Answer | type[Exception]
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from agentdouble.control_plane import (
     names_action,
     refuse_method,
 )
-from agentdouble.control_plane.action_errors import PUBLIC_STATUSES
+from agentdouble.control_plane.action_errors import PUBLIC
 from agentdouble.control_plane.authentication import Authenticator
 from agentdouble.control_plane.envelope import Failure
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import NotBuiltError
 from agentdouble.invoke_tool import VERSION
-from agentdouble.openapi import Format
+from agentdouble.openapi import Answer, Format
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Surface
@@ -48,9 +48,10 @@ class ControlPlaneActions(Surface):
     def format(self) -> Format:
         """Return the envelope of errors, and that requests are signed."""
         signed = ("signature",) if self.context.settings.check_signatures else ()
-        return Format(
-            self.name, refused=Failure, errors=(*PUBLIC_STATUSES, NotBuiltError), security=signed
-        )
+        public = [Answer(Failure, one.status, codes=(code,)) for code, one in PUBLIC.items()]
+        invalid = Answer(Failure, 400, codes=("InvalidParameter",))
+        errors = (*public, invalid, NotBuiltError)
+        return Format(self.name, refused=Failure, errors=errors, security=signed)
 
     async def operations(self) -> Sequence[Served]:
         """Return the actions, each as a path of its own.

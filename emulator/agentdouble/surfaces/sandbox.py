@@ -21,7 +21,6 @@ from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
-from agentdouble.sandbox.workbench.wire import Envelope
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.session_routes import session_routes
@@ -52,6 +51,8 @@ class Sandbox(Surface):
 
     def format(self) -> Format:
         """Return the envelope, and that requests name a session and have its token."""
+        from agentdouble.sandbox.workbench.wire import Envelope
+
         return Format(
             self.name,
             refused=Envelope,

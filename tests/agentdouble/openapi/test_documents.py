@@ -14,6 +14,8 @@ from agentdouble.openapi.operation import operation_of
 from tests.agentdouble.calling import http, refusal, send, signed
 from tests.agentdouble.openapi.driver import document_of, operations_of
 
+pytestmark = pytest.mark.libraries
+
 DOCUMENTS = ("/openapi.json", "/_emulator/openapi.json")
 
 
@@ -137,6 +139,15 @@ def test_each_action_that_is_built_is_described(
     assert {501} == {refusal(described, name)[0] for name in others}
     answers = [send(signed(described, {}, action=name)) for name in built]
     assert 501 not in {one.status_code for one in answers}
+
+
+def test_the_codes_of_errors_are_named(document: dict[str, Any]) -> None:
+    """Those of the platform, and those of the classes of errors that an action raises."""
+    responses = document["paths"]["/?Action=DeleteTool&Version=2025-10-30"]["post"]["responses"]
+
+    assert "Unauthorized: InvalidAccessKey, " in responses["401"]["description"]
+    assert "InvalidResource.Fixed" in responses["409"]["description"]
+    assert "InvalidParameter, " in responses["400"]["description"]
 
 
 def test_it_is_made_once(described: Emulator) -> None:

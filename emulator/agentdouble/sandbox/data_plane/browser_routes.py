@@ -52,7 +52,7 @@ _PICTURES = (
     Answer(str, media_type="image/png"),
     Answer(Envelope),
 )
-_WRONG = (422, WrongFields)
+_WRONG = Answer(WrongFields, 422)
 
 
 def _performing(_routes: BrowserRoutes) -> Operation:
