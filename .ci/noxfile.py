@@ -81,6 +81,17 @@ def clients(session: nox.Session) -> None:
     pytest(session, "tests/agentdouble/apps/a2a/protocol/test_clients.py")
 
 
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Schemathesis asks a double what its OpenAPI documents allow and forbid; some five minutes.
+
+    Options of ``schemathesis run`` come after ``--``.
+    """
+    install(session, "emulator,test")
+    session.install("schemathesis>=4.32,<5")
+    session.run("python", "-m", "tests.fuzz", *session.posargs)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Lint, format, types and floors."""

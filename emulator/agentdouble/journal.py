@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
 
 from starlette.types import Scope
+from typing_extensions import TypedDict
 
 from agentdouble.clock import Clock
 from agentdouble.redaction import REDACTED, hide_in_query, redact, tells_a_secret, without_tokens
@@ -27,6 +27,31 @@ _NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encodi
 
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
+
+
+class ShortEntry(TypedDict):
+    """A request in short."""
+
+    id: int
+    at: str
+    method: str
+    url: str
+    status: int | None
+    duration_ms: float | None
+    unknowns: list[str]
+    unread: list[str]
+    faults: list[str]
+    failures: list[str]
+
+
+class EntryFields(ShortEntry):
+    """A complete request, with its answer."""
+
+    request_headers: dict[str, str]
+    request_body: str
+    response_headers: dict[str, str]
+    response_body: str
+    curl: str
 
 
 @dataclass
@@ -84,7 +109,7 @@ class Entry:
             words += ["--data-raw", self.request_body]
         return shlex.join(words)
 
-    def to_dict(self, *, bodies: bool = True) -> dict[str, Any]:
+    def to_dict(self, *, bodies: bool = True) -> EntryFields | ShortEntry:
         """Return the entry as JSON-ready data, with headers and bodies if ``bodies`` is true."""
         if not bodies:
             return {

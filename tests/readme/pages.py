@@ -12,7 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FRONT, DOUBLE, HARNESS = "README.md", "emulator/README.md", "harness/README.md"
-PAGES = (FRONT, DOUBLE, HARNESS)
+SIGNING = "emulator/signing.md"
+PAGES = (FRONT, DOUBLE, HARNESS, SIGNING)
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 _taken: set[Block] = set()
 

@@ -2,7 +2,7 @@
 
 # here, so that the server needs no other import before the first request
 PATHS = (
-    *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
-    *("/docs", "/openapi.json", "/agent-identity/finalize"),
+    *("/apps/{rest:rest}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
+    *("/docs", "/agent-identity/finalize"),
 )
 RUN_LIVE = "/run_live"

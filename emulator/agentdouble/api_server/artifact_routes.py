@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import builtins
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from typing_extensions import TypedDict
 
 from agentdouble import ledger
 from agentdouble.api_server import bodies
-from agentdouble.api_server.artifact_service import ArtifactService
+from agentdouble.api_server.artifact_service import ArtifactService, ArtifactVersion
 from agentdouble.api_server.routes import SESSION, json, key, route
-from agentdouble.api_server.wire import dumps, to_wire
+from agentdouble.api_server.wire import Part, dumps, to_wire
 from agentdouble.errors import ApiError
+from agentdouble.openapi import operation
 
 ARTIFACTS = SESSION + "/artifacts"
 ARTIFACT = ARTIFACTS + "/{name:path}"
 LATEST = "latest"
+
+
+class VersionQuery(TypedDict, total=False):
+    """A version of an artifact, by its number."""
+
+    version: int
 
 
 class ArtifactRoutes:
@@ -37,11 +47,13 @@ class ArtifactRoutes:
             route("DELETE", ARTIFACT, self.delete),
         ]
 
+    @operation(builtins.list[str])
     async def list(self, request: Request) -> Response:
         """List the names of a session's artifacts (API-13)."""
         ledger.choose("U-ARTIFACTS")
         return json(dumps(await self._artifacts.names(key(request))))
 
+    @operation(ArtifactVersion, body=bodies.SaveArtifact)
     async def save(self, request: Request) -> Response:
         """Store a new version of an artifact and describe it."""
         body = await bodies.required(request, bodies.ARTIFACT)
@@ -50,21 +62,25 @@ class ArtifactRoutes:
         )
         return json(dumps(self._artifacts.describe(saved)))
 
+    @operation(Part, query=VersionQuery)
     async def load(self, request: Request) -> Response:
         """Return an artifact, the newest version by default."""
         version = bodies.number(request, "version")
         return json(await self._artifacts.load(key(request), _name(request), version))
 
+    @operation(Part)
     async def load_version(self, request: Request) -> Response:
         """Return a version of an artifact."""
         version = _version(request)
         return json(await self._artifacts.load(key(request), _name(request), version))
 
+    @operation(builtins.list[int])
     async def versions(self, request: Request) -> Response:
         """Return the numbers of an artifact's versions."""
         found = await self._artifacts.versions(key(request), _name(request))
         return json(dumps([one.version for one in found]))
 
+    @operation(ArtifactVersion)
     async def describe(self, request: Request) -> Response:
         """Describe a version of an artifact."""
         found = await self._artifacts.version(key(request), _name(request), _version(request))
@@ -72,11 +88,13 @@ class ArtifactRoutes:
             raise ApiError(404, "Artifact version not found")
         return json(dumps(self._artifacts.describe(found)))
 
+    @operation(builtins.list[ArtifactVersion])
     async def describe_all(self, request: Request) -> Response:
         """Describe every version of an artifact."""
         found = await self._artifacts.versions(key(request), _name(request))
         return json(dumps([self._artifacts.describe(one) for one in found]))
 
+    @operation(type(None))
     async def delete(self, request: Request) -> Response:
         """Delete an artifact; an unknown one is not an error."""
         await self._artifacts.delete(key(request), _name(request))

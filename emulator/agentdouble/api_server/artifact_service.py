@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from typing_extensions import NotRequired, TypedDict
+
 from agentdouble.api_server.stores import ArtifactKey, ArtifactStore, SessionKey, StoredArtifact
 from agentdouble.api_server.wire import dumps
 from agentdouble.clock import Clock
 from agentdouble.errors import ApiError
 
 SHARED = "user:"
+
+
+class ArtifactVersion(TypedDict):
+    """The metadata of a version of an artifact."""
+
+    version: int
+    canonicalUri: str
+    customMetadata: Mapping[str, Any] | None
+    createTime: float
+    mimeType: NotRequired[str]
 
 
 class ArtifactService:
@@ -73,11 +85,11 @@ class ArtifactService:
         """Delete every version."""
         await self.store.delete(_key(session, name))
 
-    def describe(self, artifact: StoredArtifact) -> dict[str, Any]:
+    def describe(self, artifact: StoredArtifact) -> ArtifactVersion:
         """Return the metadata of a version for the response."""
         key = artifact.key
         session = f"/sessions/{key.session}" if key.session else ""
-        described = {
+        described: ArtifactVersion = {
             "version": artifact.version,
             "canonicalUri": f"{self.store.scheme}://apps/{key.app}/users/{key.user}{session}"
             f"/artifacts/{key.name}/versions/{artifact.version}",

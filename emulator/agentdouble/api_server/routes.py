@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import platform
 from collections.abc import Awaitable, Callable
@@ -19,9 +20,11 @@ from agentdouble.api_server.run_responses import EventListResponse, EventStreamR
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.session_service import SessionService
 from agentdouble.api_server.stores import SessionKey
-from agentdouble.api_server.wire import dumps
+from agentdouble.api_server.wire import Json, dumps
 from agentdouble.errors import ApiError, NotBuiltError, StateError
 from agentdouble.failing import report
+from agentdouble.openapi import Answer, hidden, operation
+from agentdouble.openapi.operation import EVENTS
 
 SESSIONS = "/apps/{app}/users/{user}/sessions"
 SESSION = SESSIONS + "/{session}"
@@ -32,7 +35,6 @@ _UNBUILT = {
     ("PATCH", "/apps/{app}/users/{user}/memory"): "The memory service",
     ("GET", "/apps/{app}/app-info"): "The app-info",
     ("GET", "/docs"): "The OpenAPI description",
-    ("GET", "/openapi.json"): "The OpenAPI description",
     ("POST", "/agent-identity/finalize"): "The agent identity",
 }
 _log = logging.getLogger(__name__)
@@ -55,24 +57,29 @@ class SessionRoutes:
             route("PATCH", SESSION, self.update),
         ]
 
+    @operation(views.Session, body=bodies.CreateSession | None, optional=True)
     async def create(self, request: Request) -> Response:
         """Create a session; its id is generated unless the body gives one (API-02)."""
         body = await bodies.optional(request, bodies.CREATE)
         return json(views.session(await self._sessions.create(*_user(request), body)))
 
+    @operation(views.Session, body=Json | None, optional=True)
     async def create_with_id(self, request: Request) -> Response:
         """Create a session with the id in the path; the body is its state (API-03)."""
         state = await bodies.optional(request, bodies.STATE)
         return json(views.session(await self._sessions.create_with_id(key(request), state)))
 
+    @operation(views.Sessions)
     async def list(self, request: Request) -> Response:
         """List a user's sessions (API-04)."""
         return json(views.sessions(await self._sessions.of_user(*_user(request))))
 
+    @operation(views.Session)
     async def read(self, request: Request) -> Response:
         """Return a session with its history (API-05)."""
         return json(views.session(await self._sessions.read(key(request))))
 
+    @operation((Answer(type(None)), Answer(None, 204)))
     async def delete(self, request: Request) -> Response:
         """Delete a session (API-06, U-SESSION-DELETE)."""
         await self._sessions.delete(key(request))
@@ -80,6 +87,7 @@ class SessionRoutes:
             return Response(status_code=204)
         return json(b"null")
 
+    @operation(views.Session, body=bodies.UpdateSession)
     async def update(self, request: Request) -> Response:
         """Change a session's state."""
         body = await bodies.required(request, bodies.UPDATE)
@@ -100,17 +108,20 @@ class RunRoutes:
             route("GET", "/list-apps", self.list_apps),
         ]
 
+    @operation(builtins.list[bodies.EventBody], body=bodies.RunRequest)
     async def run(self, request: Request) -> Response:
         """Run an agent and return all events of the turn (API-07)."""
         body = await bodies.required(request, bodies.RUN)
         return EventListResponse(await self._runs.prepare(body, streaming=False))
 
+    @operation(Answer(str, media_type=EVENTS), body=bodies.RunRequest)
     async def run_sse(self, request: Request) -> Response:
         """Run an agent and stream its events (API-08, API-09)."""
         body = await bodies.required(request, bodies.RUN)
         run = await self._runs.prepare(body, streaming=body.streaming)
         return EventStreamResponse(run, whole=bool(body.function_call_event_id))
 
+    @operation(builtins.list[str] | views.Described, query=views.AppsQuery)
     async def list_apps(self, request: Request) -> Response:
         """List the applications (API-01, U-LIST-APPS)."""
         detailed = bodies.flag(request, "detailed")
@@ -128,6 +139,7 @@ def unbuilt_routes() -> list[BaseRoute]:
 
 
 def _unbuilt(feature: str) -> Endpoint:
+    @hidden
     async def refuse(_request: Request) -> Response:
         raise ApiError(501, str(NotBuiltError(f"{feature} of API-server mode")))
 
@@ -139,6 +151,7 @@ async def _run_live(websocket: WebSocket) -> None:
     await websocket.send_denial_response(refused(501, refusal))
 
 
+@operation(views.Health)
 async def health(_request: Request) -> Response:
     """Answer that the server runs (API-14, U-API-HEALTH)."""
     ledger.choose("U-API-HEALTH")
@@ -157,6 +170,7 @@ class Version:
             }
         )
 
+    @operation(views.Version)
     async def show(self, _request: Request) -> Response:
         """Return the versions (U-API-VERSION)."""
         ledger.choose("U-API-VERSION")
@@ -167,7 +181,12 @@ class Application:
     """An ASGI application of routes that answers errors with ``{"detail": ...}``."""
 
     def __init__(self, routes: list[BaseRoute]) -> None:
-        self._router = Router(routes)
+        self.router = Router(routes)
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """The routes."""
+        return self.router.routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; an error before the response begins is answered in JSON."""
@@ -179,7 +198,7 @@ class Application:
             await send(message)
 
         try:
-            await self._router(scope, receive, noting_send)
+            await self.router(scope, receive, noting_send)
         except (ApiError, HTTPException, StateError) as error:
             if begun:
                 raise

@@ -5,9 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from typing_extensions import NotRequired, TypedDict
+
 from agentdouble import ledger
+from agentdouble.api_server.bodies import EventBody
 from agentdouble.api_server.stores import StoredSession
-from agentdouble.api_server.wire import Fragment, dumps, loads
+from agentdouble.api_server.wire import Fragment, Json, dumps, loads
+
+
+class Session(TypedDict):
+    """A session; the ledger's alternatives leave out all but its id and its events."""
+
+    id: str
+    appName: NotRequired[str]
+    userId: NotRequired[str]
+    state: NotRequired[Json]
+    events: list[EventBody]
+    lastUpdateTime: NotRequired[float]
+
+
+Sessions = list[Session] | list[str]
+
+
+class Described(TypedDict):
+    """The applications with what is known of each."""
+
+    apps: list[Json]
+
+
+class AppsQuery(TypedDict, total=False):
+    """Whether the applications are described."""
+
+    detailed: bool
+
+
+class Health(TypedDict):
+    """That the server runs."""
+
+    status: str
+
+
+class Version(TypedDict):
+    """The versions of the server and of its language."""
+
+    version: str
+    language: str
+    language_version: str
+
+
+class Detail(TypedDict):
+    """Why a request is refused: a text, or the wrong fields."""
+
+    detail: Any
 
 
 def session(stored: StoredSession) -> bytes:

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from starlette.requests import HTTPConnection
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.agents.directory import AgentsDirectory
@@ -21,7 +21,10 @@ from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.clock import Clock
 from agentdouble.errors import ApplicationLoadError
+from agentdouble.openapi import Operation
+from agentdouble.openapi.operation import described
 from agentdouble.state import MemoryStore, Store
+from agentdouble.whole_paths import WholeMount
 
 _CODER = "coder"
 
@@ -65,7 +68,7 @@ class Applications:
         return [
             Route(mcp.PATH, self._mcp[0].endpoint),
             *(Route(path, self._simple[0]) for path in simple.PATHS),
-            *(Mount(_base_path(app), app) for app in further),
+            *(WholeMount(_base_path(app), app) for app in further),
         ]
 
     @asynccontextmanager
@@ -124,7 +127,7 @@ class A2AApplications:
         return [
             *(Route(pattern, first) for pattern in paths.PATTERNS),
             *(Route(_base_path(app), _AtPath(app)) for app in further),
-            *(Mount(_base_path(app), app) for app in further),
+            *(WholeMount(_base_path(app), app) for app in further),
         ]
 
     async def listen_grpc(self, binding: GrpcBinding | None) -> None:
@@ -152,8 +155,9 @@ class A2AApplications:
             await app.reset()
 
 
+@described({"POST": Operation(body=dict[str, Any] | list[Any], error=dict[str, Any])})
 class _AtPath:
-    """An application at a path that does not end with a slash."""
+    """Send a message of A2A over JSON-RPC, at a path that does not end with a slash."""
 
     def __init__(self, app: A2AApp) -> None:
         self._app = app

@@ -15,8 +15,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
+from typing_extensions import TypedDict
 
 from agentdouble import guard, ledger, serving
 from agentdouble.application_loop import ApplicationLoop
@@ -33,6 +34,8 @@ from agentdouble.code_tool import (
 from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import PlatformError
 from agentdouble.failing import KIND, beneath
+from agentdouble.openapi import Answer, operation
+from agentdouble.openapi.operation import EVENTS, TEXT
 from agentdouble.shutdown import ShutdownMiddleware
 
 PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")
@@ -42,6 +45,17 @@ Entrypoint = TypeVar("Entrypoint", bound=Callable[..., Any])
 Ping = TypeVar("Ping", bound=Callable[[], Any])
 
 _log = logging.getLogger(__name__)
+
+
+class InvokeHeaders(TypedDict, total=False):
+    """The headers of an invocation, which the entrypoint gets as well (section 2.1)."""
+
+    user_id: str
+    session_id: str
+    request_id: str
+
+
+_STATE = (Answer(responses.State | str), Answer(str, media_type=TEXT))
 
 
 def default_ping() -> str:
@@ -73,6 +87,11 @@ class SimpleApp:
             ],
             lifespan=lambda _app: self.lifespan(),
         )
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """The routes of the entrypoint and the probes."""
+        return self._app.routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
@@ -126,7 +145,14 @@ class SimpleApp:
         finally:
             await self._loop.stop()
 
+    @operation(
+        (Answer(Any), Answer(str, media_type=EVENTS), Answer(str, media_type=TEXT)),
+        body=dict[str, Any],
+        headers=InvokeHeaders,
+        errors=(404,),
+    )
     async def _on_invoke(self, request: Request) -> Response:
+        """Call the entrypoint: a returned value is answered, a stream is sent as SSE."""
         if self._entrypoint is None:
             return responses.failure(
                 404,
@@ -195,7 +221,9 @@ class SimpleApp:
             agent=self.name,
         )
 
+    @operation((Answer(Any), Answer(str, media_type=TEXT), Answer(None, 404)))
     async def _on_ping(self, _request: Request) -> Response:
+        """Return what the ping function returns."""
         ping = self._ping
         if ping is None:
             if ledger.choose("U-PROBE-ERROR") == "absent-404":
@@ -218,10 +246,14 @@ class SimpleApp:
                 500, f"The ping function raised: {error}", type(error).__name__
             )
 
+    @operation(_STATE)
     async def _on_health(self, _request: Request) -> Response:
+        """Return that the application is healthy."""
         return responses.state("healthy", self.clock)
 
+    @operation(_STATE)
     async def _on_ready(self, _request: Request) -> Response:
+        """Return that the application is ready, or lives."""
         return responses.state("success", self.clock)
 
 

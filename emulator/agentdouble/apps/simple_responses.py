@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from typing_extensions import TypedDict
 
 from agentdouble import ledger
 from agentdouble.clock import Clock
@@ -60,6 +61,14 @@ def entrypoint_failure(error: BaseException) -> Response:
 def ping(value: Any) -> Response:
     """Return the ping function's value (PRB-01, U-PROBE-BODIES)."""
     return _probe(value, {"status": value})
+
+
+class State(TypedDict):
+    """The state of an application, with its time in seconds."""
+
+    status: str
+    timestamp: float
+    service: str
 
 
 def state(status: str, clock: Clock) -> Response:

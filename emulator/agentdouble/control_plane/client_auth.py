@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.wire import Wire
@@ -96,10 +97,38 @@ def _check_place(name: str, given: ByKeys) -> None:
         raise NotBuiltError(f"A key in the header {given.Parameter!r} ({name}.Parameter)")
 
 
-def shown(given: Mapping[str, Any] | None, keys: Sequence[Key]) -> dict[str, Any]:
+class ShownKey(TypedDict):
+    """A key, by its name."""
+
+    Key: str
+    Name: str
+
+
+class ShownKeyAuth(TypedDict):
+    """The keys of a service, and where requests have them."""
+
+    ApiKeyLocation: str
+    ApiKeys: list[ShownKey]
+    Parameter: str
+
+
+class ShownAuth(TypedDict):
+    """How callers prove who they are."""
+
+    KeyAuth: ShownKeyAuth
+
+
+class ShownAuthorizer(TypedDict):
+    """The AuthorizerConfiguration of a service or a toolset."""
+
+    AuthorizerType: str
+    Authorizer: ShownAuth
+
+
+def shown(given: Mapping[str, Any] | None, keys: Sequence[Key]) -> ShownAuthorizer:
     """Return the AuthorizerConfiguration of a service or a toolset, with its keys."""
     by = (given or {}).get("Authorizer", {}).get("KeyAuth", {})
-    key_auth = {
+    key_auth: ShownKeyAuth = {
         "ApiKeyLocation": by.get("ApiKeyLocation", "Header"),
         "ApiKeys": [{"Key": key.value, "Name": key.name} for key in keys],
         "Parameter": by.get("Parameter", "Authorization"),

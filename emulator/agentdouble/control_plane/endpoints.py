@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlencode
 
+from typing_extensions import NotRequired, TypedDict
+
 from agentdouble.control_plane.wire import Wire
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, TOKEN
 from agentdouble.sandbox.instance import Instance
@@ -61,15 +63,29 @@ class Network(Wire):
     EnablePublicNetwork: bool | None = None
 
 
-def network_configurations(given: Mapping[str, Any], path: str = "") -> list[dict[str, Any]]:
+class NetworkConfiguration(TypedDict):
+    """A network that reaches a resource, and the address there."""
+
+    NetworkType: str
+    Endpoint: str
+    VpcConfiguration: NotRequired[Vpc]
+
+
+def network_configurations(given: Mapping[str, Any], path: str = "") -> list[NetworkConfiguration]:
     """Return the NetworkConfigurations of a resource at a path, from its NetworkConfiguration.
 
     The double has one address, which it shows for every requested network.
     """
-    vpc = {"VpcConfiguration": given["VpcConfiguration"]} if "VpcConfiguration" in given else {}
     wanted = {
         "public": given.get("EnablePublicNetwork", True),
         "private": given.get("EnablePrivateNetwork", False),
     }
     address = base_url() + path
-    return [{"NetworkType": kind, "Endpoint": address, **vpc} for kind, on in wanted.items() if on]
+    return [_network(kind, address, given) for kind, on in wanted.items() if on]
+
+
+def _network(kind: str, address: str, given: Mapping[str, Any]) -> NetworkConfiguration:
+    network: NetworkConfiguration = {"NetworkType": kind, "Endpoint": address}
+    if "VpcConfiguration" in given:
+        network["VpcConfiguration"] = given["VpcConfiguration"]
+    return network

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from agentdouble import ledger, threads
 from agentdouble.control_plane.action_errors import invalid, missing
+from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.wire import Seconds, Wire, check_user_session_id, read
+from agentdouble.errors import SandboxError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.result import ExecutionResult, ResultData
 from agentdouble.sandbox.tools import Tools
 from agentdouble.settings import Settings
-
-
-class InvokeToolRequest(Wire):
-    """The body of InvokeTool (U-INVOKETOOL-WIRE); ``Ttl`` is in seconds."""
-
-    ToolId: str
-    UserSessionId: str | None = None
-    SessionId: str | None = None
-    OperationType: Literal["RunCode", "ExecBash"]
-    OperationPayload: str
-    Ttl: Seconds | None = None
-
 
 _SMALL = 16 * 1024  # characters and items; encoded in a tenth of a millisecond
 
@@ -55,6 +46,54 @@ class ExecBashPayload(Wire):
     max_output_length: int = Field(30_000, ge=0)
 
 
+class ResultDocument(TypedDict):
+    """The JSON of section 2.7; ``data`` of ExecBash has other fields."""
+
+    success: bool
+    message: str
+    data: ResultData | dict[str, Any] | None
+
+
+_PAYLOADS: dict[str, Any] = {
+    "contentMediaType": "application/json",
+    "contentSchema": {
+        "anyOf": [model.model_json_schema() for model in (RunCodePayload, ExecBashPayload)]
+    },
+}
+
+
+class InvokeToolRequest(Wire):
+    """The body of InvokeTool (U-INVOKETOOL-WIRE); ``Ttl`` is in seconds."""
+
+    ToolId: str
+    UserSessionId: str | None = None
+    SessionId: str | None = None
+    OperationType: Literal["RunCode", "ExecBash"]
+    OperationPayload: str = Field(json_schema_extra=_PAYLOADS)
+    Ttl: Seconds | None = None
+
+
+_RESULT: dict[str, Any] = {
+    "contentMediaType": "application/json",
+    "contentSchema": TypeAdapter(ResultDocument).json_schema(),
+}
+_Invoked = fields(
+    "InvokeToolResult",
+    ToolId=str,
+    UserSessionId=str,
+    SessionId=str,
+    Endpoint=str,
+    InternalEndpoint=str,
+    Result=Annotated[str, Field(json_schema_extra=_RESULT)],
+)
+
+
+@action(
+    InvokeToolRequest,
+    _Invoked,
+    SandboxError,
+    summary="Run code, or a command in bash, in a session of a tool.",
+)
 class InvokeTool:
     """Runs InvokeTool requests in the sessions of the tools."""
 

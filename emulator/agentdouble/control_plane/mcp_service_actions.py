@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, Literal
+
+from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import journal
 from agentdouble.control_plane import client_auth, mcp_backends, mcp_commands, mcp_requests
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.endpoints import network_configurations
+from agentdouble.control_plane.backend_auth import Outbound
+from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
 from agentdouble.control_plane.mcp_requests import CreateMCPService, UpdateMCPService
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.runtime_artifacts import Sources
+from agentdouble.control_plane.tool_requests import Tag
 from agentdouble.control_plane.wire import stamp
+from agentdouble.errors import DefinitionError, McpServiceError
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services import (
     Backend,
@@ -25,10 +30,41 @@ from agentdouble.mcp_services import (
     Services,
 )
 
-READY = "Ready"
+READY: Final = "Ready"
 _INBOUND = "InboundAuthorizerConfiguration"
 _OUTBOUND = "OutboundAuthorizerConfiguration"
 _NOT_ACTED_ON = ("BackendType", "NetworkConfiguration")
+
+
+class ListedService(TypedDict):
+    """An MCP service as it appears in lists and toolsets."""
+
+    MCPServiceId: str
+    Name: str
+    Path: str
+    ProjectName: str
+    ProtocolType: str
+    Status: Literal["Ready"]
+    Tags: list[Tag]
+    CreatedAt: str
+    UpdatedAt: str
+    NetworkConfigurations: list[NetworkConfiguration]
+
+
+class Converted(TypedDict):
+    """The definition of the HTTP API that a service converts, as JSON."""
+
+    ProtocolConvertConfiguration: NotRequired[str]
+
+
+class ShownService(ListedService):
+    """An MCP service, with its backend and its keys."""
+
+    BackendType: str
+    BackendConfiguration: mcp_requests.Backend
+    ProtocolConfiguration: Converted
+    InboundAuthorizerConfiguration: client_auth.ShownAuthorizer
+    OutboundAuthorizerConfiguration: NotRequired[Outbound]
 
 
 class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPService]):
@@ -41,6 +77,9 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
     create_request = CreateMCPService
     update_request = UpdateMCPService
     filters = ("Name", "Status", "ProtocolType")
+    shown = ShownService
+    listed = ListedService
+    errors = (DefinitionError, McpServiceError)
 
     def __init__(self, services: Services, sources: Sources) -> None:
         super().__init__(services)
@@ -86,7 +125,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             protocol = {"ProtocolConvertConfiguration": json.dumps(backend.document)}
         outbound = {_OUTBOUND: given[_OUTBOUND]} if _OUTBOUND in given else {}
         return {
-            **shown(one),
+            **dict(shown(one)),
             "BackendType": given.get("BackendType", "Custom"),
             "BackendConfiguration": given.get("BackendConfiguration", where),
             "ProtocolConfiguration": protocol,
@@ -95,10 +134,10 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         }
 
     def _listed(self, one: Service) -> dict[str, Any]:
-        return shown(one)
+        return dict(shown(one))
 
 
-def shown(service: Service) -> dict[str, Any]:
+def shown(service: Service) -> ListedService:
     """Return a service as it appears in lists and toolsets."""
     given = service.fields
     return {

@@ -4,22 +4,70 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
+
+from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import journal, ledger
 from agentdouble.control_plane import client_auth, mcp_requests, mcp_service_actions
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.endpoints import network_configurations
+from agentdouble.control_plane.described import action, action_of
+from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
 from agentdouble.control_plane.mcp_requests import CreateMCPToolset, UpdateMCPToolset
-from agentdouble.control_plane.mcp_service_actions import READY
+from agentdouble.control_plane.mcp_service_actions import READY, ListedService
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.tool_requests import Tag
 from agentdouble.control_plane.wire import read, stamp
+from agentdouble.errors import McpServiceError
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services.toolsets import Exposes, Toolset, Toolsets
 
 _AUTHORIZER = "AuthorizerConfiguration"
 _NOT_ACTED_ON = ("NetworkConfiguration", "Path")
+
+
+class ListedToolset(TypedDict):
+    """A toolset with its services and its keys."""
+
+    MCPToolsetId: str
+    Name: str
+    Path: str
+    ProjectName: str
+    Status: Literal["Ready"]
+    Tags: list[Tag]
+    CreatedAt: str
+    UpdatedAt: str
+    NetworkConfigurations: list[NetworkConfiguration]
+    AuthorizerConfiguration: client_auth.ShownAuthorizer
+    MCPServices: list[ListedService]
+
+
+class ShownToolset(ListedToolset):
+    """A toolset as GetMCPToolset shows it."""
+
+    AssociatedRuntimes: list[str]
+
+
+class ToolsResult(TypedDict):
+    """The tools as a JSON array, and why a service did not tell its own."""
+
+    Tools: str
+    Errors: NotRequired[list[str]]
+
+
+class ServiceTools(TypedDict):
+    """The tools of a service as a JSON array, or why it did not tell them."""
+
+    MCPServiceId: str
+    Tools: str
+    Error: NotRequired[str]
+
+
+class ServiceToolsResult(TypedDict):
+    """The tools of several services."""
+
+    MCPServiceTools: list[ServiceTools]
 
 
 class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPToolset]):
@@ -33,6 +81,9 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
     update_request = UpdateMCPToolset
     filters = ("Name", "Status")
     unlisted = ("AssociatedRuntimes",)
+    shown = ShownToolset
+    listed = ListedToolset
+    errors = (McpServiceError,)
 
     def __init__(self, toolsets: Toolsets) -> None:
         super().__init__(toolsets)
@@ -94,6 +145,7 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
             "MCPServices": [mcp_service_actions.shown(service) for service in services],
         }
 
+    @action_of(lambda self: (self._one_request, ToolsResult))
     async def tools(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the tools of a toolset's services, as a JSON array of merged names."""
         toolset = self._find(body)
@@ -102,6 +154,7 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
         errors = [service for service in found if isinstance(service, str)]
         return {"Tools": json.dumps(tools), **({"Errors": errors} if errors else {})}
 
+    @action(mcp_requests.ListMCPTools, ServiceToolsResult, McpServiceError)
     async def tools_of_services(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the tools of each service of several toolsets, with their names in the service."""
         request = read(mcp_requests.ListMCPTools, body)
@@ -112,7 +165,7 @@ class MCPToolsetActions(ResourceActions[Toolset, CreateMCPToolset, UpdateMCPTool
         return {"MCPServiceTools": [_service_tools(*one) for one in found.items()]}
 
 
-def _service_tools(service_id: str, tools: Any) -> dict[str, Any]:
+def _service_tools(service_id: str, tools: Any) -> ServiceTools:
     if isinstance(tools, str):
         return {"MCPServiceId": service_id, "Tools": "[]", "Error": tools}
     return {"MCPServiceId": service_id, "Tools": json.dumps(tools)}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, create_model
 
+from agentdouble.control_plane.described import action_of, fields
 from agentdouble.control_plane.listing import Listed, ListNamed, Pages
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import Wire, read
+from agentdouble.openapi.operation import Error
 from agentdouble.state import Registry, Resource
 
 R = TypeVar("R", bound=Resource)
@@ -30,6 +33,9 @@ class ResourceActions(Generic[R, C, U]):
     filters: ClassVar[tuple[str, ...]]  # fields that filters may name, in addition to the id
     unlisted: ClassVar[tuple[str, ...]] = ()  # fields that GetX shows and ListX does not
     list_request: ClassVar[type[ListNamed]] = ListNamed
+    shown: ClassVar[Any]  # the type of what GetX shows
+    listed: ClassVar[Any] = None  # the type of what ListX shows, if it is another one
+    errors: ClassVar[tuple[Error, ...]]
     create_request: type[C]
     update_request: type[U]
 
@@ -49,17 +55,20 @@ class ResourceActions(Generic[R, C, U]):
             f"Delete{self.noun}": self.delete,
         }
 
+    @action_of(lambda self: (self.create_request, self._id_result()))
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create a resource, or return the id of the one that the same ClientToken created."""
         request = read(self.create_request, body)
         made = await self._create(request)
         return {self.id_field: made.id}
 
+    @action_of(lambda self: (self._one_request, self._get_result()))
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a resource."""
         shown = self._shown(self._find(body))
         return shown if self.get_field is None else {self.get_field: shown}
 
+    @action_of(lambda self: (self.list_request, self._list_result()))
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the resources that pass every filter, the oldest first."""
         request = read(self.list_request, body)
@@ -68,17 +77,32 @@ class ResourceActions(Generic[R, C, U]):
         items, token = self._pages.cut(f"List{self.noun}s", request, found)
         return {self.list_field: items, "NextToken": token}
 
+    @action_of(lambda self: (self.update_request, self._id_result()))
     async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Change a resource; fields that are not in the request stay."""
         request = read(self.update_request, body)
         await self._update(request)
         return {self.id_field: getattr(request, self.id_field)}
 
+    @action_of(lambda self: (self._one_request, self._id_result()))
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Delete a resource."""
         found = self._find(body)
         await self._delete(found)
         return {self.id_field: found.id}
+
+    def _id_result(self) -> Any:
+        return fields(f"{self.noun}Id", **{self.id_field: str})
+
+    def _get_result(self) -> Any:
+        if self.get_field is None:
+            return self.shown
+        return fields(f"Get{self.noun}Result", **{self.get_field: self.shown})
+
+    def _list_result(self) -> Any:
+        one: Any = self.listed or self.shown
+        items = {self.list_field: builtins.list[one]}
+        return fields(f"List{self.noun}sResult", **items, NextToken=str)
 
     def _find(self, body: Mapping[str, Any]) -> R:
         """Return the resource with the id of a request that has no other field."""

@@ -9,6 +9,8 @@ from typing import Any
 from agentdouble import journal
 from agentdouble.control_plane import runtime_artifacts, runtime_views
 from agentdouble.control_plane.action_errors import invalid
+from agentdouble.control_plane.described import action, fields
+from agentdouble.control_plane.endpoints import NetworkConfiguration
 from agentdouble.control_plane.listing import ListMade
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.routes import Action
@@ -21,7 +23,7 @@ from agentdouble.control_plane.runtime_requests import (
     asked_authorizer,
 )
 from agentdouble.control_plane.wire import read, variables
-from agentdouble.errors import SettingsError
+from agentdouble.errors import HostingError, SettingsError
 from agentdouble.runtimes.definition import Scaling
 from agentdouble.runtimes.managed import Managed
 from agentdouble.runtimes.registry import RuntimeRegistry
@@ -49,6 +51,20 @@ _ACTED_ON = frozenset(
 _SHOWN = frozenset(("Description", "ProjectName", "Tags"))
 
 
+class ShownRuntime(CreateRuntime):
+    """A runtime: the fields with which it was created, and its state."""
+
+    RuntimeId: str
+    Status: str
+    StatusMessage: str | None = None
+    CurrentVersionNumber: int
+    FailedLogFileUrl: str | None = None
+    Command: str | None = None
+    CreatedAt: str
+    UpdatedAt: str
+    NetworkConfigurations: list[NetworkConfiguration]
+
+
 class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
     """The actions on runtimes; each answers at ``/runtimes/<Name>``, its public Endpoint."""
 
@@ -58,6 +74,8 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
     create_request = CreateRuntime
     update_request = UpdateRuntime
     list_request = ListMade
+    shown = ShownRuntime
+    errors = (HostingError,)
     filters = ("Name", "Description", "Status", "ArtifactType")
     unlisted = (
         "FailedLogFileUrl",
@@ -77,6 +95,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         """Return the actions by their names on the platform."""
         return {**super().by_name(), "ReleaseRuntime": self.release}
 
+    @action(OneVersion, fields("ReleaseRuntimeResult", RuntimeId=str), HostingError)
     async def release(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Bring a version into force; an older version is a rollback."""
         request = read(OneVersion, body)

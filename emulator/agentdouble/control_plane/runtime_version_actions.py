@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from agentdouble.control_plane import runtime_requests, runtime_views
+from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import read, stamp
-from agentdouble.errors import UnknownInstanceError, UnknownVersionError
+from agentdouble.errors import HostingError, UnknownInstanceError, UnknownVersionError
 from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.managed import Managed
@@ -17,6 +20,39 @@ from agentdouble.runtimes.registry import RuntimeRegistry
 
 _LINES = 1000
 _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
+
+
+class ShownVersion(runtime_requests.CreateRuntime):
+    """A version of a runtime; lists leave out some of its fields."""
+
+    RuntimeId: str
+    Name: str | None = None  # type: ignore[assignment]
+    VersionNumber: int
+    Status: str
+    Endpoint: str | None = None
+    Command: str | None = None
+    CreatedAt: str
+    UpdatedAt: str
+
+
+class ShownInstance(TypedDict):
+    """An instance of a runtime."""
+
+    InstanceName: str
+    AliasName: str
+    InstanceStatus: str
+    CreateTime: str
+    RevisionNumber: int
+    RuntimeId: str
+
+
+_Versions = fields(
+    "ListRuntimeVersionsResult", AgentKitRuntimeVersions=list[ShownVersion], NextToken=str
+)
+_Instances = fields(
+    "ListRuntimeInstancesResult", InstanceItems=list[ShownInstance], RunningInstance=int
+)
+_Logs = fields("GetRuntimeInstanceLogsResult", Logs=str)
 
 
 class RuntimeVersionActions:
@@ -35,12 +71,14 @@ class RuntimeVersionActions:
             "GetRuntimeInstanceLogs": self.logs,
         }
 
+    @action(runtime_requests.OneVersion, ShownVersion, HostingError)
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a version, by default the one in force."""
         request = read(runtime_requests.OneVersion, body)
         found = self._registry.get(request.RuntimeId)
         return runtime_views.version(found, _version(found, request.VersionNumber))
 
+    @action(runtime_requests.ListVersions, _Versions, HostingError)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the versions that are kept, the oldest first."""
         request = read(runtime_requests.ListVersions, body)
@@ -49,6 +87,7 @@ class RuntimeVersionActions:
         items, token = self._pages.cut("ListRuntimeVersions", request, every)
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 
+    @action(runtime_requests.OneRuntime, _Instances, HostingError)
     async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the living instances; a runtime that is scaled to zero has none."""
         request = read(runtime_requests.OneRuntime, body)
@@ -58,6 +97,7 @@ class RuntimeVersionActions:
         items = [_instance(found, instance) for instance in living]
         return {"InstanceItems": items, "RunningInstance": ready}
 
+    @action(runtime_requests.InstanceLogs, _Logs, HostingError)
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the last lines of an instance, also of one that has ended recently."""
         request = read(runtime_requests.InstanceLogs, body)
@@ -78,7 +118,7 @@ def _version(found: Managed, number: int | None) -> Version:
     return every[number]
 
 
-def _instance(found: Managed, instance: Instance) -> dict[str, Any]:
+def _instance(found: Managed, instance: Instance) -> ShownInstance:
     return {
         "InstanceName": instance.name,
         "AliasName": instance.name,

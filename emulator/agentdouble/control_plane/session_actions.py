@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
 
 from agentdouble import journal, ledger
 from agentdouble.control_plane import listing, session_requests
+from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.endpoints import endpoint
 from agentdouble.control_plane.listing import Listed, Pages
 from agentdouble.control_plane.routes import Action
@@ -20,7 +23,7 @@ from agentdouble.control_plane.wire import (
     ttl_in_seconds,
     variables,
 )
-from agentdouble.errors import InstanceEndedError, NotBuiltError
+from agentdouble.errors import InstanceEndedError, NotBuiltError, SandboxError
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -34,6 +37,30 @@ _FILTERS = {
     "Status": "Status",
     "ToolType": "ToolType",
 }
+
+
+class ShownSession(TypedDict):
+    """A session of a tool."""
+
+    SessionId: str
+    UserSessionId: str
+    ToolType: str
+    Status: Literal["Ready", "Paused", "Terminated"]
+    CreatedAt: str
+    ExpireAt: str
+    Endpoint: str
+    InternalEndpoint: str
+
+
+_Created = fields(
+    "CreateSessionResult", SessionId=str, UserSessionId=str, Endpoint=str, InternalEndpoint=str
+)
+_Listed = fields("ListSessionsResult", SessionInfos=list[ShownSession], NextToken=str)
+_Set = fields("SetSessionTtlResult", ToolId=str, SessionId=str, ExpireAt=str)
+_Paused = fields("PauseSessionResult", SessionId=str, Status=str)
+_Resumed = fields("ResumeSessionResult", SessionId=str, Status=str, ExpireAt=str)
+_Deleted = fields("DeleteSessionResult", SessionId=str)
+_Logs = fields("GetSessionLogsResult", Logs=str)
 
 
 class SessionActions:
@@ -57,6 +84,7 @@ class SessionActions:
             "GetSessionLogs": self.logs,
         }
 
+    @action(session_requests.CreateSession, _Created, SandboxError)
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create a session, or return the living one with the same UserSessionId."""
         request = read(session_requests.CreateSession, body)
@@ -78,17 +106,20 @@ class SessionActions:
             "InternalEndpoint": "",
         }
 
+    @action(session_requests.OneSession, ShownSession, SandboxError)
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a session."""
         request = read(session_requests.OneSession, body)
         self._tools.get(request.ToolId)
         try:
-            return self._shown(await self._look_up(request))
+            return dict(self._shown(await self._look_up(request)))
         except InstanceEndedError:
             if not _ended_are_shown():
                 raise
-        return self._shown_ended(self._instances.look_up_ended(request.SessionId, request.ToolId))
+        ended = self._instances.look_up_ended(request.SessionId, request.ToolId)
+        return dict(self._shown_ended(ended))
 
+    @action(session_requests.ListSessions, _Listed, SandboxError)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sessions of a tool that pass every filter, the oldest first."""
         request = read(session_requests.ListSessions, body)
@@ -104,6 +135,7 @@ class SessionActions:
         items, token = self._pages.cut("ListSessions", request, passing)
         return {"SessionInfos": items, "NextToken": token}
 
+    @action(session_requests.SetSessionTtl, _Set, SandboxError)
     async def set_ttl(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Set the lifetime of a session to Ttl from now on."""
         request = read(session_requests.SetSessionTtl, body)
@@ -116,6 +148,7 @@ class SessionActions:
             "ExpireAt": stamp(instance.deadline),
         }
 
+    @action(session_requests.OneSession, _Paused, SandboxError)
     async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Pause a session, so that it runs nothing until it is resumed."""
         request = read(session_requests.OneSession, body)
@@ -123,6 +156,7 @@ class SessionActions:
         self._instances.pause(instance)
         return {"SessionId": instance.id, "Status": _status(instance)}
 
+    @action(session_requests.ResumeSession, _Resumed, SandboxError)
     async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Resume a paused session; with Ttl, also set its lifetime from now on."""
         request = read(session_requests.ResumeSession, body)
@@ -137,6 +171,7 @@ class SessionActions:
             "ExpireAt": stamp(instance.deadline),
         }
 
+    @action(session_requests.DeleteSession, _Deleted, SandboxError)
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a session; return when its processes have ended."""
         request = read(session_requests.DeleteSession, body)
@@ -144,6 +179,7 @@ class SessionActions:
         await self._instances.destroy(instance, "deleted by caller")
         return {"SessionId": instance.id}
 
+    @action(session_requests.GetSessionLogs, _Logs, SandboxError)
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the log of a session, the last Limit lines."""
         request = read(session_requests.GetSessionLogs, body)
@@ -174,7 +210,7 @@ class SessionActions:
                 times = {"CreatedAt": ended.created_at, "ExpireAt": ended.at}
                 yield Listed(ended.id, times, self._shown_ended(ended))
 
-    def _shown(self, instance: Instance) -> dict[str, Any]:
+    def _shown(self, instance: Instance) -> ShownSession:
         return {
             "SessionId": instance.id,
             "UserSessionId": instance.key.user_session_id,
@@ -186,7 +222,7 @@ class SessionActions:
             "InternalEndpoint": "",
         }
 
-    def _shown_ended(self, ended: EndedInstance) -> dict[str, Any]:
+    def _shown_ended(self, ended: EndedInstance) -> ShownSession:
         return {
             "SessionId": ended.id,
             "UserSessionId": ended.key.user_session_id,
@@ -210,7 +246,7 @@ def _ttl(ttl: int, unit: Unit | None) -> dt.timedelta:
     return dt.timedelta(seconds=ttl_in_seconds(ttl, unit))
 
 
-def _status(instance: Instance) -> str:
+def _status(instance: Instance) -> Literal["Ready", "Paused"]:
     paused = instance.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
     return "Paused" if paused else "Ready"
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from agentdouble import journal
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.endpoints import network_configurations
+from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
 from agentdouble.control_plane.listing import ListMade
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
 from agentdouble.control_plane.wire import stamp
-from agentdouble.errors import NotBuiltError
+from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
 
@@ -20,6 +20,18 @@ _OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")
 _HEEDED = frozenset(
     ("ToolId", "Name", "ToolType", "ClientToken", "Description", "ProjectName", "Envs", "Tags")
 )
+
+
+class ShownTool(CreateTool):
+    """A tool: the fields with which it was created, and what became of it."""
+
+    ToolId: str
+    Status: Literal["Ready"]
+    CreatedAt: str
+    UpdatedAt: str
+    NetworkConfigurations: list[NetworkConfiguration]
+    AssociatedRuntimes: list[str] | None = None
+    PolicyName: str | None = None
 
 
 class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
@@ -31,6 +43,8 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
     create_request = CreateTool
     update_request = UpdateTool
     list_request = ListMade
+    shown = ShownTool
+    errors = (SandboxError,)
     filters = ("Name", "Description", "Status", "ToolType")
     unlisted = (
         "AssociatedRuntimes",

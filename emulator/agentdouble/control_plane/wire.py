@@ -83,8 +83,8 @@ def _numeric_string(value: Any) -> Any:
     return value
 
 
-Seconds = Annotated[int, BeforeValidator(_numeric_string), Field(ge=1, le=MAX_TTL_S)]
-Validity = Annotated[int, BeforeValidator(_numeric_string), Field(ge=1)]
+Seconds = Annotated[int, Field(ge=1, le=MAX_TTL_S), BeforeValidator(_numeric_string)]
+Validity = Annotated[int, Field(ge=1), BeforeValidator(_numeric_string)]
 Unit = Literal["second", "minute"]
 
 

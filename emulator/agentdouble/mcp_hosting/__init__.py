@@ -2,11 +2,18 @@
 
 from agentdouble.mcp_hosting.endpoint import BODY_LIMIT, Endpoint
 from agentdouble.mcp_hosting.host import PREFIX, Host, Hosted
-from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure, is_mcp, render_refusal
+from agentdouble.mcp_hosting.refusals import (
+    INTERNAL_ERROR,
+    OPERATIONS,
+    failure,
+    is_mcp,
+    render_refusal,
+)
 
 __all__ = [
     "BODY_LIMIT",
     "INTERNAL_ERROR",
+    "OPERATIONS",
     "PREFIX",
     "Endpoint",
     "Host",

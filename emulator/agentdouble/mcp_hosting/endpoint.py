@@ -13,13 +13,15 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import mistakes
 from agentdouble.mcp_hosting.calls import Calls
-from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, OPERATIONS, failure
+from agentdouble.openapi.operation import described
 from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ _log = logging.getLogger(__name__)
 mistakes.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
 
 
+@described(OPERATIONS)
 class Endpoint:
     """Serves a low-level ``mcp.server.Server``, both eras of the protocol, sessions over SSE.
 
@@ -94,6 +97,10 @@ class Endpoint:
             raise RuntimeError(
                 "An Endpoint answers requests inside 'async with endpoint.running()'."
             )
+        if not _sends_json(scope):  # the SDK refuses this, too, without a body in its format
+            refusal = failure(400, "A POST needs the header Content-Type: application/json.")
+            await refusal(scope, receive, send)
+            return
         if self._run is None or self._run.over:
             # The server's tasks must not run in the context of the first request.
             self._run = self._context.copy().run(_Run, self._make_manager)
@@ -114,6 +121,11 @@ class Endpoint:
             max_request_body_size=self._body_limit,
             max_sessions=self._max_sessions,
         )
+
+
+def _sends_json(scope: Scope) -> bool:
+    given: str = Headers(scope=scope).get("content-type", "")
+    return scope["method"] != "POST" or given.lower().startswith("application/json")
 
 
 class _Run:

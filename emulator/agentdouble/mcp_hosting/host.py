@@ -15,7 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble.failing import report
 from agentdouble.mcp_hosting.calls import Calls
 from agentdouble.mcp_hosting.keys import Sessions, find, presented
-from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure, unauthorized
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, OPERATIONS, failure, unauthorized
+from agentdouble.openapi.operation import described
 
 PREFIX = "/mcp/"
 
@@ -37,6 +38,7 @@ class _Entry:
     calls: Calls = field(default_factory=Calls)
 
 
+@described(OPERATIONS)
 class Host:
     """Answers ``/mcp/<name>`` with the server of that name, for requests with one of its keys.
 

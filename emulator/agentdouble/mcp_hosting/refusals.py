@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
+from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import ledger
 from agentdouble.guard import Refusal
+from agentdouble.openapi import Answer, Operation
+from agentdouble.openapi.operation import EVENTS
 
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
+
+
+class JsonRpcErrorFields(TypedDict):
+    """The code and the message of a JSON-RPC error."""
+
+    code: int
+    message: str
+    data: NotRequired[Any]
+
+
+class JsonRpcError(TypedDict):
+    """A JSON-RPC error; one that belongs to no particular request has no id."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | None
+    error: JsonRpcErrorFields
+
+
+_MESSAGE = dict[str, Any]
+_ERRORS = (401, 404, 405, 406, 415)
+OPERATIONS = {
+    "POST": Operation(
+        summary="Send a message of MCP: a request, a notification or an answer",
+        answers=(Answer(_MESSAGE), Answer(str, media_type=EVENTS), Answer(None, 202)),
+        body=_MESSAGE,
+        errors=_ERRORS,
+        refused=JsonRpcError,
+    ),
+    "GET": Operation(
+        summary="Listen to an MCP session",
+        answers=(Answer(str, media_type=EVENTS),),
+        errors=_ERRORS,
+        refused=JsonRpcError,
+    ),
+    "DELETE": Operation(
+        summary="End an MCP session",
+        answers=(Answer(None), Answer(None, 204)),
+        errors=_ERRORS,
+        refused=JsonRpcError,
+    ),
+}
 
 
 def failure(status: int, message: str, code: int = INVALID_REQUEST, **data: str) -> Response:

@@ -6,16 +6,21 @@ import datetime as dt
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
+from pydantic import Field
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from typing_extensions import TypedDict
 
+from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
 from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
+from agentdouble.openapi import Answer, operation
+from agentdouble.openapi.operation import EVENTS, NDJSON, TEXT
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.logs import LINES, Line, Stream
 from agentdouble.runtimes.monitoring import Monitor
@@ -28,6 +33,58 @@ from agentdouble.threads import import_in_thread
 _PARAMETERS = ("tail", "search", "instance", "stream", "since", "follow", "format")
 _STREAMS = get_args(Stream)
 _LONGEST_NUMBER = 15  # digits
+
+
+class ShownInstance(TypedDict):
+    """An instance of a runtime, and what it uses."""
+
+    name: str
+    state: str
+    version: int
+    pid: int | None
+    port: int | None
+    reached_by: str
+    in_flight: int
+    served: int
+    created_at: str
+    age_s: float
+    idle_since: str | None
+    memory_bytes: int
+    cpu_s: float
+    processes: int
+
+
+class ShownRuntime(TypedDict):
+    """A runtime with its instances; ``logs_of`` are the instances whose logs are kept."""
+
+    name: str
+    id: str
+    status: str
+    status_reason: str
+    version: int
+    instances: list[ShownInstance]
+    logs_of: list[str]
+
+
+class ShownRuntimes(TypedDict):
+    """Every runtime."""
+
+    runtimes: list[ShownRuntime]
+
+
+class LogsQuery(TypedDict, total=False):
+    """Which lines of a log, and in which format."""
+
+    tail: Annotated[int, Field(ge=0, le=LINES)]
+    search: str
+    instance: str
+    stream: Stream
+    since: str
+    follow: bool
+    format: Literal["json", "text"]
+
+
+_LOGS = tuple(Answer(str, media_type=kind) for kind in (NDJSON, TEXT, EVENTS))
 
 
 class RuntimeRoutes:
@@ -44,10 +101,11 @@ class RuntimeRoutes:
         return [
             Route("/metrics", self.metrics),
             Route("/runtimes", self.all),
-            Route("/runtimes/{name:path}/logs", self.logs),
-            Route("/runtimes/{name:path}", self.one),
+            Route("/runtimes/{name:rest}/logs", self.logs),
+            Route("/runtimes/{name:rest}", self.one),
         ]
 
+    @operation(Answer(str, media_type=TEXT))
     async def metrics(self, request: Request) -> Response:
         """Return the metrics of every runtime in a format of Prometheus."""
         used = await self._watch.look()
@@ -59,16 +117,19 @@ class RuntimeRoutes:
         content, kind = exposition.render(self._runtimes.all(), figures, used, accept)
         return Response(content, headers={"content-type": kind})
 
+    @operation(ShownRuntimes)
     async def all(self, _request: Request) -> Response:
         """Return every runtime with its instances."""
         used = await self._watch.look()
         return JSONResponse({"runtimes": [self._shown(r, used) for r in self._runtimes.all()]})
 
+    @operation(ShownRuntime, errors=(404,))
     async def one(self, request: Request) -> Response:
         """Return a runtime with its instances."""
         runtime = self._find(request)
         return JSONResponse(self._shown(runtime, await self._watch.look()))
 
+    @operation(_LOGS, query=LogsQuery, errors=(404,))
     async def logs(self, request: Request) -> Response:
         """Return the printed lines of instances; with ``follow``, also those that come later."""
         return printed(request, self._find(request).logs)
@@ -80,7 +141,7 @@ class RuntimeRoutes:
             raise UnknownRuntimeError(name, [one.name for one in self._runtimes.all()])
         return runtime
 
-    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> Mapping[str, Any]:
+    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> ShownRuntime:
         return {
             "name": runtime.name,
             "id": runtime.id,
@@ -91,7 +152,7 @@ class RuntimeRoutes:
             "logs_of": list(runtime.logs.instances),
         }
 
-    def _instance(self, instance: Instance, used: Used) -> Mapping[str, Any]:
+    def _instance(self, instance: Instance, used: Used) -> ShownInstance:
         return {
             "name": instance.name,
             "state": instance.state,

@@ -7,9 +7,37 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from typing_extensions import TypedDict
+
 from agentdouble import ledger
 
 Status = Literal["ok", "error", "timeout"]
+
+
+class OutputFields(TypedDict):
+    """An output in JSON."""
+
+    output_type: str
+    name: str | None
+    text: str | None
+    data: dict[str, Any] | None
+    metadata: dict[str, Any]
+    execution_count: int | None
+    ename: str | None
+    evalue: str | None
+    traceback: list[str] | None
+
+
+class ResultData(TypedDict):
+    """The ``data`` of section 2.7."""
+
+    kernel_name: str
+    session_id: str
+    status: str
+    execution_count: int | None
+    outputs: list[OutputFields]
+    code: str
+    msg_id: str
 
 
 @dataclass(frozen=True)
@@ -26,7 +54,7 @@ class Output:
     evalue: str | None = None
     traceback: tuple[str, ...] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> OutputFields:
         """Return the nine keys of section 2.7, in the specification's order."""
         return {
             "output_type": self.output_type,
@@ -68,7 +96,7 @@ class ExecutionResult:
             return True
         return self.status == "ok"
 
-    def to_data(self, session_id: str, kernel_name: str) -> dict[str, Any]:
+    def to_data(self, session_id: str, kernel_name: str) -> ResultData:
         """Return the ``data`` of section 2.7."""
         return {
             "kernel_name": kernel_name,

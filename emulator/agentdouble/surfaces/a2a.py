@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from starlette.routing import BaseRoute, Route
 
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.apps.hosted import A2AApplications
+from agentdouble.openapi import Format
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.surface import Context, Surface
@@ -36,6 +38,10 @@ class HostedA2A(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the applications, including ``POST /``."""
         return [Route("/", self.hosted.root, methods=["POST"]), *self.hosted.routes()]
+
+    def format(self) -> Format:
+        """Return a format for JSON-RPC and REST, whose errors differ."""
+        return Format(self.name, refused=dict[str, Any])
 
     async def restore(self) -> None:
         """Listen for gRPC; if that fails, the double does not start."""

@@ -9,12 +9,14 @@ import datetime as dt
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
+from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import guard
 from agentdouble.admission import OWN
@@ -32,10 +34,13 @@ from agentdouble.errors import (
     UnknownSnapshotError,
 )
 from agentdouble.faults.routes import fault_routes
-from agentdouble.guard import Refusal
+from agentdouble.guard import ErrorFields, Refusal
 from agentdouble.journal_routes import journal_routes
+from agentdouble.openapi import Answer, operation
+from agentdouble.openapi.served import Served
 from agentdouble.surfaces.reset_routes import reset_routes
 from agentdouble.surfaces.surface import Surface
+from agentdouble.whole_paths import WholeMount
 
 _LONGEST_ID = 18  # digits
 
@@ -45,6 +50,52 @@ class RefusedError(Exception):
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         self.refusal = Refusal(status, kind, message)
+
+
+class Health(TypedDict):
+    """Whether the double is alive, and why it cannot keep its state."""
+
+    status: Literal["ok", "failing"]
+    error: NotRequired[ErrorFields]
+    version: str
+    pid: int
+    now: str
+    instances: int
+
+
+class Time(TypedDict):
+    """The platform's time, its distance from the wall clock's, and whether it stands still."""
+
+    now: str
+    offset_s: float
+    frozen: bool
+
+
+class Advance(TypedDict):
+    """A move of the platform's time, in seconds."""
+
+    advance_s: Annotated[float, Field(ge=0)]
+
+
+class Freeze(TypedDict):
+    """Whether the platform's time stands still."""
+
+    frozen: bool
+
+
+class Unknowns(TypedDict):
+    """What the specification leaves open: the answers in force, and those relied on."""
+
+    in_force: Mapping[str, str]
+    settled: list[str]
+    relied_on: list[str]
+    last: int
+
+
+class UnknownsQuery(TypedDict, total=False):
+    """The query of the unknowns."""
+
+    after: Annotated[int, Field(ge=0, description="The id of a journal entry: later ones count.")]
 
 
 class Admin(Surface):
@@ -60,7 +111,11 @@ class Admin(Surface):
         """Return one route for all."""
         routes = [route for surface in self.context.surfaces for route in surface.admin_routes()]
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_FAILURES, _refuse))
-        return [Mount(OWN, app)]
+        return [WholeMount(OWN, app)]
+
+    async def operations(self) -> Sequence[Served]:
+        """Return nothing: the double's own routes have a document of their own."""
+        return ()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes for the whole double."""
@@ -75,6 +130,7 @@ class Admin(Surface):
             *fault_routes(self.context.faults),
         ]
 
+    @operation((Answer(Health), Answer(Health, 503)))
     async def _health(self, _request: Request) -> Response:
         """Return the double's health, version and time; status 503 if it cannot keep its state."""
         context = self.context
@@ -94,16 +150,18 @@ class Admin(Surface):
             shown.update(surface.health())
         return JSONResponse(shown, status)
 
+    @operation(Time)
     async def _clock(self, _request: Request) -> Response:
         """Return the platform's time."""
         clock = self.context.clock
-        shown = {
+        shown: Time = {
             "now": clock.now().isoformat(),
             "offset_s": clock.offset.total_seconds(),
             "frozen": clock.frozen,
         }
         return JSONResponse(shown)
 
+    @operation(Time, body=Advance | Freeze)
     async def _change_clock(self, request: Request) -> Response:
         """Stop the platform's time or let it go on with ``frozen``, or move it by ``advance_s``.
 
@@ -122,6 +180,7 @@ class Admin(Surface):
             raise RefusedError(400, "BadRequest", str(error)) from None
         return await self._clock(request)
 
+    @operation(Unknowns, query=UnknownsQuery)
     async def _unknowns(self, request: Request) -> Response:
         """Return the answers in force, and those that the entries of the journal relied on.
 
@@ -132,6 +191,7 @@ class Admin(Surface):
             raise RefusedError(400, "BadRequest", "after must be the id of a journal entry.")
         return JSONResponse(self._shown_unknowns(int(after)))
 
+    @operation(Unknowns, body=dict[str, str])
     async def _change_unknowns(self, request: Request) -> Response:
         """Choose other answers, on top of those of the double's start, until the next change.
 
@@ -143,7 +203,7 @@ class Admin(Surface):
             raise RefusedError(400, "BadRequest", str(error)) from None
         return JSONResponse(self._shown_unknowns(0))
 
-    def _shown_unknowns(self, after: int) -> Mapping[str, Any]:
+    def _shown_unknowns(self, after: int) -> Unknowns:
         ledger = self.context.ledger
         entries = [one for one in self.context.journal.entries() if one.id > after]
         return {

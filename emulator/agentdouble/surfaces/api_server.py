@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from agentdouble import whole_paths  # noqa: F401 (the paths use it)
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
+from agentdouble.guard import ErrorBody
+from agentdouble.openapi import Format
 from agentdouble.state import MemoryStore
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
@@ -21,6 +24,7 @@ from agentdouble.threads import import_in_thread
 if TYPE_CHECKING:
     from agentdouble.api_server.server import ApiServer
 
+_STATUSES = (400, 404, 409, 422, 500)
 _SERVER = "agentdouble.api_server.server"
 
 
@@ -54,6 +58,12 @@ class ApiServerMode(Surface):
             *(Route(path, self.app) for path in PATHS),
             WebSocketRoute(RUN_LIVE, self.app),
         ]
+
+    def format(self) -> Format:
+        """Return the format of FastAPI's errors."""
+        from agentdouble.api_server.views import Detail
+
+        return Format(self.name, refused=ErrorBody, error=Detail, errors=_STATUSES)
 
     async def restore(self) -> None:
         if not isinstance(self.context.store, MemoryStore):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import ledger
 from agentdouble.apps.hosted import Applications
+from agentdouble.openapi import Answer, Operation
+from agentdouble.openapi.operation import TEXT, described
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.surface import Context, Surface
 
@@ -43,8 +46,10 @@ class HostedApplications(Surface):
         self.hosted.begin_shutdown()
 
 
+# OpenAPI has one operation of a path: who answers is the ledger's choice, which may change
+@described({"GET": Operation(answers=(Answer(Any), Answer(str, media_type=TEXT)))})
 class _Health:
-    """The route ``/health``, answered by the application that the ledger chooses."""
+    """Return that the application, or the API server, is healthy."""
 
     def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
         self._apps = apps

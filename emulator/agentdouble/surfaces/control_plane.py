@@ -14,11 +14,17 @@ from agentdouble.control_plane import (
     names_action,
     refuse_method,
 )
+from agentdouble.control_plane.action_errors import PUBLIC
 from agentdouble.control_plane.authentication import Authenticator
+from agentdouble.control_plane.envelope import Failure
 from agentdouble.control_plane.routes import Action
+from agentdouble.errors import NotBuiltError
 from agentdouble.invoke_tool import VERSION
+from agentdouble.openapi import Answer, Format
+from agentdouble.openapi.served import Served
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Surface
+from agentdouble.threads import import_in_thread
 
 # the actions, and the module that the actions of runtimes need
 _LATE = ("agentdouble.control_plane.actions", "agentdouble.runtimes.hosting")
@@ -39,13 +45,37 @@ class ControlPlaneActions(Surface):
         """Return the route for actions."""
         return [_ActionRoute("/", LateApp(self._make, *_LATE))]
 
+    def format(self) -> Format:
+        """Return the envelope of errors, and that requests are signed."""
+        signed = ("signature",) if self.context.settings.check_signatures else ()
+        public = [Answer(Failure, one.status, codes=(code,)) for code, one in PUBLIC.items()]
+        invalid = Answer(Failure, 400, codes=("InvalidParameter",))
+        errors = (*public, invalid, NotBuiltError)
+        return Format(self.name, refused=Failure, errors=errors, security=signed)
+
+    async def operations(self) -> Sequence[Served]:
+        """Return the actions, each as a path of its own.
+
+        OpenAPI has no words for operations of one path that differ in their query. With the query
+        in the path, generated clients send what the action needs, because they append the path to
+        the server's URL.
+        """
+        await import_in_thread(*_LATE)
+        return [
+            Served("POST", f"/?Action={name}&Version={VERSION}", action)
+            for name, action in self._actions().items()
+        ]
+
     def _make(self) -> ASGIApp:
         context = self.context
-        actions: dict[str, Action] = {}
-        for surface in context.surfaces:
-            actions.update(surface.actions())
         authenticator = Authenticator(context.credentials, context.settings, context.clock)
-        return _Endpoint(ControlPlane(actions, authenticator))
+        return _Endpoint(ControlPlane(self._actions(), authenticator))
+
+    def _actions(self) -> Mapping[str, Action]:
+        actions: dict[str, Action] = {}
+        for surface in self.context.surfaces:
+            actions.update(surface.actions())
+        return actions
 
 
 class _Endpoint:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.threads import import_in_thread
@@ -22,7 +23,16 @@ class LateApp:
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = await self._made()
+        await app(scope, receive, send)
+
+    async def late_routes(self) -> Sequence[BaseRoute]:
+        """Return the routes of the application, which is imported for them."""
+        found: Sequence[BaseRoute] = getattr(await self._made(), "routes", ())
+        return found
+
+    async def _made(self) -> ASGIApp:
         if self._app is None:
             await import_in_thread(*self._modules)
             self._app = self._app or self._make()  # many requests may have waited
-        await self._app(scope, receive, send)
+        return self._app

@@ -9,10 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agentdouble import mcp_hosting
+from agentdouble import mcp_hosting, whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
+from agentdouble.mcp_hosting.refusals import JsonRpcError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.toolsets import Toolsets
+from agentdouble.openapi import Format
 from agentdouble.surfaces.mcp_programs import ServicePrograms
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.runtimes import Runtimes
@@ -39,7 +41,11 @@ class MCPServices(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the route of all endpoints."""
-        return [Route(mcp_hosting.PREFIX + "{name:path}", self._host)]
+        return [Route(mcp_hosting.PREFIX + "{name:rest}", self._host)]
+
+    def format(self) -> Format:
+        """Return the format of JSON-RPC, and that a request needs a key of its service."""
+        return Format(self.name, refused=JsonRpcError, security=("serviceKey",))
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage services and toolsets."""

@@ -10,13 +10,16 @@ import contextvars
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.imports import import_now
+from agentdouble.openapi import Answer, Operation
+from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX, tracing
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.state import MemoryStore
@@ -34,6 +37,16 @@ if TYPE_CHECKING:
     from agentdouble.runtimes.registry import RuntimeRegistry
 
 HOSTING = "agentdouble.runtimes.hosting"
+_PASSED_ON = {
+    method: Operation(
+        summary="Pass a request on to an instance of a runtime, the first part of the path",
+        answers=(Answer(Any, "default", "*/*"),),
+        body=Any if method in ("POST", "PUT", "PATCH") else None,
+        body_type="*/*",
+        optional=True,
+    )
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+}
 
 
 class Runtimes(Surface):
@@ -86,9 +99,9 @@ class Runtimes(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the gateway."""
-        path = f"{PREFIX}{{rest:path}}"
+        path = f"{PREFIX}{{rest:rest}}"
         app = LateApp(lambda: self._made().app, HOSTING)
-        return [Route(path, app), WebSocketRoute(path, app)]
+        return [Route(path, described(_PASSED_ON)(app)), WebSocketRoute(path, app)]
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage runtimes and their versions."""

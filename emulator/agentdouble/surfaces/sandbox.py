@@ -11,9 +11,13 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
+from agentdouble.openapi import Format
 from agentdouble.sandbox import data_plane
 from agentdouble.sandbox.browser.input_drivers import InputDrivers
+from agentdouble.sandbox.data_plane import refusals
+from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
@@ -22,7 +26,7 @@ from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
 
-_ALL_BELOW = ("", "/{rest:path}")
+_ALL_BELOW = ("", "/{rest:rest}")
 
 
 class Sandbox(Surface):
@@ -44,9 +48,21 @@ class Sandbox(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the data plane."""
         app = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
-        path = f"{data_plane.PREFIX}/{{rest:path}}"
+        path = f"{data_plane.PREFIX}/{{rest:rest}}"
         beside = (Route(f"{one}{rest}", app) for one in data_plane.BESIDE for rest in _ALL_BELOW)
         return [Route(path, app), WebSocketRoute(path, app), *beside]
+
+    def format(self) -> Format:
+        """Return the envelope, and that requests name a session and have its token."""
+        from agentdouble.sandbox.workbench.wire import Envelope
+
+        return Format(
+            self.name,
+            refused=Envelope,
+            errors=refusals.STATUSES,
+            security=("sessionToken",),
+            query=SessionQuery,
+        )
 
     def _make_data_plane(self) -> ASGIApp:
         from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes

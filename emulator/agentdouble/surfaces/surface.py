@@ -15,8 +15,11 @@ from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
 from agentdouble.control_plane.routes import Action
 from agentdouble.faults import Faults
+from agentdouble.guard import ErrorBody
 from agentdouble.journal import Journal
 from agentdouble.ledger import Ledger
+from agentdouble.openapi import Format
+from agentdouble.openapi.served import Served, served
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 from agentdouble.state import Store
@@ -77,6 +80,14 @@ class Surface:
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes, the busiest first."""
         return ()
+
+    def format(self) -> Format:
+        """Return what its operations have in common in the OpenAPI document."""
+        return Format(self.name, refused=ErrorBody)
+
+    async def operations(self) -> Sequence[Served]:
+        """Return the operations for the OpenAPI document."""
+        return await served(self.routes())
 
     def actions(self) -> Mapping[str, Action]:
         """Return the control-plane actions by name; called at the first action.

@@ -39,6 +39,15 @@ def test_a_server_is_called_in_a_session(url: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/plain"}])
+def test_a_post_that_is_not_json_is_refused(url: str, headers: dict[str, str]) -> None:
+    """In the format of the protocol, with the status of the SDK."""
+    answer = httpx.post(url, content=b"{}", headers={"Authorization": f"Bearer {KEY}", **headers})
+
+    assert (400, "2.0") == (answer.status_code, answer.json()["jsonrpc"])
+    assert "Content-Type: application/json" in answer.json()["error"]["message"]
+
+
 def test_the_same_address_answers_the_version_without_sessions(url: str) -> None:
     """The header of a request decides which version is spoken."""
     answer = mcp_wire.call_modern(url, KEY, "echo", value="now")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
@@ -55,6 +56,10 @@ class A2AApp(A2ADefinition):
             await self._guarded(_without_slash(scope), receive, send)
         else:
             await WebSocketClose()(scope, receive, send)
+
+    async def late_routes(self) -> Sequence[BaseRoute]:
+        """Return the routes of the cards and of the protocol; this starts the application."""
+        return (await self.started()).service.routes
 
     def run(
         self,

@@ -6,8 +6,9 @@ body that is not JSON, for an unknown path, and for a stream that breaks.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from a2a.compat.v0_3 import a2a_v0_3_pb2 as pb2
@@ -32,6 +33,8 @@ from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.request_checks import check_json_rpc, check_text
 from agentdouble.guard import Refusal
+from agentdouble.openapi import Answer, Operation, operation
+from agentdouble.openapi.operation import EVENTS, like
 
 for _logger in (
     "a2a.compat.v0_3.jsonrpc_adapter",
@@ -43,6 +46,10 @@ for _logger in (
         *(A2AError, HTTPException, ClientDisconnect, ParseError, ValidationError),
         *(JSONRPCInvalidRequestException, UnicodeError, RecursionError),
     )
+
+_ANSWERS = (Answer(dict[str, Any]), Answer(str, media_type=EVENTS))
+_REST_ANSWERS = (*_ANSWERS, Answer(dict[str, Any], media_type="application/a2a+json"))
+_STATUSES = (400, 401, 404, 405, 409, 415, 501)
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -86,7 +93,9 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 class _Dispatcher(JsonRpcDispatcher):
     """A dispatcher that refuses bodies which the SDK accepts or refuses for the wrong reason."""
 
+    @operation(_ANSWERS, body=dict[str, Any] | list[Any])
     async def handle_requests(self, request: Request) -> Response:
+        """Send a message of A2A over JSON-RPC."""
         try:
             body = await request.json()  # cached for the SDK
             check_text(await request.body(), body)
@@ -116,8 +125,17 @@ def _guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
             made.append(Mount(route.path, routes=_guarded(route.routes)))
         elif isinstance(route, Route):
             methods = sorted(route.methods or ())
-            made.append(Route(route.path, _answer_errors(route.endpoint), methods=methods))
+            endpoint = _described(route.endpoint, methods)(_answer_errors(route.endpoint))
+            made.append(Route(route.path, endpoint, methods=methods))
     return made
+
+
+def _described(endpoint: Endpoint, methods: Sequence[str]) -> Callable[[Endpoint], Endpoint]:
+    """Describe an endpoint of the SDK: its bodies are the protocol's JSON."""
+    of_sdk = endpoint.args[0] if isinstance(endpoint, functools.partial) else endpoint
+    body = dict[str, Any] if "POST" in methods else None
+    said = Operation(_REST_ANSWERS, body=body, errors=_STATUSES, error=dict[str, Any])
+    return like(of_sdk, said)
 
 
 def _answer_errors(endpoint: Endpoint) -> Endpoint:

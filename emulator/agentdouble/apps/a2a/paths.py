@@ -8,6 +8,7 @@ from typing import Any
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
+from agentdouble import whole_paths  # noqa: F401 (the patterns use it)
 from agentdouble.guard import Refusal
 
 CARD = "/.well-known/agent-card.json"
@@ -28,7 +29,7 @@ _EXACT = frozenset(
 
 # the routes of an application at the root of a double, in addition to POST /
 PATTERNS = tuple(
-    pattern for path in (*_BELOW, *sorted(_EXACT)) for pattern in (path, f"{path}/{{rest:path}}")
+    pattern for path in (*_BELOW, *sorted(_EXACT)) for pattern in (path, f"{path}/{{rest:rest}}")
 )
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603

@@ -37,6 +37,7 @@ from agentdouble.apps.a2a.push import Configs, Pusher, Receivers
 from agentdouble.apps.a2a.request_checks import VERSION_HEADER
 from agentdouble.apps.a2a.request_handler import Contexts, Handler
 from agentdouble.guard import Refusal
+from agentdouble.openapi import operation
 
 CARD_LIFETIME_S = 60
 _VARY = {"Vary": f"{VERSION_HEADER}, Accept"}
@@ -81,6 +82,11 @@ class Service:
             "0.3": self._app(bindings.legacy(self.handler, self._callers)),
         }
 
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """The routes of both versions."""
+        return self._apps["both"].routes
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         if not self._is_public(request) and not self._callers.admits(request):
@@ -104,7 +110,9 @@ class Service:
         app.router.redirect_slashes = False
         return app
 
+    @operation(dict[str, Any])
     async def _on_card(self, request: Request) -> Response:
+        """Return the agent card in the version that the request names."""
         asked = request.headers.get(VERSION_HEADER, "").strip()
         if ledger.choose("U-A2A-TASK") == "0.3" or asked.startswith("0."):
             return await self._on_legacy_card(request)
@@ -118,7 +126,9 @@ class Service:
         answer.headers.update(_VARY)
         return answer
 
+    @operation(dict[str, Any])
     async def _on_legacy_card(self, request: Request) -> Response:
+        """Return the agent card of version 0.3."""
         return JSONResponse(legacy(self._card_for(request)), headers=_VARY)
 
     def _card_for(self, request: Request) -> AgentCard:

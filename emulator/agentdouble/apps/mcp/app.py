@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import guard, serving
@@ -67,6 +67,11 @@ class MCPApp:
             lifespan=lambda _app: self.lifespan(),
         )
         self._app.router.redirect_slashes = False
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """The route of the endpoint."""
+        return self._app.routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)

@@ -15,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.application_loop import ApplicationLoop, containing_exit
 from agentdouble.apps.mcp.parameters import is_async
-from agentdouble.mcp_hosting import Endpoint
+from agentdouble.mcp_hosting import OPERATIONS, Endpoint
+from agentdouble.openapi.operation import described
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -30,6 +31,7 @@ THREADS = 64  # for an application's sync functions; further calls wait
 _runs_on: ContextVar[Runner | None] = ContextVar("agentdouble_mcp_runner", default=None)
 
 
+@described(OPERATIONS)
 class HostedTools:
     """An MCPApp at one place; the same MCPApp may be hosted at several."""
 

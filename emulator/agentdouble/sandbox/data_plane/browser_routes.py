@@ -12,11 +12,15 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from typing_extensions import NotRequired
 
 from agentdouble import ledger
 from agentdouble.errors import BrowserMissingError, PageError, SandboxError
+from agentdouble.openapi import Answer, Operation, operation
+from agentdouble.openapi.operation import described
 from agentdouble.sandbox.data_plane.refusals import envelope, sandbox_error
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, PREFIX, TOKEN, instance_of
+from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
@@ -27,6 +31,34 @@ if TYPE_CHECKING:
 _CDP = f"{PREFIX}/browser/cdp"
 _GONE = 1001
 _REASON_LIMIT = 120  # bytes; the protocol allows 123
+
+
+class _Screenshot(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    format: Literal["jpeg", "png"] | None = None
+    quality: int | None = Field(None, ge=0, le=100)
+
+
+class Performed(Envelope):
+    """An action that was performed, if ``success`` is true."""
+
+    status: NotRequired[str]
+    action_performed: NotRequired[str]
+
+
+_PICTURES = (
+    Answer(str, media_type="image/jpeg"),
+    Answer(str, media_type="image/png"),
+    Answer(Envelope),
+)
+_WRONG = Answer(WrongFields, 422)
+
+
+def _performing(_routes: BrowserRoutes) -> Operation:
+    from agentdouble.sandbox.browser.actions import Action
+
+    return Operation((Answer(Performed),), body=Action, errors=(_WRONG,))
 
 
 class BrowserRoutes:
@@ -49,6 +81,7 @@ class BrowserRoutes:
             WebSocketRoute(_CDP, self.cdp),
         ]
 
+    @operation(Envelope)
     async def info(self, request: Request) -> Response:
         """Return facts about the browser and the URL of its protocol."""
         browser = await instance_of(request).browser()
@@ -66,6 +99,7 @@ class BrowserRoutes:
             }
         )
 
+    @operation(dict[str, str])
     async def version(self, request: Request) -> Response:
         """Answer as a browser's own port does, for clients that have an http URL."""
         browser = await instance_of(request).browser()
@@ -79,6 +113,7 @@ class BrowserRoutes:
             }
         )
 
+    @operation(_PICTURES, query=_Screenshot, errors=(_WRONG,))
     async def screenshot(self, request: Request) -> Response:
         """Return a picture of the page in front (U-BROWSER-FORMAT)."""
         try:
@@ -93,6 +128,7 @@ class BrowserRoutes:
             return envelope(None, str(error), success=False)
         return Response(picture, media_type=f"image/{kind}")
 
+    @described(_performing)
     async def actions(self, request: Request) -> Response:
         """Perform one mouse or keyboard action."""
         await import_in_thread("agentdouble.sandbox.browser.actions")
@@ -136,13 +172,6 @@ class BrowserRoutes:
             return await (await self._hand(request)).size()
         except BrowserMissingError:  # without Playwright the other facts are still known
             return None
-
-
-class _Screenshot(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    format: Literal["jpeg", "png"] | None = None
-    quality: int | None = Field(None, ge=0, le=100)
 
 
 def _default_format() -> Literal["jpeg", "png"]:

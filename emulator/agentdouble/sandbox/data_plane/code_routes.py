@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -12,13 +12,15 @@ from starlette.routing import Route
 
 from agentdouble import ledger
 from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.openapi import operation as described
+from agentdouble.openapi.operation import like
 from agentdouble.sandbox import languages, named_kernels
 from agentdouble.sandbox.data_plane.refusals import Refused, envelope
 from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.workbench.wire import RequestBody
+from agentdouble.sandbox.workbench.wire import Envelope, RequestBody, reading
 from agentdouble.settings import Settings
 
 _Model = TypeVar("_Model", bound=RequestBody)
@@ -137,6 +139,7 @@ class CodeRoutes:
         }
         return _answer(result, data)
 
+    @described(Envelope)
     async def info(self, request: Request) -> Response:
         """Return facts about the Jupyter routes."""
         instance = instance_of(request)
@@ -151,16 +154,19 @@ class CodeRoutes:
         }
         return envelope(data, "Operation successful")
 
+    @described(Envelope)
     async def sessions(self, request: Request) -> Response:
         """Return the Jupyter sessions by name."""
         living = instance_of(request).named_kernels.living()
         return envelope({"sessions": {n.name: n.to_dict() for n in living}}, "Operation successful")
 
+    @described(Envelope)
     async def close_all(self, request: Request) -> Response:
         """End every Jupyter session."""
         count = await instance_of(request).named_kernels.close_all()
         return envelope(None, f"{count} sessions were closed")
 
+    @described(Envelope)
     async def close(self, request: Request) -> Response:
         """End a Jupyter session."""
         name = request.path_params["session_id"]
@@ -168,6 +174,7 @@ class CodeRoutes:
             raise Refused(404, f"There is no Jupyter session {name!r}.")
         return envelope(None, f"Session {name} was closed")
 
+    @described(Envelope)
     async def languages(self, _request: Request) -> Response:
         """Return the languages and the time limits of their code."""
         known = (("python", "Python"), ("javascript", "JavaScript"))
@@ -208,6 +215,7 @@ def _post(
     model: type[_Model],
     operation: Callable[[Instance, _Model], Coroutine[Any, Any, Response]],
 ) -> Route:
+    @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
         body = model.model_validate_json(await request.body() or b"{}")
         work = operation(instance_of(request), body)
@@ -219,7 +227,7 @@ def _post(
     return Route(path, endpoint, methods=["POST"])
 
 
-def _answer(result: ExecutionResult, data: dict[str, Any]) -> Response:
+def _answer(result: ExecutionResult, data: Mapping[str, Any]) -> Response:
     return envelope(data, result.message, success=result.succeeded)
 
 

@@ -8,9 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agentdouble.openapi import operation
 from agentdouble.sandbox.data_plane.refusals import envelope
 from agentdouble.sandbox.data_plane.session_token import PREFIX, instance_of
 from agentdouble.sandbox.workbench.paths import FACTS, HOME, TMP
+from agentdouble.sandbox.workbench.wire import Envelope
 from agentdouble.settings import MIB, Settings
 
 _BUILT = {
@@ -21,6 +23,15 @@ _BUILT = {
     "/v1/file": "read, write, replace, search, find, list, upload, download",
     "/v1/browser": "a Chromium: DevTools protocol, screenshots, mouse and keyboard",
 }
+
+
+class Described(Envelope):
+    """The description of a sandbox, as a text and as data."""
+
+    home_dir: str
+    workspace: str
+    version: str
+    detail: dict[str, Any]
 
 
 class Description:
@@ -34,6 +45,7 @@ class Description:
         """Return the route."""
         return Route(f"{PREFIX}/sandbox", self.describe)
 
+    @operation(Described)
     async def describe(self, request: Request) -> Response:
         """Return the description as a text for humans and as data."""
         instance = instance_of(request)

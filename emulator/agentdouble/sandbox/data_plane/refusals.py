@@ -24,6 +24,7 @@ from agentdouble.errors import (
 )
 from agentdouble.guard import Refusal
 
+REFUSED = (401, 404, 405, 410)  # of the middleware and the routes
 _STATUS: dict[type[Exception], int] = {
     BrowserError: 502,
     BrowserMissingError: 503,
@@ -39,6 +40,9 @@ _STATUS: dict[type[Exception], int] = {
     UnknownLanguageError: 400,
     WorkbenchError: 502,
 }
+
+
+STATUSES = sorted({*_STATUS.values(), *REFUSED})
 
 
 class Refused(Exception):  # noqa: N818 (a decision, not a failure)

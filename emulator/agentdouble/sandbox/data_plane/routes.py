@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.types import ASGIApp
+from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.errors import NotBuiltError, SandboxError
+from agentdouble.openapi import hidden
 from agentdouble.sandbox.data_plane import refusals
 from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
 from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
@@ -20,8 +24,10 @@ from agentdouble.sandbox.data_plane.refusals import Refused
 from agentdouble.sandbox.data_plane.session_token import SessionTokenMiddleware
 from agentdouble.sandbox.data_plane.terminal_route import terminal
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import invalid, unrouted
 from agentdouble.settings import Settings
+from agentdouble.threads import import_in_thread
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _FORWARDED = ("bash", "file", "shell")
@@ -54,7 +60,7 @@ def data_plane(
             *CodeRoutes(instances, settings).routes(),
             WebSocketRoute("/v1/shell/ws", terminal),
             *_forwarding(),
-            Route("/{rest:path}", _unknown, methods=_METHODS),
+            Route("/{rest:rest}", _unknown, methods=_METHODS),
         ],
         exception_handlers={
             Refused: refusals.refused,
@@ -68,20 +74,37 @@ def data_plane(
 
 
 def _forwarding() -> list[BaseRoute]:
-    return [Route(f"/v1/{name}/{{rest:path}}", forward, methods=_METHODS) for name in _FORWARDED]
+    app = _Forwarding()
+    return [Route(f"/v1/{name}/{{rest:rest}}", app, methods=_METHODS) for name in _FORWARDED]
+
+
+class _Forwarding:
+    """Forwards requests to the session's workbench, and tells its routes."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await request_response(forward)(scope, receive, send)
+
+    async def late_routes(self) -> Sequence[BaseRoute]:
+        """Return the routes of every workbench."""
+        await import_in_thread("agentdouble.sandbox.workbench.process")
+        from agentdouble.sandbox.workbench.process import build
+
+        return build(Paths(), None).routes
 
 
 def _not_built() -> list[BaseRoute]:
     def routes(path: str, what: str) -> list[BaseRoute]:
+        @hidden
         async def refuse(_request: Request) -> Response:
             raise NotBuiltError(what)
 
-        paths = (path, path + "/{rest:path}")
+        paths = (path, path + "/{rest:rest}")
         return [Route(one, refuse, methods=_METHODS) for one in paths]
 
     return [one for path, what in NOT_BUILT.items() for one in routes(path, what)]
 
 
+@hidden
 async def _unknown(request: Request) -> Response:
     path = request.scope["path"]
     raise Refused(404, f"The data plane has no {path} for {request.method}.")

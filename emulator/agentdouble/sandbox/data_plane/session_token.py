@@ -7,10 +7,15 @@ a bearer token.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
+from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
+from pydantic import Field
 from starlette.requests import HTTPConnection
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import TypedDict
 
 from agentdouble.errors import InstanceEndedError, InstancePausedError, UnknownSessionError
 from agentdouble.sandbox.data_plane.refusals import Refused, render_refused
@@ -25,12 +30,24 @@ TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)
 INSTANCE_OF = "agentdouble.instance"
 
 
+class SessionQuery(TypedDict):
+    """The query that names the session, besides the token."""
+
+    faasInstanceName: Annotated[str, Field(description="The SessionId of a session.")]
+
+
 class SessionTokenMiddleware:
     """Checks the token and puts the instance into the scope for the routes."""
 
     def __init__(self, app: ASGIApp, instances: Instances) -> None:
         self._app = app
         self._instances = instances
+
+    @property
+    def routes(self) -> Sequence[BaseRoute]:
+        """The routes of the application behind it."""
+        found: Sequence[BaseRoute] = getattr(self._app, "routes", ())
+        return found
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -8,23 +8,41 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
+from typing_extensions import NotRequired, TypedDict
 
+from agentdouble.openapi import Answer as Answered
+from agentdouble.openapi import operation
 from agentdouble.sandbox.workbench import content
 from agentdouble.sandbox.workbench.file_errors import as_failure, failure
 from agentdouble.sandbox.workbench.paths import HOME, Paths
-from agentdouble.sandbox.workbench.wire import Answer, FailedError, render, without_body
+from agentdouble.sandbox.workbench.wire import Answer, Envelope, FailedError, render, without_body
 
 _STATUS = {"not_found": 404, "permission_denied": 403}
 _FIELD_LIMIT = 64 * 1024
 _BYTES = "application/octet-stream"
+
+
+class Upload(TypedDict):
+    """A form with a file, and the path to which it is written."""
+
+    file: Annotated[bytes, Field(json_schema_extra={"format": "binary"})]
+    path: NotRequired[str]
+
+
+class DownloadQuery(TypedDict):
+    """The file, and what happens if it changes meanwhile."""
+
+    path: str
+    change_policy: NotRequired[Literal["abort"]]
 
 
 class Transfer:
@@ -40,6 +58,7 @@ class Transfer:
             without_body("/v1/file/download", self.download, "GET"),
         ]
 
+    @operation(Envelope, body=Upload, body_type="multipart/form-data")
     async def upload(self, request: Request) -> Any:
         """Write the one file of a form to the path that the form gives, else to the home."""
         form = _Form(request, self._paths.real(HOME))
@@ -75,6 +94,7 @@ class Transfer:
             path = f"{path.rstrip('/')}/{name}"
         return os.path.join(HOME, path)  # noqa: PTH118
 
+    @operation(Answered(bytes, media_type=_BYTES), query=DownloadQuery, errors=(403, 404))
     async def download(self, request: Request) -> Response:
         """Return the content of a file; with ``change_policy=abort``, fail if it changes."""
         asked = request.query_params.get("path", "")

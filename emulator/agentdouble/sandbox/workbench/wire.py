@@ -13,8 +13,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from typing_extensions import TypedDict
 
 from agentdouble.disconnects import EventStreamResponse, cancel_on_disconnect
+from agentdouble.openapi import Answer as Described
+from agentdouble.openapi import Operation
+from agentdouble.openapi.operation import like
 
 _Model = TypeVar("_Model", bound="RequestBody")
 
@@ -25,6 +29,29 @@ class RequestBody(BaseModel):
     """The JSON body of a request; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True)
+
+
+class Envelope(TypedDict):
+    """An answer of the public sandbox; ``success`` is false if the operation failed."""
+
+    success: bool
+    message: str
+    data: Any
+    hint: None
+
+
+class WrongField(TypedDict):
+    """A field of a request that is wrong."""
+
+    type: str
+    loc: list[str | int]
+    msg: str
+
+
+class WrongFields(TypedDict):
+    """The fields of a request that are wrong, in FastAPI's format."""
+
+    detail: list[WrongField]
 
 
 @dataclass(frozen=True)
@@ -58,7 +85,7 @@ def render(answer: Answer, status: int = 200) -> Response:
     return JSONResponse(_envelope(answer), status)
 
 
-def _envelope(answer: Answer) -> dict[str, Any]:
+def _envelope(answer: Answer) -> Envelope:
     return {
         "success": answer.success,
         "message": answer.message,
@@ -91,9 +118,17 @@ async def unrouted(_request: Request, error: Exception) -> Response:
     return answer
 
 
+def reading(model: type[BaseModel]) -> Operation:
+    """Return the description of an endpoint that reads a body and answers with an envelope."""
+    return Operation(
+        answers=(Described(Envelope),), body=model, errors=(Described(WrongFields, 422),)
+    )
+
+
 def post(path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[Any]]) -> Route:
     """Return a route that reads a JSON body, calls the operation and renders the result."""
 
+    @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
         body = model.model_validate_json(await request.body() or b"{}")
         return _rendered(await operation(body))
@@ -110,6 +145,7 @@ def cancellable(
     and the workbench notices that.
     """
 
+    @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
         body = model.model_validate_json(await request.body() or b"{}")
         try:
@@ -142,6 +178,7 @@ async def _lines(events: EventsThenAnswer) -> AsyncGenerator[str, None]:
 def without_body(path: str, operation: Callable[[Request], Awaitable[Any]], method: str) -> Route:
     """Return a route that calls the operation and renders the result."""
 
+    @like(operation, Operation(answers=(Described(Envelope),)))
     async def endpoint(request: Request) -> Response:
         return _rendered(await operation(request))
 

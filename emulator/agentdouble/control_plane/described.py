@@ -1,0 +1,48 @@
+"""What actions say of themselves for the OpenAPI document."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pydantic import create_model
+
+from agentdouble.control_plane.envelope import Success
+from agentdouble.openapi import Answer, Operation
+from agentdouble.openapi.operation import Error, described
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def action(body: Any, result: Any, *errors: Error, summary: str | None = None) -> Callable[[F], F]:
+    """Describe an action: the model of its body, the type of its Result, and classes of errors."""
+    return described(_operation(body, result, errors, summary))
+
+
+def action_of(describe: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
+    """Describe an action on a kind of resource, by a function of its ResourceActions.
+
+    The function returns the model of the body and the type of the Result.
+    """
+
+    def described_action(endpoint: F) -> F:
+        text = inspect.getdoc(endpoint) or ""
+
+        def say(actions: Any) -> Operation:
+            summary = text.replace("resource", actions.noun).replace("a MCP", "an MCP")
+            return _operation(*describe(actions), actions.errors, summary)
+
+        return described(say)(endpoint)
+
+    return described_action
+
+
+def fields(name: str, **types: Any) -> Any:
+    """Return a model with these fields, all of them required."""
+    required: Any = {field: (type_, ...) for field, type_ in types.items()}
+    return create_model(name, **required)
+
+
+def _operation(body: Any, result: Any, errors: tuple[Error, ...], summary: str | None) -> Operation:
+    return Operation((Answer(Success[result]),), body=body, errors=errors, summary=summary)

