@@ -173,6 +173,20 @@ def test_the_official_client_finds_grpc_in_the_card(double: Emulator) -> None:
     assert "TASK_STATE_COMPLETED" in asyncio.run(asyncio.wait_for(talk(), BOUND_S))
 
 
+def test_a_made_card_can_leave_grpc_out() -> None:
+    """For clients that refuse the address of another port; it is answered all the same."""
+    with Emulator(ordinary(), a2a_grpc_port=0, a2a_grpc_in_card=False) as double:
+        cards = [
+            http.get(double.url + CARD, headers={"A2A-Version": version}).json()
+            for version in ("1.0", "")
+        ]
+        with Caller(double.a2a_grpc, V1) as caller:
+            task = caller.send()
+
+    origins = {one["url"] for card in cards for one in card["supportedInterfaces"]}
+    assert ({double.url}, TaskState.TASK_STATE_COMPLETED) == (origins, task.status.state)
+
+
 @pytest.mark.parametrize("operation", ["SendMessage", "SendStreamingMessage"])
 @pytest.mark.parametrize(
     "key",
