@@ -33,13 +33,13 @@ from agentdouble import A2AApp, Emulator, agent_card
 from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.errors import AddressInUseError, CardError, MissingExtraError, NotBuiltError
 from tests import ports
-from tests.agentdouble.apps.a2a.protocol.conversation_1_3 import converse
 from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
 from tests.agentdouble.apps.a2a.protocol.receiver import Receiver, receiving
-from tests.agentdouble.apps.a2a.protocol.test_clients import BOUND_S, OUTCOME, PUSHED
 from tests.agentdouble.apps.a2a.test_guarding_executor import SECRET, for_ever, playing, raises
 from tests.agentdouble.apps.a2a.wire import heard, message
 from tests.agentdouble.calling import eventually, http
+from tests.real_clients.expected import OUTCOME, PUSHED
+from tests.real_clients.programs.a2a_1 import converse_over
 
 if importlib.util.find_spec("grpc") is None:
     why = "needs the extra grpc"
@@ -53,6 +53,7 @@ from a2a.types.a2a_pb2_grpc import A2AServiceStub
 pytestmark = pytest.mark.libraries
 
 WAIT_S = 60
+BOUND_S = 120
 ROOT = Path(__file__).parents[4]
 V1 = ("a2a-version", "1.0")
 ANN = ("authorization", "Bearer ann's key")
@@ -132,7 +133,7 @@ def test_the_official_client_has_the_same_conversation(receiver: Receiver) -> No
         app = ordinary()
         await app.listen_grpc(GrpcBinding(0))
         async with app.lifespan():  # notifications end with it
-            found = await converse(app.card("http://localhost"), "GRPC", receiver.url)
+            found = await converse_over(app.card("http://localhost"), "GRPC", receiver.url)
             return found, await asyncio.to_thread(receiver.until, "completed")
 
     found, pushed = asyncio.run(asyncio.wait_for(talk(), BOUND_S))
