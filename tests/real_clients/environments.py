@@ -8,12 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tests.mcp_official.suite import find_node
+from tests.mcp_official.suite import OLDEST_NODE, Node, NotInstalledError, find_node
 
 PROGRAMS = Path(__file__).with_name("programs")
 FROM_NPM = Path(__file__).with_name("from_npm")
@@ -94,7 +94,7 @@ class Npm:
         folder = cache / "npm"
         for program in PROGRAMS.glob("*.mjs"):  # Node looks for packages beside the program
             shutil.copy(program, folder)
-        return [find_node().node, str(folder / "launch.mjs")]
+        return [_node().node, str(folder / "launch.mjs")]
 
     def version(self, cache: Path) -> str:
         package = cache / "npm" / "node_modules" / self.package / "package.json"
@@ -104,32 +104,39 @@ class Npm:
 def _install(folder: Path) -> None:
     """Install the packages of a lock; without them the lock goes, so that it is tried again."""
     try:
-        command = [*find_node().npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+        command = [*_node().npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
         _run(command, folder)
     except BaseException:
         shutil.rmtree(folder)
         raise
 
 
+def _node() -> Node:
+    try:
+        return find_node()
+    except NotInstalledError:
+        needed = f"The JavaScript clients need Node {OLDEST_NODE} or newer"
+        raise NotMadeError(f"{needed}: pip install 'agentdouble[conformance]'") from None
+
+
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
     """Return what a command prints; raise NotMadeError if it fails."""
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=_environ(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=INSTALL_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise NotMadeError(f"{' '.join(command)} failed: {done.stderr.strip()[-2000:]}")
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_TIMEOUT_S,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotMadeError(f"{' '.join(command)} takes too long.") from None
+    except subprocess.CalledProcessError as error:
+        told = error.stderr.strip()[-2000:]
+        raise NotMadeError(f"{' '.join(command)} failed: {told}") from None
     return done.stdout
-
-
-def _environ() -> Mapping[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
 
 
 def _path() -> str:

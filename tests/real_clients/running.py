@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import subprocess
 import tempfile
 import time
@@ -82,7 +83,10 @@ def _converse(client: Client, facts: Mapping[str, Any], cache: Path) -> dict[str
 
 def _pushed(receiver: Receiver, part: str) -> list[str]:
     """Return the states and artifacts in the notifications of a task: 0.3 sends whole tasks."""
-    if part.startswith("1.0"):
-        return heard(receiver.until("completed"))
-    tasks = [receiver.got.get(timeout=WAIT_S)[1] for _ in PUSHED]
+    try:
+        if part.startswith("1.0"):
+            return heard(receiver.until("completed"))
+        tasks = [receiver.got.get(timeout=WAIT_S)[1] for _ in PUSHED]
+    except queue.Empty:
+        return ["not all of them came"]
     return [task["status"]["state"] for task in tasks]
