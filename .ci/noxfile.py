@@ -70,15 +70,12 @@ def notebooks(session: nox.Session) -> None:
 
 @nox.session
 def clients(session: nox.Session) -> None:
-    """A client of a2a-sdk 0.3 talks to the double; the SDK is in an environment of its own."""
-    install(session, "emulator,test")
-    older = Path(session.create_tmp()) / "a2a-0.3"
-    python = str(older / "bin" / "python")
-    session.run("python", "-m", "venv", "--clear", str(older))
-    wanted = ("a2a-sdk[http-server]>=0.3.20,<0.4", "httpx")
-    session.run(python, "-m", "pip", "install", "-q", *wanted, external=True)
-    session.env["DOUBLECHECK_A2A_0_3_PYTHON"] = python
-    pytest(session, "tests/agentdouble/apps/a2a/protocol/test_clients.py")
+    """Real clients talk to the double: those whose versions stand still, each apart."""
+    install(session, "emulator,test,conformance")
+    session.install("uv")  # it makes their environments
+    still = ("mcp-1.26", "a2a-sdk-0.3", "typescript-sdk-1", "typescript-sdk-2")
+    chosen = [f"--only={name}" for name in (*still, "a2a-js-0.3", "a2a-js-1")]
+    session.run("python", "-m", "tests.real_clients", *chosen, *session.posargs)
 
 
 @nox.session(default=False)

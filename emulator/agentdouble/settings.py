@@ -100,6 +100,9 @@ class Settings(BaseSettings):
         le=65535,
         description="port on loopback for the first A2A application over gRPC; 0 takes a free one",
     )
+    a2a_grpc_in_card: bool = Field(
+        True, description="name that address in the made card; RemoteA2aAgent refuses such cards"
+    )
 
     upload_limit: int = Field(
         4096 * MIB, ge=1, description="largest upload to a session's files, in bytes"

@@ -1,4 +1,7 @@
-"""The other way round: what google-adk's agents call, answered by the double."""
+"""The other way round: what agents on the platform's SDK call, answered by the double.
+
+Its google-adk is of the time of A2A 0.3; tests/real_clients has the newest one.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,6 @@ from doublecheck.contracts.reference_app import reference_apps
 from tests.real_targets.installed import case
 from tests.real_targets.platforms import Implementation
 
-CARDS = {
-    "google-adk": "agent-card.json",  # its A2A library speaks 1.0
-    "agentkit-sdk-python": "agent.json",  # and that one 0.3
-}
 CALL_AN_AGENT = """
 import asyncio, sys
 from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
@@ -57,12 +56,12 @@ def double() -> Iterator[Emulator]:
         yield double
 
 
-@case()
+@case("agentkit-sdk-python")
 def test_an_agent_of_adk_calls_an_a2a_application(
     implementation: Implementation, double: Emulator, tmp_path: Path
 ) -> None:
     """Its remote agent reads the card and passes the answer on."""
-    card = f"{double.url}/.well-known/{CARDS[implementation.package]}"
+    card = f"{double.url}/.well-known/agent.json"
 
     assert "hello" == _answer(implementation, tmp_path, CALL_AN_AGENT, card)
 

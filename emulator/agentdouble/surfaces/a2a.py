@@ -70,4 +70,5 @@ class HostedA2A(Surface):
             api_key=None if settings.api_key is None else settings.api_key.get_secret_value(),
             body_limit=settings.body_limit,
             refuses=self.context.refuses,
+            in_card=settings.a2a_grpc_in_card,
         )

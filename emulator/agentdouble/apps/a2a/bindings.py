@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-from a2a.compat.v0_3 import a2a_v0_3_pb2 as pb2
-from a2a.compat.v0_3.proto_utils import FromProto
 from a2a.server.jsonrpc_models import JSONParseError
 from a2a.server.request_handlers import RequestHandler
 from a2a.server.routes import create_rest_routes
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.utils.error_handlers import build_rest_error_payload
-from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError
-from google.protobuf.json_format import Parse, ParseError
+from a2a.utils.errors import A2AError, InvalidRequestError
+from google.protobuf.json_format import ParseError
 from jsonrpc.exceptions import JSONRPCInvalidRequestException
 from pydantic import ValidationError
 from sse_starlette.sse import EventSourceResponse
@@ -29,7 +27,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble import mistakes
-from agentdouble.apps.a2a import paths
+from agentdouble.apps.a2a import legacy_rest, paths
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.request_checks import check_json_rpc, check_text
 from agentdouble.guard import Refusal
@@ -52,15 +50,6 @@ _REST_ANSWERS = (*_ANSWERS, Answer(dict[str, Any], media_type="application/a2a+j
 _STATUSES = (400, 401, 404, 405, 409, 415, 501)
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-_LEGACY_BODIES: Mapping[str, tuple[Any, Callable[[Any], object]]] = {
-    "/message:send": (pb2.SendMessageRequest, FromProto.message_send_params),
-    "/message:stream": (pb2.SendMessageRequest, FromProto.message_send_params),
-    "/pushNotificationConfigs": (
-        pb2.CreateTaskPushNotificationConfigRequest,
-        FromProto.task_push_notification_config_request,
-    ),
-}
 
 
 def both(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
@@ -114,7 +103,9 @@ class _Dispatcher(JsonRpcDispatcher):
 
 
 def _rest(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
-    return _guarded(create_rest_routes(handler, callers, enable_v0_3_compat=True))
+    routes = create_rest_routes(handler, callers, enable_v0_3_compat=True)
+    # the first one: the SDK's routes take /v1 for the tenant of a request of version 1.0
+    return _guarded([legacy_rest.delete_config(handler, callers), *routes])
 
 
 def _guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
@@ -142,8 +133,7 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             _check(await request.body())
-            await _check_legacy(request)
-            response = await endpoint(request)
+            response = await endpoint(await legacy_rest.readable(request))
             if isinstance(response, EventSourceResponse):
                 await _await_first(response)
         except HTTPException:  # the guard answers this one
@@ -169,20 +159,6 @@ def _check(body: bytes) -> None:
         raise InvalidRequestError("The body is nested too deeply.") from None
     except ValueError as error:
         raise InvalidRequestError(f"The body is no JSON: {error}") from None
-
-
-async def _check_legacy(request: Request) -> None:
-    """Raise InvalidParamsError for a body that the SDK cannot convert to version 1.0."""
-    found = next(
-        (one for end, one in _LEGACY_BODIES.items() if request.url.path.endswith(end)), None
-    )
-    if found is None or request.method != "POST" or "/v1/" not in request.url.path:
-        return
-    kind, convert = found
-    try:
-        convert(Parse(await request.body(), kind(), ignore_unknown_fields=True))
-    except (ValueError, TypeError, AttributeError, ParseError) as error:
-        raise InvalidParamsError(f"The body is no {kind.__name__}: {error}") from None
 
 
 async def _await_first(response: EventSourceResponse) -> None:

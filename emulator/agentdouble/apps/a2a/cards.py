@@ -41,9 +41,12 @@ def agent_card(
     ("image/png", "image/*"); messages with other types are refused. With ``grpc``, ``host:port``,
     the card promises gRPC at that address, in version 1.0. Raises CardError for a wrong URL.
 
-    The address of gRPC has no scheme, because a2a-sdk passes it to a gRPC channel unchanged, which
-    fails with ``http://``. google-adk (2.13) takes a card from the network only if each address has
-    the card's own origin: with gRPC on a port of its own, no form and no order fits both.
+    The address of gRPC has no scheme: the protocol writes it as ``host:port``, and a2a-sdk passes it
+    to a gRPC channel unchanged, which fails with ``http://``. google-adk (2.13) checks every address
+    of a card from the network, whatever its order and binding, and refuses the card unless each has
+    the scheme, host and port that the card came from. No card is right for both, and both ask for it
+    with the same headers, so it depends on the setting ``a2a_grpc_in_card``. By default the card
+    names gRPC: it is how clients find it, and the protocol has agents declare all that they speak.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill

@@ -114,7 +114,7 @@ class A2ADefinition:
         """Return the card that is served at a URL (A2A-01)."""
         if self._card is not None:
             return self._card
-        modes, grpc = self.input_modes, "" if self.grpc is None else self.grpc.address
+        modes, grpc = self.input_modes, "" if self.grpc is None else self.grpc.in_card
         return agent_card(self, url, bearer=bool(self.keys), input_modes=modes, grpc=grpc)
 
     @property

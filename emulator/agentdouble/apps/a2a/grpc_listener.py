@@ -27,7 +27,8 @@ class GrpcBinding:
     """The address for gRPC (port 0 for a free port), and the limits for callers (in bytes).
 
     If no key is needed, ``refuses`` decides which callers are refused. It gets the address of the
-    connection's other end and the local address.
+    connection's other end and the local address. ``in_card`` decides whether a made card names the
+    address.
     """
 
     port: int
@@ -35,17 +36,23 @@ class GrpcBinding:
     api_key: str | None = field(default=None, repr=False)
     body_limit: int = guard.Policy.body_limit
     refuses: Refuses | None = None
+    in_card: bool = True
 
 
 class GrpcListener:
-    """A gRPC server that listens at an address, ``host:port``, and answers after ``start()``."""
+    """A gRPC server that listens at an address, ``host:port``, and answers after ``start()``.
 
-    def __init__(self, server: Any, host: str, port: int) -> None:
+    ``in_card`` is that address, or empty if made cards do not name it.
+    """
+
+    def __init__(self, server: Any, binding: GrpcBinding, port: int) -> None:
+        host = binding.host
         self._server = server
         self._started = False
         self._host = host
         self.port = port
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.in_card = self.address if binding.in_card else ""
 
     async def start(self) -> None:
         """Answer calls from now on, in the caller's context."""
@@ -79,7 +86,7 @@ async def listen(binding: GrpcBinding, keys: Sequence[str], handler: GetHandler)
     from agentdouble.apps.a2a.grpc_service import serve
 
     server, port = serve(binding, keys, handler)
-    return GrpcListener(server, binding.host, port)
+    return GrpcListener(server, binding, port)
 
 
 def check_card(interfaces: Iterable[AgentInterface], listener: GrpcListener | None) -> None:

@@ -33,13 +33,13 @@ from agentdouble import A2AApp, Emulator, agent_card
 from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.errors import AddressInUseError, CardError, MissingExtraError, NotBuiltError
 from tests import ports
-from tests.agentdouble.apps.a2a.protocol.conversation_1_3 import converse
 from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
 from tests.agentdouble.apps.a2a.protocol.receiver import Receiver, receiving
-from tests.agentdouble.apps.a2a.protocol.test_clients import BOUND_S, OUTCOME, PUSHED
 from tests.agentdouble.apps.a2a.test_guarding_executor import SECRET, for_ever, playing, raises
 from tests.agentdouble.apps.a2a.wire import heard, message
 from tests.agentdouble.calling import eventually, http
+from tests.real_clients.expected import OUTCOME, PUSHED
+from tests.real_clients.programs.a2a_1 import converse_over
 
 if importlib.util.find_spec("grpc") is None:
     why = "needs the extra grpc"
@@ -53,6 +53,7 @@ from a2a.types.a2a_pb2_grpc import A2AServiceStub
 pytestmark = pytest.mark.libraries
 
 WAIT_S = 60
+BOUND_S = 120
 ROOT = Path(__file__).parents[4]
 V1 = ("a2a-version", "1.0")
 ANN = ("authorization", "Bearer ann's key")
@@ -132,7 +133,7 @@ def test_the_official_client_has_the_same_conversation(receiver: Receiver) -> No
         app = ordinary()
         await app.listen_grpc(GrpcBinding(0))
         async with app.lifespan():  # notifications end with it
-            found = await converse(app.card("http://localhost"), "GRPC", receiver.url)
+            found = await converse_over(app.card("http://localhost"), "GRPC", receiver.url)
             return found, await asyncio.to_thread(receiver.until, "completed")
 
     found, pushed = asyncio.run(asyncio.wait_for(talk(), BOUND_S))
@@ -171,6 +172,20 @@ def test_the_official_client_finds_grpc_in_the_card(double: Emulator) -> None:
             return str([one async for one in client.send_message(said(), context=context)])
 
     assert "TASK_STATE_COMPLETED" in asyncio.run(asyncio.wait_for(talk(), BOUND_S))
+
+
+def test_a_made_card_can_leave_grpc_out() -> None:
+    """For clients that refuse the address of another port; it is answered all the same."""
+    with Emulator(ordinary(), a2a_grpc_port=0, a2a_grpc_in_card=False) as double:
+        cards = [
+            http.get(double.url + CARD, headers={"A2A-Version": version}).json()
+            for version in ("1.0", "")
+        ]
+        with Caller(double.a2a_grpc, V1) as caller:
+            task = caller.send()
+
+    origins = {one["url"] for card in cards for one in card["supportedInterfaces"]}
+    assert ({double.url}, TaskState.TASK_STATE_COMPLETED) == (origins, task.status.state)
 
 
 @pytest.mark.parametrize("operation", ["SendMessage", "SendStreamingMessage"])

@@ -1,4 +1,4 @@
-"""A conversation of the official client, a2a-sdk 1.3."""
+"""A conversation of the official client, a2a-sdk 1.x, over each binding."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
-from a2a.client import Client, ClientConfig, create_client
+from a2a.client import Client, ClientCallContext, ClientConfig, create_client
 from a2a.helpers import new_text_message
 from a2a.types import (
     CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
     Role,
     SendMessageRequest,
@@ -22,6 +25,36 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+
+
+async def converse(facts: dict[str, Any]) -> dict[str, Any]:
+    """Have the whole conversation over each binding; return what came of each part of it."""
+    servers, hook = facts["a2a"], facts["hook"]
+    url = servers["application"]["url"]
+    found = {
+        f"1.0 {binding}": await converse_over(url, binding, hook)
+        for binding in ("JSONRPC", "HTTP+JSON", "GRPC")
+    }
+    keys = {
+        "keyed": await _echo(servers["keyed"]),
+        "runtime": await _echo(servers["runtime"]),
+        "refusal": await _echo({**servers["keyed"], "headers": {}}),
+    }
+    return {**found, "keys": keys}
+
+
+async def _echo(server: dict[str, Any]) -> str:
+    """Return what an application answers to a caller with these headers, or the error."""
+    context = ClientCallContext(service_parameters=server["headers"])
+    async with httpx.AsyncClient(headers=server["headers"], timeout=60, trust_env=False) as http:
+        config = ClientConfig(streaming=False, httpx_client=http)
+        async with await create_client(server["url"], config) as client:
+            try:
+                sent = client.send_message(_request("hello"), context=context)
+                (answer,) = [event async for event in sent]
+            except Exception as problem:
+                return "refused" if "401" in str(problem) else repr(problem)
+            return _texts(answer.task)
 
 
 @asynccontextmanager
@@ -39,17 +72,17 @@ async def client_of(url: str, binding: str, streaming: bool, hook: str) -> Async
             yield client
 
 
-async def converse(url: str, binding: str, hook: str) -> dict[str, Any]:
+async def converse_over(url: str, binding: str, hook: str) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
     found: dict[str, Any] = {}
     async with client_of(url, binding, False, "") as client:
         found["message"] = _said(await _task(client, "hello"))
         asked = await _task(client, "ask")
-        found["asked"] = (_state(asked.status), _said(asked))
+        found["asked"] = [_state(asked.status), _said(asked)]
         done = await _task(client, "this", asked)
-        found["continued"] = (done.id == asked.id, _state(done.status), _said(done))
+        found["continued"] = [done.id == asked.id, _state(done.status), _said(done)]
         failed = await _task(client, "fail")
-        found["failed"] = (_state(failed.status), _said(failed))
+        found["failed"] = [_state(failed.status), _said(failed)]
         waiting = await _task(client, "ask")
         canceled = await client.cancel_task(CancelTaskRequest(id=waiting.id))
         found["canceled"] = _state(canceled.status)
@@ -59,6 +92,7 @@ async def converse(url: str, binding: str, hook: str) -> dict[str, Any]:
         ]
         listed = await client.list_tasks(ListTasksRequest(context_id=asked.context_id))
         found["listed"] = [task.id for task in listed.tasks] == [asked.id]
+        found |= await _configure(client, (await _task(client, "ask")).id, hook)
     async with client_of(url, binding, True, hook) as client:
         events = [event async for event in client.send_message(_request("work"))]
         found["streamed"] = [_kind(event) for event in events]
@@ -73,6 +107,24 @@ def _channel(address: str) -> Any:
     import grpc.aio
 
     return grpc.aio.insecure_channel(address)
+
+
+async def _configure(client: Client, task: str, hook: str) -> dict[str, Any]:
+    """Create, read, list and delete a push configuration of a task."""
+    wanted = TaskPushNotificationConfig(task_id=task, id="mine", url=hook)
+    made = await client.create_task_push_notification_config(wanted)
+    one = {"task_id": task, "id": "mine"}
+    read = await client.get_task_push_notification_config(
+        GetTaskPushNotificationConfigRequest(**one)
+    )
+    every = ListTaskPushNotificationConfigsRequest(task_id=task)
+    before = await client.list_task_push_notification_configs(every)
+    await client.delete_task_push_notification_config(
+        DeleteTaskPushNotificationConfigRequest(**one)
+    )
+    after = await client.list_task_push_notification_configs(every)
+    counted = [len(before.configs), len(after.configs)]
+    return {"config": [made.id, read.url == hook], "configs": counted}
 
 
 async def _resume(client: Client) -> list[str]:
@@ -110,6 +162,11 @@ async def _error(call: Any) -> str:
 
 def _said(task: Task) -> str:
     return "".join(part.text for part in task.status.message.parts)
+
+
+def _texts(task: Task) -> str:
+    said = "".join(part.text for part in task.status.message.parts)
+    return said or "".join(part.text for one in task.artifacts for part in one.parts)
 
 
 def _state(status: Any) -> str:

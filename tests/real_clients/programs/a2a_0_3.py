@@ -1,32 +1,57 @@
-"""A conversation of a client of the 0.3 era, run by a Python that has a2a-sdk 0.3.
-
-The arguments are a URL, a transport, the URL of a receiver and the file of the outcome.
-"""
+"""A conversation of the official client of the 0.3 era, over each transport."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 import uuid
-from pathlib import Path
 from typing import Any
 
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
-from a2a.client.errors import A2AClientError
+from a2a.client.errors import A2AClientError, A2AClientHTTPError, A2AClientJSONRPCError
 from a2a.types import (
+    GetTaskPushNotificationConfigParams,
     Message,
     Part,
     PushNotificationConfig,
     Role,
     TaskIdParams,
+    TaskPushNotificationConfig,
     TaskQueryParams,
     TextPart,
 )
 
+ERRORS = {-32001: "TaskNotFoundError", -32002: "TaskNotCancelableError"}
 
-async def converse(url: str, transport: str, hook: str) -> dict[str, Any]:
+
+async def converse(facts: dict[str, Any]) -> dict[str, Any]:
+    """Have the whole conversation over each transport; return what came of each part of it."""
+    servers, hook = facts["a2a"], facts["hook"]
+    url = servers["application"]["url"]
+    found = {
+        f"0.3 {transport}": await converse_over(url, transport, hook)
+        for transport in ("JSONRPC", "HTTP+JSON")
+    }
+    keys = {
+        "keyed": await echo(servers["keyed"]),
+        "runtime": await echo(servers["runtime"]),
+        "refusal": await echo({**servers["keyed"], "headers": {}}),
+    }
+    return {**found, "keys": keys}
+
+
+async def echo(server: dict[str, Any]) -> str:
+    """Return what an application answers to a caller with these headers, or the error."""
+    async with httpx.AsyncClient(headers=server["headers"], timeout=20, trust_env=False) as http:
+        card = await A2ACardResolver(http, server["url"]).get_agent_card()
+        client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
+        try:
+            task = await task_of(client, "hello")
+        except A2AClientError as problem:
+            return "refused" if "401" in str(problem) else repr(problem)
+        return said(task) or "".join(p.root.text for one in task.artifacts for p in one.parts)
+
+
+async def converse_over(url: str, transport: str, hook: str) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
     found: dict[str, Any] = {}
     async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
@@ -56,6 +81,7 @@ async def converse(url: str, transport: str, hook: str) -> dict[str, Any]:
             await error(client.cancel_task(TaskIdParams(id=waiting.id))),
             await error(client.get_task(TaskQueryParams(id="nobody's"))),
         ]
+        found["config"] = await configure(client, (await task_of(client, "ask")).id, hook)
         client = client_of(streaming=True, hook=hook)
         found["streamed"] = []
         async for event in client.send_message(message("work")):
@@ -65,6 +91,18 @@ async def converse(url: str, transport: str, hook: str) -> dict[str, Any]:
         found["artifact"] = "".join(part.root.text for part in kept.artifacts[0].parts)
         found["resumed"] = await resume(client_of(streaming=True))
     return found
+
+
+async def configure(client: Any, task: str, hook: str) -> list[Any]:
+    """Create and read a push configuration of a task: this client has no more."""
+    wanted = PushNotificationConfig(id="mine", url=hook)
+    made = await client.set_task_callback(
+        TaskPushNotificationConfig(task_id=task, push_notification_config=wanted)
+    )
+    read = await client.get_task_callback(
+        GetTaskPushNotificationConfigParams(id=task, push_notification_config_id="mine")
+    )
+    return [made.push_notification_config.id, read.push_notification_config.url == hook]
 
 
 async def resume(client: Any) -> list[str]:
@@ -95,20 +133,23 @@ async def task_of(client: Any, text: str, task: Any = None) -> Any:
     return answer
 
 
-async def error(call: Any) -> str:
+async def error(call: Any) -> Any:
     try:
         await call
-    except A2AClientError as problem:
-        return type(problem).__name__
+    except A2AClientHTTPError as problem:
+        return problem.status_code
+    except A2AClientJSONRPCError as problem:
+        return ERRORS.get(problem.error.code, problem.error.code)
     return "none"
 
 
 def said(task: Any) -> str:
-    return "".join(part.root.text for part in task.status.message.parts)
+    message = task.status.message
+    return "".join(part.root.text for part in message.parts) if message else ""
 
 
 def state(status: Any) -> str:
-    return str(status.state.value)
+    return str(status.state.value).replace("-", "_")
 
 
 def kind(event: Any) -> str:
@@ -116,8 +157,3 @@ def kind(event: Any) -> str:
     if update is None:
         return state(task.status)
     return "artifact" if update.kind == "artifact-update" else state(update.status)
-
-
-if __name__ == "__main__":
-    outcome = asyncio.run(converse(*sys.argv[1:4]))
-    Path(sys.argv[4]).write_text(json.dumps(outcome))

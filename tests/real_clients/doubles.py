@@ -1,0 +1,70 @@
+"""The double that the clients talk to, and the facts about it that they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agentdouble import Emulator
+from agentdouble.mcp_services import McpBackend, ServerBackend
+from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
+from tests.mcp_official import everything
+from tests.mcp_official.everything.events import Events
+from tests.real_clients.hosted import tools
+
+KEY = "the-key"
+BEARER = {"Authorization": f"Bearer {KEY}"}
+ROOT = Path(__file__).parents[2]
+HOSTED = "tests.real_clients.hosted"
+
+
+@contextmanager
+def served() -> Iterator[dict[str, Any]]:
+    """Serve a double with all that clients use; yield the facts about it."""
+    apps = (ordinary(), ordinary("keyed", keys=(KEY,)), tools)
+    runtimes = [_runtime(name) for name in ("tools", "agent")]
+    with (
+        Emulator(*apps, runtimes=runtimes, pool_size=0, a2a_grpc_port=0) as double,
+        Emulator(ordinary(), pool_size=0, a2a_grpc_port=0, a2a_grpc_in_card=False) as without,
+    ):
+        server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
+        double.mcp.create("everything", server, key=KEY)
+        double.mcp.create("front", McpBackend(f"{double.url}/mcp"), key=KEY)
+        double.mcp_toolsets.create("all", ["everything", "front"], key=KEY)
+        yield {"mcp": _mcp(double), "a2a": _a2a(double, without)}
+
+
+def _runtime(name: str) -> dict[str, Any]:
+    return {
+        "name": f"hosted-{name}",
+        "application": f"{HOSTED}:{name}",
+        "directory": str(ROOT),
+        "authorizer": {"keys": [KEY]},
+        "max_instances": 1,
+    }
+
+
+def _mcp(double: Emulator) -> dict[str, Any]:
+    service = f"{double.url}/mcp/everything"
+    return {
+        "application": _server(f"{double.url}/mcp", {}),
+        "runtime": _server(f"{double.url}/runtimes/hosted-tools/mcp", BEARER),
+        "service": _server(service, BEARER),
+        "toolset": _server(f"{double.url}/mcp/all", BEARER),
+        "refused": _server(service, {"Authorization": "Bearer another"}),
+    }
+
+
+def _a2a(double: Emulator, without: Emulator) -> dict[str, Any]:
+    return {
+        "application": _server(double.url, {}),
+        "keyed": _server(f"{double.url}/runtimes/keyed", BEARER),
+        "runtime": _server(f"{double.url}/runtimes/hosted-agent", BEARER),
+        "gRPC not in card": _server(without.url, {}),
+    }
+
+
+def _server(url: str, headers: dict[str, str]) -> dict[str, Any]:
+    return {"url": url, "headers": headers}

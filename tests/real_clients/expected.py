@@ -1,0 +1,89 @@
+"""What is right in each part of a conversation; a client runs what it can of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Of A2A, over each binding
+OUTCOME: Mapping[str, Any] = {
+    "message": "You said: hello",
+    "asked": ["input_required", "Which?"],
+    "continued": [True, "completed", "Then this."],
+    "failed": ["failed", "no luck"],
+    "canceled": "canceled",
+    "errors": ["TaskNotCancelableError", "TaskNotFoundError"],
+    "listed": True,
+    "config": ["mine", True],
+    "configs": [1, 0],
+    "streamed": ["submitted", "working", "artifact", "artifact", "completed"],
+    "artifact": "one two",
+    "resumed": ["artifact", "completed"],
+}
+PUSHED = ["submitted", "working", "artifactUpdate", "artifactUpdate", "completed"]
+
+_LISTED = {
+    "resources": ["test://static-text", "test://static-binary", "test://watched-resource"],
+    "templates": ["template"],
+    "read": '{"id": "7", "templateTest": true, "data": "Data for ID: 7"}',
+    "prompts": 5,
+    "prompt": "Prompt with arguments: arg1='a', arg2='b'",
+    "completion": ["paris", "park", "party"],
+}
+_MCP = {
+    "tools": ["add", "fail"],
+    "call": "5",
+    "failure": "not today",
+    "runtime": "5",
+    "toolset": "5",
+    "error": "This tool intentionally returns an error for testing",
+    "contents": ["text", "image", "resource"],
+    "progress": [0, 50, 100],
+    "logging": [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ],
+    **_LISTED,
+    "subscription": "test://watched-resource",
+    "refusal": True,
+}
+_A2A_1 = {**OUTCOME, "pushed": PUSHED}
+_A2A_0_3 = {**OUTCOME, "pushed": ["submitted", "working", "working", "working", "completed"]}
+
+PARTS: Mapping[str, Mapping[str, Any]] = {
+    "with sessions": {
+        **_MCP,
+        "elicitation": (
+            'User response: action=accept, content={"username": "ann", "email": "ann"}'
+        ),
+        "sampling": "LLM response: Paris",
+    },
+    "without sessions": {**_MCP, "elicitation": "Hello, ann!", "sampling": "Paris"},
+    "1.0 JSONRPC": _A2A_1,
+    "1.0 HTTP+JSON": _A2A_1,
+    "1.0 GRPC": _A2A_1,
+    "0.3 JSONRPC": _A2A_0_3,
+    "0.3 HTTP+JSON": {**_A2A_0_3, "errors": [400, 404]},
+    "keys": {"keyed": "You said: hello", "runtime": "hello", "refusal": "refused"},
+    "RemoteA2aAgent": {
+        "no gRPC": "You said: hello",
+        "gRPC, not in the card": "You said: hello",
+        # its own limit: it takes no address of another origin, and gRPC's has no scheme at all
+        "gRPC in the card": "must use https",
+        "runtime": "hello",
+        "failure": "no luck",
+        "refusal": "401",
+    },
+    "McpToolset": {"tools": ["add", "fail"], "runtime": ["add", "fail"], "toolset": True},
+}
+
+
+def mistakes(part: str, found: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong in a part, a sentence each."""
+    right = PARTS[part]
+    return [
+        f"{part}: {step} is {value!r} instead of {right.get(step)!r}"
+        for step, value in found.items()
+        if step not in right or value != right[step]
+    ]

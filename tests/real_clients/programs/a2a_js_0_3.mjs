@@ -1,0 +1,136 @@
+// A conversation of the JavaScript SDK of the 0.3 era, over each transport.
+
+import { randomUUID } from "node:crypto";
+
+import {
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+} from "a2a-js-0.3/client";
+
+const TRANSPORTS = { JSONRPC: JsonRpcTransportFactory, "HTTP+JSON": RestTransportFactory };
+
+export async function converse(facts) {
+  const { application, keyed, runtime } = facts.a2a;
+  const found = {};
+  for (const transport of Object.keys(TRANSPORTS)) {
+    found[`0.3 ${transport}`] = await converseOver(transport, application.url, facts.hook);
+  }
+  found.keys = {
+    keyed: await echo(keyed),
+    runtime: await echo(runtime),
+    refusal: await echo({ ...keyed, headers: {} }),
+  };
+  return found;
+}
+
+async function clientOf(url, transport, clientConfig = {}) {
+  const transports = [new TRANSPORTS[transport]()];
+  const options = { transports, preferredTransports: [transport], clientConfig };
+  return await new ClientFactory(options).createFromUrl(url);
+}
+
+async function converseOver(transport, url, hook) {
+  const client = await clientOf(url, transport);
+  const found = { message: said(await send(client, "hello")) };
+  const asked = await send(client, "ask");
+  found.asked = [state(asked.status), said(asked)];
+  const done = await send(client, "this", asked);
+  found.continued = [done.id === asked.id, state(done.status), said(done)];
+  const failed = await send(client, "fail");
+  found.failed = [state(failed.status), said(failed)];
+  const waiting = await send(client, "ask");
+  found.canceled = state((await client.cancelTask({ id: waiting.id })).status);
+  found.errors = [
+    await error(client.cancelTask({ id: waiting.id })),
+    await error(client.getTask({ id: "nobody's" })),
+  ];
+  Object.assign(found, await configure(client, (await send(client, "ask")).id, hook));
+  const told = await clientOf(url, transport, { pushNotificationConfig: { url: hook } });
+  const events = await all(told.sendMessageStream(message("work")));
+  found.streamed = events.map(kind);
+  const kept = await client.getTask({ id: events[0].id });
+  found.artifact = kept.artifacts[0].parts.map((part) => part.text).join("");
+  found.resumed = await resume(client);
+  return found;
+}
+
+async function configure(client, taskId, hook) {
+  const wanted = { taskId, pushNotificationConfig: { id: "mine", url: hook } };
+  const made = await client.setTaskPushNotificationConfig(wanted);
+  const one = { id: taskId, pushNotificationConfigId: "mine" };
+  const read = await client.getTaskPushNotificationConfig(one);
+  const before = await client.listTaskPushNotificationConfig({ id: taskId });
+  await client.deleteTaskPushNotificationConfig(one);
+  const after = await client.listTaskPushNotificationConfig({ id: taskId });
+  const same = read.pushNotificationConfig.url === hook;
+  return {
+    config: [made.pushNotificationConfig.id, same],
+    configs: [before.length, after.length],
+  };
+}
+
+async function resume(client) {
+  const stream = client.sendMessageStream(message("hold"));
+  const first = (await stream.next()).value;
+  await stream.return();
+  const kinds = [];
+  for await (const event of client.resubscribeTask({ id: first.id })) {
+    if (kinds.length === 0) await send(client, "go");
+    kinds.push(kind(event));
+  }
+  return kinds.slice(-2);
+}
+
+async function echo({ url, headers }) {
+  const fetchImpl = (asked, options = {}) =>
+    fetch(asked, { ...options, headers: { ...options.headers, ...headers } });
+  const transports = [new JsonRpcTransportFactory({ fetchImpl })];
+  const cardResolver = new DefaultAgentCardResolver({ fetchImpl });
+  const factory = new ClientFactory({ transports, cardResolver });
+  const client = await factory.createFromUrl(`${url}/`); // without the slash it would look above
+  try {
+    const task = await send(client, "hello");
+    return said(task) || task.artifacts.flatMap((one) => one.parts.map((p) => p.text)).join("");
+  } catch (problem) {
+    return `${problem}`.includes("Bearer <key>") ? "refused" : `${problem}`;
+  }
+}
+
+function message(text, task = {}) {
+  const ids = { messageId: randomUUID(), taskId: task.id, contextId: task.contextId };
+  return { message: { kind: "message", role: "user", parts: [{ kind: "text", text }], ...ids } };
+}
+
+async function send(client, text, task) {
+  return await client.sendMessage(message(text, task));
+}
+
+async function all(events) {
+  const found = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
+async function error(call) {
+  try {
+    await call;
+  } catch (problem) {
+    const status = /Status: (\d+)/.exec(problem.message); // over HTTP+JSON it is told no more
+    return status ? Number(status[1]) : problem.constructor.name.replace("JSONRPC", "");
+  }
+  return "none";
+}
+
+function said(task) {
+  return (task.status.message?.parts ?? []).map((part) => part.text).join("");
+}
+
+function state(status) {
+  return status.state.replace("-", "_");
+}
+
+function kind(event) {
+  return event.kind === "artifact-update" ? "artifact" : state(event.status);
+}

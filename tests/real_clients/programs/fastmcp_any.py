@@ -1,0 +1,131 @@
+"""A conversation of fastmcp's client: 2.x speaks with sessions, later ones without as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fastmcp
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
+from fastmcp.exceptions import ToolError
+from mcp.types import PromptReference
+
+MODES: dict[str, dict[str, str]] = (
+    {"with sessions": {}}
+    if fastmcp.__version__.startswith("2.")
+    else {"with sessions": {"mode": "legacy"}, "without sessions": {"mode": "auto"}}
+)
+ASKING = {  # the tools that ask the client: over a session's stream, or in rounds
+    "with sessions": (
+        ("test_elicitation", {"message": "Who?"}),
+        ("test_sampling", {"prompt": "Where?"}),
+    ),
+    "without sessions": (
+        ("test_input_required_result_elicitation", {}),
+        ("test_input_required_result_sampling", {}),
+    ),
+}
+
+
+class User:
+    """Answers what servers ask, and keeps what they tell."""
+
+    def __init__(self) -> None:
+        self.logged: list[Any] = []
+        self.progress: list[float] = []
+
+    async def sample(self, messages: Any, params: Any, context: Any) -> str:
+        return "Paris"
+
+    async def fill_in(self, message: str, kind: Any, params: Any, context: Any) -> Any:
+        return dict.fromkeys(kind.__dataclass_fields__, "ann")
+
+    async def log(self, line: Any) -> None:
+        self.logged.append(line.data)
+
+    async def note(self, progress: float, total: float | None, message: str | None) -> None:
+        self.progress.append(progress)
+
+
+def client_of(server: dict[str, Any], user: User, options: dict[str, str]) -> Client:
+    """Return a client of a server."""
+    return Client(
+        StreamableHttpTransport(server["url"], headers=server["headers"]),
+        sampling_handler=user.sample,
+        elicitation_handler=user.fill_in,
+        log_handler=user.log,
+        progress_handler=user.note,
+        **options,
+    )
+
+
+async def converse(facts: dict[str, Any]) -> dict[str, Any]:
+    """Have the whole conversation in each era; return what came of each part of it."""
+    return {era: await converse_in(era, facts["mcp"]) for era in MODES}
+
+
+async def converse_in(era: str, servers: dict[str, Any]) -> dict[str, Any]:
+    """Have the conversation in one era."""
+    user, options = User(), MODES[era]
+    found: dict[str, Any] = {}
+    async with client_of(servers["application"], user, options) as client:
+        found["tools"] = sorted(tool.name for tool in await client.list_tools())
+        found["call"] = await call(client, "add", {"a": 2, "b": 3})
+        found["failure"] = await error(client, "fail")
+    async with client_of(servers["runtime"], user, options) as client:
+        found["runtime"] = await call(client, "add", {"a": 2, "b": 3})
+    async with client_of(servers["toolset"], user, options) as client:
+        found["toolset"] = await call(client, "front__add", {"a": 2, "b": 3})
+    async with client_of(servers["service"], user, options) as client:
+        await use_service(client, era, user, found)
+    found["refusal"] = await refused(client_of(servers["refused"], user, options))
+    return found
+
+
+async def use_service(client: Client, era: str, user: User, found: dict[str, Any]) -> None:
+    """Use every feature of a server."""
+    found["error"] = await error(client, "test_error_handling")
+    contents = (await client.call_tool("test_multiple_content_types", {})).content
+    found["contents"] = [one.type for one in contents]
+    await client.call_tool("test_tool_with_progress", {})
+    found["progress"] = user.progress
+    if era == "with sessions":
+        await client.set_logging_level("info")
+        await client.call_tool("test_tool_with_logging", {})
+        found["logging"] = user.logged
+    elicit, sample = ASKING[era]
+    found["elicitation"] = await call(client, *elicit)
+    found["sampling"] = await call(client, *sample)
+    found["resources"] = [str(one.uri) for one in await client.list_resources()]
+    found["templates"] = [one.name for one in await client.list_resource_templates()]
+    found["read"] = (await client.read_resource("test://template/7/data"))[0].text
+    found["prompts"] = len(await client.list_prompts())
+    prompt = await client.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
+    found["prompt"] = prompt.messages[0].content.text
+    reference = PromptReference(type="ref/prompt", name="test_prompt_with_arguments")
+    completed = await client.complete(reference, {"name": "arg1", "value": "par"})
+    found["completion"] = completed.values
+
+
+async def call(client: Client, tool: str, arguments: dict[str, Any]) -> str:
+    """Return the text of a result."""
+    return str((await client.call_tool(tool, arguments)).content[0].text)
+
+
+async def error(client: Client, tool: str) -> str:
+    """Return the text of an error."""
+    try:
+        await client.call_tool(tool, {})
+    except ToolError as problem:
+        return str(problem)
+    return "no error"
+
+
+async def refused(client: Client) -> bool:
+    """Return whether a server takes no wrong key."""
+    try:
+        async with client:
+            await client.list_tools()
+    except Exception:
+        return True
+    return False

@@ -1,0 +1,79 @@
+"""A conversation of google-adk's agents: RemoteA2aAgent, and the tools of MCP servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from a2a.client import ClientConfig, ClientFactory
+from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
+from google.adk.runners import InMemoryRunner
+from google.adk.tools.mcp_tool.mcp_session_manager import StreamableHTTPConnectionParams
+from google.adk.tools.mcp_tool.mcp_toolset import McpToolset
+from google.genai import types
+
+CARD = "/.well-known/agent-card.json"
+
+
+async def converse(facts: dict[str, Any]) -> dict[str, Any]:
+    """Have the whole conversation; return what came of each part of it."""
+    servers = facts["a2a"]
+    keyed, runtime = servers["keyed"], servers["runtime"]
+    agent = {
+        "no gRPC": await ask(keyed, "hello"),
+        "gRPC, not in the card": await ask(servers["gRPC not in card"], "hello"),
+        "gRPC in the card": await ask(servers["application"], "hello"),
+        "runtime": await ask(runtime, "hello"),
+        "failure": await ask(servers["gRPC not in card"], "fail"),
+        "refusal": await ask({**keyed, "headers": {}}, "hello"),
+    }
+    return {"RemoteA2aAgent": agent, "McpToolset": await use_tools(facts["mcp"])}
+
+
+async def ask(server: dict[str, Any], text: str) -> str:
+    """Return what an agent answers that passes a message on."""
+    async with httpx.AsyncClient(headers=server["headers"], timeout=60, trust_env=False) as http:
+        factory = ClientFactory(ClientConfig(httpx_client=http))
+        url = server["url"] + CARD
+        agent = RemoteA2aAgent(name="remote", agent_card=url, a2a_client_factory=factory)
+        runner = InMemoryRunner(agent, app_name="app")
+        session = await runner.session_service.create_session(app_name="app", user_id="ann")
+        message = types.Content(role="user", parts=[types.Part(text=text)])
+        said = runner.run_async(user_id="ann", session_id=session.id, new_message=message)
+        events = [event async for event in said]
+    return " ".join(filter(None, map(told, events)))
+
+
+def told(event: Any) -> str:
+    """Return the text or the error of an event."""
+    if event.error_message:
+        return next(
+            (
+                known
+                for known in ("same origin", "must use https", "401")
+                if known in event.error_message
+            ),
+            event.error_message,
+        )
+    parts = event.content.parts if event.content else []
+    return "".join(part.text or "" for part in parts)
+
+
+async def use_tools(servers: dict[str, Any]) -> dict[str, Any]:
+    """Return what the tools of MCP servers answer."""
+    return {
+        "tools": sorted(await tools_of(servers["application"])),
+        "runtime": sorted(await tools_of(servers["runtime"])),
+        "toolset": "front__add" in await tools_of(servers["toolset"]),
+    }
+
+
+async def tools_of(server: dict[str, Any]) -> list[str]:
+    """Return the names of a server's tools."""
+    params = StreamableHTTPConnectionParams(
+        url=server["url"], headers=server["headers"], timeout=60
+    )
+    toolset = McpToolset(connection_params=params)
+    names = [tool.name for tool in await toolset.get_tools()]
+    await toolset.close()
+    return names

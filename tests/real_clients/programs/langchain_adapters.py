@@ -1,0 +1,87 @@
+"""A conversation of langchain-mcp-adapters: the tools of several servers as LangChain's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.tools import BaseTool, ToolException
+from langchain_mcp_adapters.callbacks import Callbacks
+from langchain_mcp_adapters.client import MultiServerMCPClient
+from mcp.types import ElicitResult
+
+
+class User:
+    """Answers what servers ask, and keeps what they tell."""
+
+    def __init__(self) -> None:
+        self.logged: list[Any] = []
+        self.progress: list[float] = []
+
+    async def fill_in(self, mcp_context: Any, params: Any, context: Any) -> ElicitResult:
+        fields = params.requestedSchema["properties"]
+        return ElicitResult(action="accept", content=dict.fromkeys(fields, "ann"))
+
+    async def log(self, params: Any, context: Any) -> None:
+        self.logged.append(params.data)
+
+    async def note(self, progress: float, total: Any, message: Any, context: Any) -> None:
+        self.progress.append(progress)
+
+
+async def converse(facts: dict[str, Any]) -> dict[str, Any]:
+    """Have the whole conversation; return what came of each part of it."""
+    user = User()
+    callbacks = Callbacks(
+        on_logging_message=user.log, on_progress=user.note, on_elicitation=user.fill_in
+    )
+    connections: Any = {
+        name: {"transport": "streamable_http", **server} for name, server in facts["mcp"].items()
+    }
+    client = MultiServerMCPClient(connections, callbacks=callbacks)
+    application = await tools_of(client, "application")
+    found: dict[str, Any] = {
+        "tools": sorted(application),
+        "call": await call(application["add"], a=2, b=3),
+        "failure": await call(application["fail"]),
+        "runtime": await call((await tools_of(client, "runtime"))["add"], a=2, b=3),
+        "toolset": await call((await tools_of(client, "toolset"))["front__add"], a=2, b=3),
+    }
+    service = await tools_of(client, "service")
+    found["error"] = await call(service["test_error_handling"])
+    await call(service["test_tool_with_progress"])
+    found["progress"] = user.progress
+    async with client.session("service") as session:
+        await session.set_logging_level("info")
+        await session.call_tool("test_tool_with_logging", {})
+    found["logging"] = user.logged
+    found["elicitation"] = await call(service["test_elicitation"], message="Who?")
+    resources = await client.get_resources("service", uris="test://template/7/data")
+    found["read"] = resources[0].as_string()
+    asked = {"arg1": "a", "arg2": "b"}
+    prompt = await client.get_prompt("service", "test_prompt_with_arguments", arguments=asked)
+    found["prompt"] = prompt[0].content
+    found["refusal"] = await refused(client)
+    return {"with sessions": found}
+
+
+async def tools_of(client: MultiServerMCPClient, server: str) -> dict[str, BaseTool]:
+    """Return the tools of a server by their names."""
+    return {tool.name: tool for tool in await client.get_tools(server_name=server)}
+
+
+async def call(tool: BaseTool, **arguments: Any) -> str:
+    """Return the text of a result or of an error."""
+    try:
+        answer = await tool.ainvoke(arguments)
+    except ToolException as problem:
+        return str(problem)
+    return answer if isinstance(answer, str) else str(answer[0]["text"])
+
+
+async def refused(client: MultiServerMCPClient) -> bool:
+    """Return whether a server takes no wrong key."""
+    try:
+        await client.get_tools(server_name="refused")
+    except BaseException:
+        return True
+    return False

@@ -1,0 +1,9 @@
+// Runs the conversation of a client; the arguments are those of launch.py.
+
+import { readFileSync, writeFileSync } from "node:fs";
+
+const [name, facts, outcome] = process.argv.slice(2);
+const { converse } = await import(`./${name}.mjs`);
+const found = await converse(JSON.parse(readFileSync(facts, "utf-8")));
+writeFileSync(outcome, JSON.stringify(found));
+process.exit(0); // a client may keep streams open that it has no way to close

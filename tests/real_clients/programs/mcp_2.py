@@ -1,0 +1,162 @@
+"""A conversation of the official MCP client, mcp 2.x: the versions with and without sessions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp import Client, types
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+ASKING = {  # the tools that ask the client: over a session's stream, or in rounds
+    "legacy": ("test_elicitation", {"message": "Who?"}, "test_sampling", {"prompt": "Where?"}),
+    "auto": (
+        "test_input_required_result_elicitation",
+        {},
+        "test_input_required_result_sampling",
+        {},
+    ),
+}
+WATCHED = "test://watched-resource"
+
+
+class User:
+    """Answers what servers ask, and keeps what they tell."""
+
+    def __init__(self) -> None:
+        self.logged: list[Any] = []
+        self.progress: list[float] = []
+        self.changed: list[str] = []
+
+    async def sample(self, _context: Any, asked: Any) -> types.CreateMessageResult:
+        content = types.TextContent(text="Paris")
+        return types.CreateMessageResult(role="assistant", content=content, model="a-model")
+
+    async def fill_in(self, _context: Any, asked: Any) -> types.ElicitResult:
+        fields = asked.requested_schema["properties"]
+        return types.ElicitResult(action="accept", content=dict.fromkeys(fields, "ann"))
+
+    async def log(self, line: Any) -> None:
+        self.logged.append(line.data)
+
+    async def note(self, progress: float, total: float | None, message: str | None) -> None:
+        self.progress.append(progress)
+
+    async def hear(self, message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            self.changed.append(str(message.params.uri))
+
+
+@asynccontextmanager
+async def connected(server: dict[str, Any], mode: str, user: User) -> AsyncIterator[Client]:
+    """Return a client of a server."""
+    async with (
+        create_mcp_http_client(headers=server["headers"]) as http,
+        Client(
+            streamable_http_client(server["url"], http_client=http),
+            mode=mode,
+            sampling_callback=user.sample,
+            elicitation_callback=user.fill_in,
+            logging_callback=user.log,
+            message_handler=user.hear,
+            log_level="info" if mode == "auto" else None,
+        ) as client,
+    ):
+        yield client
+
+
+async def converse(facts: dict[str, Any]) -> dict[str, Any]:
+    """Have the whole conversation in each era; return what came of each part of it."""
+    return {
+        "with sessions": await converse_in("legacy", facts["mcp"]),
+        "without sessions": await converse_in("auto", facts["mcp"]),
+    }
+
+
+async def converse_in(mode: str, servers: dict[str, Any]) -> dict[str, Any]:
+    """Have the conversation in one era."""
+    user = User()
+    found: dict[str, Any] = {}
+    async with connected(servers["application"], mode, user) as client:
+        found["tools"] = sorted(tool.name for tool in (await client.list_tools()).tools)
+        found["call"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
+        found["failure"] = error(await client.call_tool("fail"))
+    async with connected(servers["runtime"], mode, user) as client:
+        found["runtime"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
+    async with connected(servers["toolset"], mode, user) as client:
+        found["toolset"] = text(await client.call_tool("front__add", {"a": 2, "b": 3}))
+    async with connected(servers["service"], mode, user) as client:
+        await use_service(client, mode, user, found)
+    found["refusal"] = await refused(servers["refused"], mode, user)
+    return found
+
+
+async def use_service(client: Client, mode: str, user: User, found: dict[str, Any]) -> None:
+    """Use every feature of a server."""
+    found["error"] = error(await client.call_tool("test_error_handling"))
+    contents = (await client.call_tool("test_multiple_content_types")).content
+    found["contents"] = [one.type for one in contents]
+    await client.call_tool("test_tool_with_progress", {}, progress_callback=user.note)
+    found["progress"] = user.progress
+    if mode == "legacy":
+        await client.set_logging_level("info")
+    await client.call_tool("test_tool_with_logging")
+    found["logging"] = user.logged
+    elicit, elicit_with, sample, sample_with = ASKING[mode]
+    found["elicitation"] = text(await client.call_tool(elicit, elicit_with))
+    found["sampling"] = text(await client.call_tool(sample, sample_with))
+    found["resources"] = [str(one.uri) for one in (await client.list_resources()).resources]
+    templates = (await client.list_resource_templates()).resource_templates
+    found["templates"] = [one.name for one in templates]
+    read = await client.read_resource("test://template/7/data")
+    found["read"] = read.contents[0].text
+    found["prompts"] = len((await client.list_prompts()).prompts)
+    prompt = await client.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
+    found["prompt"] = prompt.messages[0].content.text
+    reference = types.PromptReference(name="test_prompt_with_arguments")
+    completed = await client.complete(reference, {"name": "arg1", "value": "par"})
+    found["completion"] = completed.completion.values
+    found["subscription"] = await (subscribe if mode == "legacy" else listen)(client, user)
+
+
+async def subscribe(client: Client, user: User) -> str:
+    """Return the resource whose change comes on the session's stream."""
+    await client.subscribe_resource(WATCHED)
+    while not user.changed:  # the client opens the stream of changes when it comes to it
+        await client.call_tool("change_watched_resource")
+    return user.changed[0]
+
+
+async def listen(client: Client, user: User) -> str:
+    """Return the resource whose change comes on a stream that was asked for."""
+    async with client.listen(resource_subscriptions=[WATCHED]) as changes:
+        await client.call_tool("change_watched_resource")
+        return str((await changes.__anext__()).uri)
+
+
+async def refused(server: dict[str, Any], mode: str, user: User) -> bool:
+    """Return whether a server takes no wrong key."""
+    try:
+        async with connected(server, mode, user) as client:
+            await client.list_tools()
+    except BaseException as problem:
+        return "MCPError" in leaf(problem)
+    return False
+
+
+def leaf(problem: BaseException) -> str:
+    """Return the text of the exceptions in a group."""
+    inside = getattr(problem, "exceptions", None)
+    return " ".join(map(leaf, inside)) if inside else f"{type(problem).__name__}: {problem}"
+
+
+def text(result: types.CallToolResult) -> str:
+    """Return the text of a result that is no error."""
+    return "an error" if result.is_error else result.content[0].text
+
+
+def error(result: types.CallToolResult) -> str:
+    """Return the text of an error."""
+    return result.content[0].text if result.is_error else "no error"

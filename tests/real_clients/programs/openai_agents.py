@@ -1,0 +1,77 @@
+"""A conversation of openai-agents: MCP servers over streamable HTTP as its agents have them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agents.mcp import MCPServerStreamableHttp, MCPUtil
+from agents.tool import FunctionTool
+from agents.tool_context import ToolContext
+
+from agents import Agent, RunContextWrapper
+
+
+async def converse(facts: dict[str, Any]) -> dict[str, Any]:
+    """Have the whole conversation; return what came of each part of it."""
+    servers = facts["mcp"]
+    found: dict[str, Any] = {}
+    async with server_of(servers["application"]) as server:
+        tools = await tools_of(server)
+        found["tools"] = sorted(tools)
+        found["call"] = await call(tools["add"], {"a": 2, "b": 3})
+        found["failure"] = (await server.call_tool("fail", {})).content[0].text
+    async with server_of(servers["runtime"]) as server:
+        found["runtime"] = await call((await tools_of(server))["add"], {"a": 2, "b": 3})
+    async with server_of(servers["toolset"]) as server:
+        found["toolset"] = await call((await tools_of(server))["front__add"], {"a": 2, "b": 3})
+    async with server_of(servers["service"]) as server:
+        await use_service(server, found)
+    found["refusal"] = await refused(servers["refused"])
+    return {"with sessions": found}
+
+
+async def use_service(server: MCPServerStreamableHttp, found: dict[str, Any]) -> None:
+    """Use what its interface has."""
+    found["error"] = (await server.call_tool("test_error_handling", {})).content[0].text
+    contents = (await server.call_tool("test_multiple_content_types", {})).content
+    found["contents"] = [one.type for one in contents]
+    found["resources"] = [str(one.uri) for one in (await server.list_resources()).resources]
+    read = await server.read_resource("test://template/7/data")
+    found["read"] = read.contents[0].text
+    found["prompts"] = len((await server.list_prompts()).prompts)
+    prompt = await server.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
+    found["prompt"] = prompt.messages[0].content.text
+
+
+def server_of(server: dict[str, Any]) -> MCPServerStreamableHttp:
+    """Return a server as an agent gets it."""
+    return MCPServerStreamableHttp(
+        {"url": server["url"], "headers": server["headers"]}, client_session_timeout_seconds=60
+    )
+
+
+async def tools_of(server: MCPServerStreamableHttp) -> dict[str, FunctionTool]:
+    """Return the tools that an agent with a server has, by their names."""
+    agent = Agent("agent", mcp_servers=[server])
+    tools = await MCPUtil.get_all_function_tools([server], True, RunContextWrapper(None), agent)
+    return {tool.name: tool for tool in tools if isinstance(tool, FunctionTool)}
+
+
+async def call(tool: FunctionTool, arguments: dict[str, Any]) -> str:
+    """Return the text that a model would read."""
+    context: Any = ToolContext(
+        None, tool_name=tool.name, tool_call_id="1", tool_arguments=json.dumps(arguments)
+    )
+    answer = await tool.on_invoke_tool(context, json.dumps(arguments))
+    return str(answer["text"] if isinstance(answer, dict) else answer)
+
+
+async def refused(server: dict[str, Any]) -> bool:
+    """Return whether a server takes no wrong key."""
+    try:
+        async with server_of(server) as opened:
+            await opened.list_tools()
+    except BaseException:
+        return True
+    return False

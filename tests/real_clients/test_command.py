@@ -1,0 +1,124 @@
+"""The command, with clients that need no environment: those of this interpreter."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.real_clients import __main__ as command
+from tests.real_clients.clients import CLIENTS, Client
+from tests.real_clients.environments import PROGRAMS, NotMadeError, Npm
+from tests.real_clients.expected import PARTS
+
+pytestmark = pytest.mark.libraries
+
+README = Path(__file__).parents[2] / "emulator" / "README.md"
+MCP, A2A = ("mcp-2", "a2a-sdk-1")
+
+
+@dataclass(frozen=True)
+class Here:
+    """The environment of the tests."""
+
+    package: str
+    code: str = ""
+
+    def make(self, cache: Path) -> None:
+        if not self.package:
+            raise NotMadeError("There is no network.")
+
+    def command(self, cache: Path) -> Sequence[str]:
+        run = ["-c", self.code] if self.code else [str(PROGRAMS / "launch.py")]
+        return [sys.executable, "-W", "ignore", *run]
+
+    def version(self, cache: Path) -> str:
+        return version(self.package)
+
+
+def choose(monkeypatch: pytest.MonkeyPatch, *clients: Client) -> None:
+    """Have the command know these clients alone."""
+    monkeypatch.setattr(command, "CLIENTS", clients)
+
+
+def named(name: str, environment: Here) -> Client:
+    """Return a client of the table in another environment."""
+    return replace(next(one for one in CLIENTS if one.name == name), environment=environment)
+
+
+def test_real_clients_have_whole_conversations(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The official ones, in processes of their own, over each era and binding."""
+    choose(monkeypatch, named(MCP, Here("mcp")), named(A2A, Here("a2a-sdk")))
+
+    code = command.main(["--json", "--cache", str(tmp_path)])
+    results = json.loads(capsys.readouterr().out)
+
+    assert [(MCP, version("mcp"), []), (A2A, version("a2a-sdk"), [])] == [
+        (one["client"], one["version"], one["problems"]) for one in results
+    ]
+    assert 0 == code
+    assert {"with sessions", "without sessions"} == set(results[0]["ran"])
+    assert set(results[0]["ran"]["with sessions"]) == set(PARTS["with sessions"])
+
+
+def test_each_failure_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong, what raised, what was left out, what cannot be made; the others run."""
+    wrong = "import json; json.dump({'keys': {'keyed': 7}}, open('outcome', 'w'))"
+    choose(
+        monkeypatch,
+        Client("wrong", Here("mcp", wrong), "", ("keys", "more")),
+        Client("raising", Here("mcp", "raise SystemExit('boom')"), "", ()),
+        Client("absent", Here(""), "", ()),
+        Client("right", Here("mcp", "open('outcome', 'w').write('{}')"), "", ()),
+    )
+
+    code = command.main(["--cache", str(tmp_path)])
+    printed, log = capsys.readouterr()
+
+    assert 1 == code
+    assert [
+        "wrong: more was not run",
+        "wrong: keys: keyed is 7 instead of 'You said: hello'",
+        "raising: boom",
+        "absent: There is no network.",
+    ] == [line for line in printed.splitlines() if line and not line.startswith("|")]
+    assert ["failed"] * 3 == [row.split(" | ")[-1].rstrip(" |") for row in rows(printed)[:3]]
+    assert rows(printed)[3].startswith(f"| right | {version('mcp')} |  | passed")
+    assert str(tmp_path) in log
+
+
+def test_a_client_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the names of those that are."""
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["--only", "netscape"])
+
+    assert all(one.name in capsys.readouterr().err for one in CLIENTS[:1])
+
+
+def test_the_readme_names_the_clients() -> None:
+    """By their packages."""
+    packages = {getattr(one.environment, "package", "") for one in CLIENTS} - {"a2a-js-0.3"}
+
+    assert [] == [one for one in packages if f"`{one}`" not in README.read_text("utf-8")]
+
+
+def test_javascript_clients_are_locked(tmp_path: Path) -> None:
+    """Each is a dependency of the package whose lock CI installs."""
+    locked = json.loads((PROGRAMS.parent / "from_npm" / "package-lock.json").read_text("utf-8"))
+    wanted = {one.environment.package for one in CLIENTS if isinstance(one.environment, Npm)}
+
+    assert wanted <= set(locked["packages"][""]["dependencies"])
+
+
+def rows(printed: str) -> list[str]:
+    """Return the rows of a table."""
+    return [line for line in printed.splitlines() if line.startswith("|")][2:]
