@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 from typing import Any
@@ -78,9 +77,9 @@ class Runs:
     async def close(self) -> None:
         """End every run, and release what the agents hold."""
         opened, self._frameworks = self._frameworks, {}
-        loops = self._services.loops
-        await asyncio.gather(*(loops.end(app, one.close) for app, (_, one) in opened.items()))
-        await loops.close()
+        for app, (_, framework) in opened.items():
+            await self._services.loops.end(app, framework.close)
+        await self._services.loops.close()
 
     def _framework(self, app: str, agent: Agent) -> Framework | None:
         """Return the framework's side of an application, or None if its agent has none."""

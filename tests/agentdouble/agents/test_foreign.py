@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.agents.adk import adk_agent, native_runner
-from agentdouble.errors import AgentLoadError
 from tests.agentdouble.api_server.wire import (
     create,
     detail,
@@ -131,14 +129,3 @@ def test_an_agent_of_adk_runs_in_adk_s_own_runner(tmp_path: Path) -> None:
     assert 2 == len({one["invocationId"] for one in session["events"]})
     assert {"a.txt": 1} == session["events"][-1]["actions"]["artifactDelta"]
     assert json.dumps(first[0]) == json.dumps(session["events"][1])
-
-
-def test_an_agent_of_an_old_adk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its runner would refuse the history in the second turn."""
-    monkeypatch.setattr(native_runner, "version", lambda _: "1.10.0")
-    kind = type("Agent", (), {"__module__": "google.adk.agents.base_agent"})
-    kind.__qualname__ = "BaseAgent"
-
-    with pytest.raises(AgentLoadError, match="needs google-adk 2 or newer, and 1"):
-        adk_agent(kind(), "old")
-    assert adk_agent(object(), "other") is None

@@ -15,6 +15,7 @@ from agentdouble.threads import import_in_thread
 
 _SDK = (
     "google.adk.agents.run_config",
+    "google.adk.apps",
     "google.adk.artifacts",
     "google.adk.events",
     "google.adk.memory",
