@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
-from agentdouble.application_loop import ApplicationLoop
+from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
 
 BLOCKED_AFTER_S = 0.25
 
+T = TypeVar("T")
 Start = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -80,6 +82,27 @@ class AgentLoops:
         # A timer of this loop, because a blocked loop cannot notice that it is blocked.
         turn.watch = here.call_later(BLOCKED_AFTER_S, self._check_begun, app, loop, turn)
         return turn
+
+    async def call(self, app: str, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine on the application's loop and return its result."""
+        done = Future[T]()
+        done.set_running_or_notify_cancel()
+
+        async def work() -> None:
+            try:
+                result = await function()
+            except Exception as error:
+                done.set_exception(error)
+            except BaseException as error:  # it must not end the server's loop as well
+                done.set_exception(ApplicationExitError(f"{type(error).__name__}: {error}"))
+            else:
+                done.set_result(result)
+
+        turn = await self.submit(app, work)
+        try:
+            return await asyncio.wrap_future(done)
+        finally:
+            turn.cancel()
 
     async def close(self) -> None:
         """Cancel every run and end every loop."""

@@ -4,5 +4,6 @@
 PATHS = (
     *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
     *("/docs", "/openapi.json", "/agent-identity/finalize"),
+    *("/dev/{rest:path}", "/debug/trace/{rest:path}", "/builder/{rest:path}"),
 )
 RUN_LIVE = "/run_live"
