@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble.agents.events import Event, Part
 from agentdouble.api_server.agent_run import SessionBackend
-from agentdouble.api_server.runs import Run
+from agentdouble.api_server.run import Run
 from tests.mutants import Mutant, lossy, wire
 from tests.mutants.api_changes import (
     READ,

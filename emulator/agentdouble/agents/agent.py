@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Union
 
 from agentdouble.agents.events import Event, Message, Part, WireEvent
+from agentdouble.agents.framework import Framework
 from agentdouble.agents.session import Session
 from agentdouble.errors import AgentLoadError
 
@@ -29,6 +30,9 @@ class Agent:
     run: Run
     description: str = ""
     native: Any = None  # the framework's own object, where there is one
+    # Of a framework with a runner of its own: makes the framework's side of the application, from
+    # that of its code before it was imported again, or None. Without one, ``run`` answers.
+    open: Callable[[Framework | None], Framework] | None = None
 
 
 Adapter = Callable[[object, str], "Agent | None"]

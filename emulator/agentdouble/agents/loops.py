@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from agentdouble.application_loop import ApplicationExitError, ApplicationLoop
+from agentdouble.application_loop import ApplicationLoop
 
 BLOCKED_AFTER_S = 0.25
+END_WITHIN_S = 5.0
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Start = Callable[[], Coroutine[Any, Any, None]]
@@ -52,14 +54,18 @@ class Turn:
             self.watch.cancel()
             self.watch = None
 
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """Call a function on the coroutine's loop, from the server's, if it has started."""
+        if self._running is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._running[0].call_soon_threadsafe(function)
+
     def cancel(self) -> None:
         """Cancel the coroutine from the server's loop, unless it has ended."""
         self.stop_watching()
         self._cancelled = True
         if self._running is not None:
-            loop, task = self._running
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(task.cancel)
+            self.call_soon(self._running[1].cancel)
 
 
 class AgentLoops:
@@ -85,24 +91,18 @@ class AgentLoops:
 
     async def call(self, app: str, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the application's loop and return its result."""
-        done = Future[T]()
-        done.set_running_or_notify_cancel()
+        loop = self._loops.get(app) or await self._new_loop(app, None)
+        return await loop.run(function())
 
-        async def work() -> None:
-            try:
-                result = await function()
-            except Exception as error:
-                done.set_exception(error)
-            except BaseException as error:  # it must not end the server's loop as well
-                done.set_exception(ApplicationExitError(f"{type(error).__name__}: {error}"))
-            else:
-                done.set_result(result)
-
-        turn = await self.submit(app, work)
+    async def end(self, app: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a last coroutine on an application's loop, if it has one; log why it failed."""
+        loop = self._loops.get(app)
+        if loop is None:
+            return
         try:
-            return await asyncio.wrap_future(done)
-        finally:
-            turn.cancel()
+            await asyncio.wait_for(loop.run(last()), END_WITHIN_S)
+        except Exception:
+            _log.warning("What the agents of %r hold is not released.", app, exc_info=True)
 
     async def close(self) -> None:
         """Cancel every run and end every loop."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
 
 from agentdouble.agents.agent import Agent, AgentOutput
 from agentdouble.agents.events import Event, Message, Part, WireEvent
+from agentdouble.agents.framework import Framework, FrameworkEvent, Host, RunEvent, RunInput
 from agentdouble.agents.session import Session
 from agentdouble.api_server.artifact_service import ArtifactService
 from agentdouble.api_server.stores import SessionKey, SessionStore
@@ -60,22 +61,57 @@ class Finished:
     artifact_delta: Mapping[str, int] = field(default_factory=dict)
 
 
-Item = Union[Yielded, Query, Finished]  # noqa: UP007 (evaluated, also on Python 3.10)
+@dataclass(frozen=True)
+class Appended:
+    """An event that a framework's runner adds to a session."""
+
+    key: SessionKey
+    event: FrameworkEvent
+
+
+# What a framework's runner yields are RunEvents.
+Item = Union[Yielded, Appended, RunEvent, Query, Finished]  # noqa: UP007 (evaluated, also on 3.10)
 
 
 async def run_agent(
     agent: Agent, app: str, message: Message, session: Session, queue: CrossLoopQueue[Item]
 ) -> None:
     """Let an agent answer a message on this loop, and queue the values that it yields."""
-    try:
+
+    async def run() -> Finished:
         await _queue_yields(agent, app, message, session, queue)
+        return Finished(None, session.state.take_delta(), session.take_saved())
+
+    await _finishing(run(), queue)
+
+
+async def run_framework(
+    framework: Framework, asked: RunInput, host: Host, queue: CrossLoopQueue[Item]
+) -> None:
+    """Let a framework's runner answer on this loop, and queue the events that it yields."""
+
+    async def run() -> Finished:
+        async with contextlib.aclosing(framework.run(asked, host)) as events:  # type: ignore[type-var]
+            async for event in events:
+                queue.put(event)
+                if queue.full:
+                    await queue.room()
+        return Finished()
+
+    await _finishing(run(), queue)
+
+
+async def _finishing(running: Coroutine[Any, Any, Finished], queue: CrossLoopQueue[Item]) -> None:
+    """Queue the end of a run, or the error that it raises."""
+    try:
+        finished = await running
     except asyncio.CancelledError as error:
         queue.put(Finished(error))
         raise
     except BaseException as error:  # also sys.exit(), which would end the loop
         queue.put(Finished(error))
     else:
-        queue.put(Finished(None, session.state.take_delta(), session.take_saved()))
+        queue.put(finished)
 
 
 async def _queue_yields(
@@ -110,14 +146,18 @@ class Queries:
 
     async def ask(self, query: Callable[[], Awaitable[T]]) -> T:
         """Let the server's loop answer a query; raise RunEndedError after the run."""
+        self.check_open()
+        answer: Future[T] = Future()
+        self._queue.put(Query(query, answer))
+        return await asyncio.wrap_future(answer)
+
+    def check_open(self) -> None:
+        """Raise RunEndedError after the run."""
         if self._closed:
             raise RunEndedError(
                 f"The agent of {self._app!r} asks for its session after its run has ended.",
                 app=self._app,
             )
-        answer: Future[T] = Future()
-        self._queue.put(Query(query, answer))
-        return await asyncio.wrap_future(answer)
 
     def close(self) -> None:
         """Accept no more queries."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentdouble.api_server.stores import (
     ArtifactKey,
+    Revision,
     ScopedState,
     SessionKey,
     StoredArtifact,
@@ -17,12 +19,27 @@ from agentdouble.api_server.stores import (
     split_scopes,
 )
 
+_histories = itertools.count(1)
+
 
 class _Session:
     def __init__(self, own: dict[str, Any], now: float) -> None:
         self.state = own
         self.events: list[bytes] = []
+        self.private: dict[int, bytes] = {}
         self.last_update = now
+        self._history = next(_histories)
+
+    @property
+    def revision(self) -> Revision:
+        """The moment of the history: now."""
+        return Revision(self._history, len(self.events))
+
+    def add(self, json: bytes, private: bytes) -> None:
+        """Add an event to the history."""
+        if private:
+            self.private[len(self.events)] = private
+        self.events.append(json)
 
     def snapshot(self) -> tuple[int, dict[str, Any], float]:
         """Return the values that ``roll_back`` needs to restore the session."""
@@ -32,6 +49,8 @@ class _Session:
         """Restore the session from a snapshot."""
         events, self.state, self.last_update = snapshot
         del self.events[events:]
+        self.private = {n: json for n, json in self.private.items() if n < events}
+        self._history = next(_histories)
 
 
 class MemorySessions:
@@ -57,7 +76,7 @@ class MemorySessions:
     async def read(self, key: SessionKey) -> StoredSession | None:
         """Return a session with its events, or None."""
         session = self._find(key)
-        return None if session is None else self._stored(key, session, tuple(session.events))
+        return None if session is None else self._whole(key, session)
 
     async def head(self, key: SessionKey) -> StoredSession | None:
         """Return a session without its events, or None."""
@@ -73,18 +92,18 @@ class MemorySessions:
     async def all(self) -> Sequence[StoredSession]:
         """Return every session with its events."""
         return [
-            self._stored(SessionKey(app, user, id_), session, tuple(session.events))
+            self._whole(SessionKey(app, user, id_), session)
             for (app, user), sessions in self._sessions.items()
             for id_, session in sessions.items()
         ]
 
-    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
-        """Store events and apply them to the state; return False if there is no such session."""
+    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> Revision | None:
+        """Store events and apply them to the state; return None if there is no such session."""
         session = self._find(key)
         if session is None:
-            return False
+            return None
         self._append(key, session, events)
-        return True
+        return session.revision
 
     async def delete(self, key: SessionKey) -> bool:
         """Delete a session and its events; return False if there was none."""
@@ -108,7 +127,7 @@ class MemorySessions:
 
     def _append(self, key: SessionKey, session: _Session, events: Sequence[StoredEvent]) -> None:
         for event in events:
-            session.events.append(event.json)
+            session.add(event.json, event.private)
             session.last_update = event.timestamp
             self._apply(key, session, event.state_delta)
 
@@ -122,15 +141,21 @@ class MemorySessions:
         if scoped.user:
             self._users.setdefault((key.app, key.user), {}).update(scoped.user)
 
-    def _stored(
-        self, key: SessionKey, session: _Session, events: tuple[bytes, ...] = ()
-    ) -> StoredSession:
+    def _whole(self, key: SessionKey, session: _Session) -> StoredSession:
+        return dataclasses.replace(
+            self._stored(key, session),
+            events=tuple(session.events),
+            private=dict(session.private),
+        )
+
+    def _stored(self, key: SessionKey, session: _Session) -> StoredSession:
         scoped = ScopedState(
             app=self._apps.get(key.app, {}),
             user=self._users.get((key.app, key.user), {}),
             session=session.state,
         )
-        return StoredSession(key, merge_scopes(scoped), session.last_update, events)
+        state = merge_scopes(scoped)
+        return StoredSession(key, state, session.last_update, revision=session.revision)
 
 
 class MemoryArtifacts:

@@ -12,7 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from agentdouble.api_server.memory import MemorySessions
-from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession, split_scopes
+from agentdouble.api_server.stores import (
+    Revision,
+    SessionKey,
+    StoredEvent,
+    StoredSession,
+    split_scopes,
+)
 from agentdouble.state import Change, Store, Undo
 
 K = TypeVar("K")
@@ -45,7 +51,8 @@ class PersistentSessions(MemorySessions):
         for record in sorted(events.values(), key=lambda one: one["n"]):
             session = self._find(SessionKey(*record["session"]))
             if session is not None:
-                session.events.append(record["json"].encode("utf-8"))
+                private = record.get("private", "")
+                session.add(record["json"].encode("utf-8"), private.encode("utf-8"))
 
     async def read(self, key: SessionKey) -> StoredSession | None:
         """Return a session with its events, or None."""
@@ -69,14 +76,14 @@ class PersistentSessions(MemorySessions):
         await self._store.write(self._changes(key, events, deltas), undo)
         return True
 
-    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
-        """Store events and apply them to the state; return False if there is no such session."""
+    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> Revision | None:
+        """Store events and apply them to the state; return None if there is no such session."""
         deltas = [event.state_delta for event in events]
         undo = self._undo_of(key, deltas)
-        if not await super().append(key, events):
-            return False
-        await self._store.write(self._changes(key, events, deltas), undo)
-        return True
+        revision = await super().append(key, events)
+        if revision is not None:
+            await self._store.write(self._changes(key, events, deltas), undo)
+        return revision
 
     async def delete(self, key: SessionKey) -> bool:
         """Delete a session and its events; return False if there was none."""
@@ -147,6 +154,8 @@ class PersistentSessions(MemorySessions):
         for number, event in enumerate(events, first):
             text = event.json.decode("utf-8")
             event_record = {"session": key, "n": number, "json": text}
+            if event.private:
+                event_record["private"] = event.private.decode("utf-8")
             changes.append(Change(_EVENT, _event_id(key, number), event_record))
         changed = [split_scopes(delta) for delta in deltas]
         if any(scoped.app for scoped in changed):

@@ -14,8 +14,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import ledger
+from agentdouble.agents.framework import RunEvent
 from agentdouble.api_server import views
-from agentdouble.api_server.runs import Run, RunEvent
+from agentdouble.api_server.run import Run
 from agentdouble.api_server.wire import dumps, loads
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import ApiError, StateError

@@ -40,7 +40,8 @@ class ApiServer:
         await self.artifacts.store.restore()
 
     async def reset(self) -> None:
-        """Delete every session and artifact."""
+        """Delete every session and artifact, and what agents keep beside them."""
+        self.runs.reset()
         await self.sessions.store.clear()
         await self.artifacts.store.clear()
 
@@ -61,7 +62,7 @@ class ApiServer:
 
     async def close(self) -> None:
         """End every run."""
-        await self.runs.loops.close()
+        await self.runs.close()
 
     def _routes(self) -> list[BaseRoute]:
         return [

@@ -21,28 +21,49 @@ class SessionKey(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """A stored event: its JSON, and the fields that a store needs.
+    """A stored event: its JSON as clients see it, and the fields that a store needs.
 
-    ``timestamp`` is in Unix seconds; the keys of ``state_delta`` have their prefixes.
+    ``timestamp`` is in Unix seconds; the keys of ``state_delta`` have their prefixes. ``private``
+    is the event's JSON with what no client may see, or empty if there is no such thing.
     """
 
     id: str
     timestamp: float
     json: bytes
     state_delta: Mapping[str, Any] = field(default_factory=dict)
+    private: bytes = b""
+
+
+class Revision(NamedTuple):
+    """A moment of a session's history; revisions are compared within one process.
+
+    Of two revisions with the same ``history``, the one with fewer ``events`` is the other's
+    beginning. A session that is created again, or whose newest events are undone, has another
+    ``history``.
+    """
+
+    history: int
+    events: int
 
 
 @dataclass(frozen=True)
 class StoredSession:
     """A snapshot of a session; the shared keys in ``state`` have their prefixes.
 
-    ``last_update`` is in Unix seconds. ``events`` is empty if only the head was read.
+    ``last_update`` is in Unix seconds. ``events`` is empty if only the head was read. ``private``
+    has, by their position, the events that are more than clients see.
     """
 
     key: SessionKey
     state: Mapping[str, Any]
     last_update: float
     events: tuple[bytes, ...] = ()
+    revision: Revision = field(default_factory=lambda: Revision(0, 0))
+    private: Mapping[int, bytes] = field(default_factory=dict)
+
+    def whole_events(self, after: int) -> list[bytes]:
+        """Return the events after a number of them, with what clients do not see."""
+        return [self.private.get(n, self.events[n]) for n in range(after, len(self.events))]
 
 
 class ArtifactKey(NamedTuple):
@@ -125,8 +146,8 @@ class SessionStore(Protocol):
     async def all(self) -> Sequence[StoredSession]:
         """Return every session with its events."""
 
-    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> bool:
-        """Store events and apply them to the state; return False if there is no such session."""
+    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> Revision | None:
+        """Store events and apply them to the state; return None if there is no such session."""
 
     async def delete(self, key: SessionKey) -> bool:
         """Delete a session and its events; return False if there was none."""
@@ -178,5 +199,8 @@ class ArtifactStore(Protocol):
 async def recreate(store: SessionStore, session: StoredSession) -> None:
     """Store a session as it was read with its events; the store must not have one of its key."""
     at = session.last_update
-    events = [StoredEvent("", at, event) for event in session.events]
+    events = [
+        StoredEvent("", at, event, private=session.private.get(n, b""))
+        for n, event in enumerate(session.events)
+    ]
     await store.create(session.key, session.state, events, at)

@@ -110,6 +110,7 @@ def test_a_simple_application_without_an_entrypoint_says_so(simple: Emulator) ->
     )
 
 
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL.:UserWarning")
 def test_an_agent_of_adk_runs_in_adk_s_own_runner(tmp_path: Path) -> None:
     """With the session's history, state and artifacts; all that it yields is kept."""
     pytest.importorskip("google.adk", reason="google-adk is not installed: pip install google-adk")

@@ -19,7 +19,8 @@ from agentdouble.api_server.agent_run import SessionBackend
 from agentdouble.api_server.artifact_service import ArtifactService
 from agentdouble.api_server.event_builder import EventBuilder
 from agentdouble.api_server.memory import MemorySessions
-from agentdouble.api_server.runs import Run, Runs
+from agentdouble.api_server.run import Run
+from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.session_service import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.apps import simple_responses

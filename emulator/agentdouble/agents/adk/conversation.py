@@ -1,7 +1,6 @@
-"""Agents of Google's ADK, run by ADK's own runner if google-adk is installed.
+"""Let agents of ADK answer where there is no server of sessions: in A2A applications.
 
-For each turn the runner gets new services with our data: the session with its history and state,
-and the artifacts. We store the events that it yields.
+For each turn a runner gets new services with the conversation: its history, state and artifacts.
 """
 
 from __future__ import annotations
@@ -9,47 +8,38 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agentdouble.agents.agent import Agent
+from agentdouble.agents.adk.native_runner import runner_of
 from agentdouble.agents.events import Event, Message, Part, WireEvent
 from agentdouble.agents.session import Session
 from agentdouble.threads import import_in_thread
 
 _SDK = (
     "google.adk.agents.run_config",
+    "google.adk.apps",
     "google.adk.artifacts",
     "google.adk.events",
+    "google.adk.memory",
     "google.adk.runners",
     "google.adk.sessions",
     "google.genai.types",
 )
 
 
-def adk_agent(root: object, app: str) -> Agent | None:
-    """Return an agent of ADK as an Agent, or None for other objects."""
-    if not any(one.__module__.startswith("google.adk.") for one in type(root).__mro__):
-        return None
-    native: Any = root
-
-    async def run(message: Message, session: Session) -> AsyncIterator[WireEvent]:
-        async for event in _run(native, app, message, session):
-            yield event
-
-    return Agent(native.name, run, native.description or "", native)
-
-
-async def _run(
-    agent: Any, app: str, message: Message, session: Session
+async def converse(
+    native: Any, app: str, message: Message, session: Session
 ) -> AsyncIterator[WireEvent]:
+    """Let an agent, a node or an App answer a message, and yield its events."""
     await import_in_thread(*_SDK)
     from google.adk.agents.run_config import RunConfig, StreamingMode
-    from google.adk.runners import Runner
+    from google.adk.memory import InMemoryMemoryService
     from google.genai import types
 
-    runner = Runner(
-        app_name=app,
-        agent=agent,
+    runner = runner_of(
+        native,
+        app,
         session_service=await _sessions(app, session),
         artifact_service=_artifacts(session),
+        memory_service=InMemoryMemoryService(),
     )
     content = {"role": "user", "parts": [part.wire for part in message.parts]}
     mode = StreamingMode.SSE if session.streaming else StreamingMode.NONE

@@ -1,0 +1,43 @@
+"""Agents and apps of Google's ADK, run by ADK's own runner if google-adk is installed.
+
+``application.py`` has the one runner of an application, whose services read and write the server's
+sessions and artifacts. ``conversation.py`` lets the same agents answer where there is no server of
+sessions, in A2A applications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+from agentdouble.agents.adk.application import AdkApplication
+from agentdouble.agents.adk.conversation import converse
+from agentdouble.agents.agent import Agent
+from agentdouble.agents.events import Message, WireEvent
+from agentdouble.agents.session import Session
+
+__all__ = ["adk_agent"]
+
+# By name, because google-adk is imported by the agents themselves and never by us for others.
+_APP = ("google.adk.apps.app", "App")
+_ROOTS = {
+    ("google.adk.agents.base_agent", "BaseAgent"),
+    ("google.adk.workflow._base_node", "BaseNode"),  # workflows and other nodes, from 2.0 on
+}
+
+
+def adk_agent(root: object, app: str) -> Agent | None:
+    """Return an agent, a node or an App of ADK as an Agent, or None for other objects."""
+    kinds = {(one.__module__, one.__qualname__) for one in type(root).__mro__}
+    if _APP not in kinds and not kinds & _ROOTS:
+        return None
+    native: Any = root
+    agent = native.root_agent if _APP in kinds else native
+
+    async def run(message: Message, session: Session) -> AsyncIterator[WireEvent]:
+        async for event in converse(native, app, message, session):
+            yield event
+
+    opened = partial(AdkApplication, native, app)
+    return Agent(agent.name, run, agent.description or "", native, opened)

@@ -1,0 +1,216 @@
+"""A run: an agent answers a message, each event is stored before it is sent (API-07 to API-12).
+
+The agent runs on its application's event loop (``agent_run.py``); this module runs on the server's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from agentdouble.agents.agent import Agent
+from agentdouble.agents.events import Message, Part
+from agentdouble.agents.framework import RunEvent
+from agentdouble.agents.loops import Start, Turn
+from agentdouble.agents.session import Session
+from agentdouble.api_server import events
+from agentdouble.api_server.agent_run import (
+    Finished,
+    Item,
+    Queries,
+    Query,
+    SessionBackend,
+    Yielded,
+    run_agent,
+)
+from agentdouble.api_server.bodies import RunRequest
+from agentdouble.api_server.event_builder import EventBuilder
+from agentdouble.api_server.run_services import RunServices
+from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
+from agentdouble.api_server.wire import dumps, loads, to_wire
+from agentdouble.application_loop import ApplicationExitError, CrossLoopQueue
+from agentdouble.code_tool import Invocation, invoked_by
+from agentdouble.errors import RunEndedError, SessionNotFoundError
+
+Send = Callable[[Sequence[RunEvent]], Awaitable[None]]
+
+
+class Run:
+    """One run; call ``execute()`` only once."""
+
+    def __init__(
+        self,
+        services: RunServices,
+        agent: Agent,
+        key: SessionKey,
+        body: RunRequest,
+        *,
+        streaming: bool,
+    ) -> None:
+        self.key = key
+        self._services = services
+        self._agent = agent
+        self._body = body
+        self._store = services.sessions.store
+        self._invocation_id = body.invocation_id or f"e-{uuid.uuid4()}"
+        self._streaming = streaming
+        self._agent_error: Exception | None = None
+        self._events = EventBuilder(
+            invocation_id=self._invocation_id,
+            author=agent.name,
+            streaming=streaming,
+            custom_metadata=body.custom_metadata,
+            now=services.sessions.now,
+        )
+
+    def now(self) -> float:
+        """Return the platform's time in Unix seconds."""
+        return self._services.sessions.now()
+
+    def is_expected(self, error: Exception) -> bool:
+        """Return whether an error of ``execute()`` comes from the agent or the request."""
+        return error is self._agent_error or isinstance(error, (ValueError, SessionNotFoundError))
+
+    async def execute(self, send: Send) -> None:
+        """Run the agent; store each event, then send it.
+
+        Raises the agent's error, and SessionNotFoundError if the session is deleted meanwhile. If
+        it is cancelled because the client disconnected, it stores an event that says so.
+        """
+        async with self._services.locks.exclusive(self.key):
+            session = await self._store.head(self.key)
+            if session is None:
+                raise self._not_found()
+            await self._answer(session, send)
+
+    async def _answer(self, session: StoredSession, send: Send) -> None:
+        """Store the user's message and let the agent answer it."""
+        message = self._message()
+        delta = self._body.state_delta or {}
+        await self._save([self._events.of_user(message, delta)])
+        queue: CrossLoopQueue[Item] = CrossLoopQueue()
+        queries = Queries(queue, self.key.app)
+        theirs = self._session({**session.state, **delta}, queries)
+        await self._follow(
+            lambda: run_agent(self._agent, self.key.app, message, theirs, queue),
+            queue,
+            queries,
+            send,
+        )
+
+    async def _follow(
+        self, start: Start, queue: CrossLoopQueue[Item], queries: Queries, send: Send
+    ) -> None:
+        """Start the agent on its application's loop and handle what it puts into the queue."""
+        with invoked_by(Invocation(self.key.user, self.key.id, self.key.app)):
+            turn = await self._services.loops.submit(self.key.app, start)
+        finished = False
+        try:
+            items = await queue.take()
+            turn.stop_watching()
+            while not await self._handle(items, send):
+                items = await queue.take()
+            finished = True
+        except asyncio.CancelledError:
+            await self._abort(turn, queue)
+            raise
+        finally:
+            queries.close()
+            if not finished:
+                turn.cancel()
+
+    async def _abort(self, turn: Turn, queue: CrossLoopQueue[Item]) -> None:
+        """Store that the client disconnected."""
+        await self._store.append(self.key, [events.stored(self._events.of_abort())])
+
+    async def _handle(self, items: Sequence[Item], send: Send) -> bool:
+        """Send the yielded events and answer the queries; return whether the agent has finished."""
+        ready: list[dict[str, Any]] = []
+        for item in items:
+            if isinstance(item, Query):
+                await self._publish(ready, send)
+                ready = []
+                await item.reply()
+            elif isinstance(item, Finished):
+                if item.error is None:
+                    ready += self._events.of_end(item)
+                await self._publish(ready, send)
+                self._raise_error_of(item)
+                return True
+            elif isinstance(item, Yielded):
+                ready += self._events.of_yielded(item)
+        await self._publish(ready, send)
+        return False
+
+    async def _publish(self, ready: Sequence[dict[str, Any]], send: Send) -> None:
+        if ready:
+            await send(await self._save(ready))
+
+    async def _save(self, built: Sequence[dict[str, Any]]) -> list[RunEvent]:
+        """Store the events that are not partial; return all events, ready to be sent."""
+        try:
+            stored, sendable = _serialized(built)
+        except TypeError as error:  # the agent gave a value that is not JSON
+            self._agent_error = error
+            raise
+        if stored and not await self._store.append(self.key, stored):
+            raise self._not_found()
+        return sendable
+
+    def _message(self) -> Message:
+        """Return the user's message; raise ValueError like the real server's run."""
+        content, where = self._body.new_message, f"Session: {self.key.id}, User: {self.key.user}"
+        if content is None and self._body.invocation_id:
+            raise ValueError(f"Running an agent requires a new_message or a resumable app. {where}")
+        if content is None:
+            raise ValueError(
+                "Running an agent requires either a new_message or an invocation_id to resume a "
+                f"previous invocation. {where}"
+            )
+        if not content.parts:
+            raise ValueError("No parts in the new_message.")
+        if any(part.function_call for part in content.parts):
+            raise ValueError("User message cannot contain function calls.")
+        return Message(tuple(Part(to_wire(part)) for part in content.parts))
+
+    def _session(self, state: dict[str, Any], queries: Queries) -> Session:
+        return Session(
+            app_name=self.key.app,
+            user_id=self.key.user,
+            id=self.key.id,
+            invocation_id=self._invocation_id,
+            state=loads(dumps(state)) if state else {},
+            streaming=self._streaming,
+            backend=SessionBackend(self.key, self._store, self._services.artifacts, queries),
+        )
+
+    def _not_found(self) -> SessionNotFoundError:
+        return SessionNotFoundError(f"Session {self.key.id} not found.")
+
+    def _raise_error_of(self, finished: Finished) -> None:
+        error = finished.error
+        if error is None:
+            return
+        if isinstance(error, asyncio.CancelledError):
+            error = RunEndedError(f"The agent of {self.key.app!r} was cancelled.", app=self.key.app)
+        elif not isinstance(error, Exception):
+            error = ApplicationExitError(f"{type(error).__name__}: {error}")
+        self._agent_error = error
+        raise error
+
+
+def _serialized(built: Sequence[dict[str, Any]]) -> tuple[list[StoredEvent], list[RunEvent]]:
+    """Return the events to store, and all events ready to be sent."""
+    stored: list[StoredEvent] = []
+    sendable: list[RunEvent] = []
+    for event in built:
+        if event.get("partial"):
+            sendable.append(RunEvent(dumps(event), artifacts=False))
+            continue
+        # An event is serialized once, when it is stored, and histories are put together from that
+        # JSON. So a run costs the same for a history of any length.
+        stored.append(events.stored(event))
+        sendable.append(RunEvent(stored[-1].json, bool(event["actions"]["artifactDelta"])))
+    return stored, sendable
