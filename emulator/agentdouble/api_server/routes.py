@@ -30,7 +30,6 @@ SESSION = SESSIONS + "/{session}"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _UNBUILT = {
-    ("PATCH", "/apps/{app}/users/{user}/memory"): "The memory service",
     ("GET", "/docs"): "The OpenAPI description",
     ("GET", "/openapi.json"): "The OpenAPI description",
     ("POST", "/agent-identity/finalize"): "The agent identity",
@@ -112,6 +111,7 @@ class RunRoutes:
             route("POST", "/run_sse", self.run_sse),
             route("GET", "/list-apps", self.list_apps),
             route("GET", "/apps/{app}/app-info", self.app_info),
+            route("PATCH", "/apps/{app}/users/{user}/memory", self.remember),
         ]
 
     async def run(self, request: Request) -> Response:
@@ -135,6 +135,12 @@ class RunRoutes:
     async def app_info(self, request: Request) -> Response:
         """Describe the agents of an application."""
         return json(dumps(await self._applications.info(request.path_params["app"])))
+
+    async def remember(self, request: Request) -> Response:
+        """Add a session to the memory that its application's agents search."""
+        body = await bodies.required(request, bodies.MEMORY)
+        await self._runs.add_session_to_memory(SessionKey(*_user(request), body.session_id))
+        return json(b"null")
 
 
 def unbuilt_routes() -> list[BaseRoute]:

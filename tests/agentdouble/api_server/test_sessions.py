@@ -429,7 +429,6 @@ def test_a_trailing_slash_is_redirected(shared: Emulator) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "what"),
     [
-        ("PATCH", "/apps/echo/users/ann/memory", "The memory service"),
         ("GET", "/docs", "The OpenAPI description"),
         ("GET", "/openapi.json", "The OpenAPI description"),
         ("POST", "/agent-identity/finalize", "The agent identity"),
