@@ -71,9 +71,8 @@ def _long_running(talk: Conversation) -> None:
 def _resumed(talk: Conversation) -> None:
     talk.create()
     events = talk.run("please")
-    invocation = events[0]["invocationId"] if events else ""
     given = responses(events, "approve", {"status": "approved"})
-    talk.run(given, invocationId=invocation)
+    talk.run(given, invocationId=_invocation(events))
     talk.read()
     talk.run("without an answer", invocationId="e-unknown")
     talk.read()
@@ -166,6 +165,77 @@ def _without_a_session(talk: Conversation) -> None:
     talk.ask("GET", f"/apps/{talk.app}/app-info")
 
 
+def _history(talk: Conversation) -> None:
+    said = [("user", "user", "before"), ("model", "llm", "answered"), ("user", "user", "and")]
+    events = [
+        {"author": author, "content": {"role": role, "parts": [{"text": text}]}}
+        for role, author, text in said
+    ]
+    talk.create({"events": events})
+    talk.run("now", functionCallEventId="e1", serviceTier="flex")
+    talk.state({"a": {"b": [1]}})
+    talk.stream("again", stateDelta={"c": None})
+    talk.run([{"text": ""}])
+    talk.run([])
+    talk.stream([{"functionCall": {"name": "f", "args": {}}}])
+    talk.run([{"functionResponse": {"id": "unknown", "name": "f", "response": {}}}])
+    talk.read()
+    talk.ask("PATCH", f"/apps/{talk.app}/users/ann/memory", {})
+
+
+def _images(talk: Conversation) -> None:
+    talk.create()
+    file = {"inlineData": {"data": "+/8=", "mimeType": "image/png", "displayName": "a.png"}}
+    talk.run([{"text": "look"}, file])
+    talk.stream([file])
+    talk.read()
+    talk.artifacts()
+
+
+def _uploads(talk: Conversation) -> None:
+    talk.create()
+    file = {"inlineData": {"data": "YQ==", "mimeType": "text/plain", "displayName": "a.txt"}}
+    talk.run([{"text": "keep"}, file])
+    talk.run("load")
+    talk.stream([{**file, "text": None}])
+    talk.read()
+    talk.artifacts()
+
+
+def _answers(name: str, response: Any) -> Script:
+    def script(talk: Conversation) -> None:
+        talk.create()
+        events = talk.run("please")
+        talk.read()
+        talk.run(responses(events, name, response))
+        talk.stream("thanks")
+        talk.read()
+
+    return script
+
+
+def _odd_values(talk: Conversation) -> None:
+    kinds = ("date", "model", "set", "tuple", "bytes", "decimal", "nan", "nested")
+    for kind in kinds:
+        talk.create(session_id=f"keep_{kind}")
+        talk.stream(f"keep {kind}", streaming=False)
+        talk.run(f"give {kind}")
+        talk.read()
+
+
+def _nested(talk: Conversation) -> None:
+    talk.create()
+    events = talk.run("begin")
+    talk.run(responses(events, "wait", {"status": "done"}), invocationId=_invocation(events))
+    talk.read()
+    talk.run("begin again")
+    talk.read()
+
+
+def _invocation(events: list[Any]) -> str:
+    return str(events[0]["invocationId"]) if events else ""
+
+
 def _lists(talk: Conversation) -> None:
     talk.ask("GET", "/list-apps")
     talk.ask("GET", "/list-apps?detailed=true")
@@ -228,6 +298,22 @@ CASES = (
     Case("model_raises", "the model raises"),
     Case("model_error", "the model answers an error"),
     Case("raises_midway", "raises after an event"),
+    Case("context", "what a tool's context has"),
+    Case("images", "files in messages and answers", _images),
+    Case("instructions", "instructions that functions make", turns("a", "b", "c")),
+    Case("toolset", "a toolset that changes"),
+    Case("asks_user", "a question to the user", _answers("adk_request_input", {"result": "B"})),
+    Case("workflow_join", "Workflow with a join"),
+    Case("workflow_input", "Workflow that waits", _answers("adk_request_input", {"result": "yes"})),
+    Case("rich_events", "all that an event can have"),
+    Case("odd_values", "values that are no JSON", _odd_values),
+    Case("short_cuts", "tools that end the turn", turns("final", "give_up", "hand_over", "then")),
+    Case("wrong_yields", "wrong events", turns("plain", "string", "cancelled", "same", "ends")),
+    Case("all_of_a_plugin", "each callback of a plugin", turns("a", "early", "replaced", "model")),
+    Case("upload_plugin", "uploads as artifacts", _uploads),
+    Case("agent_tool_saves", "AgentTool with artifacts", turns("a", "fail", "b")),
+    Case("nested", "nested, resumable", _nested),
+    Case("history", "a history that is given", _history),
     Case("silent", "yields nothing"),
     Case("wrong_app_name", "App of another name"),
     Case("broken_yaml", "YAML that does not parse", _without_a_session),

@@ -37,6 +37,15 @@ def _layout(one: Difference) -> bool:
     return "Expected directory structure" in str(one.real) and len(set(heads)) == 1
 
 
+def _cancelled(one: Difference) -> bool:
+    added = one.double[len(one.real) :] if isinstance(one.double, list) else ()
+    return one.place == "body" and ["was cancelled" in str(more) for more in added] == [True]
+
+
+def _bytes(one: Difference) -> bool:
+    return (one.app, one.real, one.double) == ("odd_values", "ab", "YWI=")
+
+
 KINDS = (
     Explained(
         "The status is the same; the double says what was raised, the real server keeps it in its "
@@ -52,6 +61,14 @@ KINDS = (
         "A `root_agent` that is no agent is 500 in the double, as all that does not load, and 404 "
         "in the real server.",
         _unfit,
+    ),
+    Explained(
+        "An agent that cancels itself ends a stream with an error in the double.", _cancelled
+    ),
+    Explained(
+        "Bytes in state and results are base64 in the double's sessions, as in events on both; the "
+        "real server's sessions have them as UTF-8, and fail where they are not.",
+        _bytes,
     ),
 )
 
