@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from agentdouble.agents.application_imports import import_failure
@@ -49,18 +50,38 @@ def _failure(error: BaseException, path: Path) -> str:
         return "; ".join(
             f"{_field(one['loc'])}{one['msg']} ({_line(file, one['loc'])})" for one in wrong
         )
-    return f"{import_failure(error)}, in '{file}'"
+    return f"{_told(error)}, in '{file}'"
+
+
+def _told(error: BaseException) -> str:
+    """Return an error with its first cause: the loader says which name, the cause says why."""
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    why = import_failure(cause) if _is_theirs(cause) else f"{type(cause).__name__}: {cause}"
+    return why if cause is error else f"{error}: {why}"
+
+
+def _is_theirs(error: BaseException) -> bool:
+    """Return whether the user's code raised an error, and not the loader."""
+    names = (str(frame.f_globals.get("__name__")) for frame, _ in _frames(error))
+    last = [one for one in names if not one.startswith("importlib")][-1:]
+    return bool(last) and not last[0].startswith(("google.adk.", "agentdouble."))
 
 
 def _file_of(error: BaseException) -> Path | None:
     """Return the file that was being read: one that another names, perhaps."""
     read = (
         frame.f_locals.get("config_path")
-        for frame, _ in traceback.walk_tb(error.__traceback__)
+        for frame, _ in _frames(error)
         if frame.f_globals.get("__name__") == _LOADER
     )
     files = [Path(one) for one in read if isinstance(one, str)]
     return next((one for one in reversed(files) if one.is_file()), None)
+
+
+def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    return traceback.walk_tb(error.__traceback__)
 
 
 def _field(location: Sequence[int | str]) -> str:

@@ -318,6 +318,8 @@ CASES = (
     Case("wrong_app_name", "App of another name"),
     Case("broken_yaml", "YAML that does not parse", _without_a_session),
     Case("wrong_yaml", "YAML with an unknown key", _without_a_session),
+    Case("broken_part", "YAML that names broken YAML", _without_a_session),
+    Case("missing_part", "YAML that names what is not there", _without_a_session),
     Case("broken_import", "an import fails", _without_a_session),
     Case("raises_value_error", "the module raises", _without_a_session),
     Case("wrong_type", "`root_agent` is no agent", _without_a_session),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,22 +9,6 @@ import pytest
 from tests.real_targets.agents.cases import CASES, Case
 from tests.real_targets.agents.comparing import compare
 from tests.real_targets.agents.differences import unexplained
-from tests.real_targets.agents.servers import INSTALL, both, has_both
-
-PYTHON = os.environ.get("DOUBLECHECK_ADK_PYTHON", "")
-
-pytestmark = pytest.mark.skipif(
-    not PYTHON or not has_both(PYTHON),
-    reason=f"DOUBLECHECK_ADK_PYTHON names no Python with google-adk and the double: {INSTALL}",
-)
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The addresses of both, for all agents."""
-    folder: Path = tmp_path_factory.mktemp("agents")
-    with both(PYTHON, folder) as addresses:
-        yield addresses
 
 
 @pytest.mark.parametrize("case", [pytest.param(one, id=one.app) for one in CASES])
