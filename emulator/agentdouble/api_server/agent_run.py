@@ -106,12 +106,12 @@ async def _finishing(running: Coroutine[Any, Any, Finished], queue: CrossLoopQue
     try:
         finished = await running
     except asyncio.CancelledError as error:
-        queue.put(Finished(error))
+        queue.put(Finished(error), urgent=True)
         raise
     except BaseException as error:  # also sys.exit(), which would end the loop
-        queue.put(Finished(error))
+        queue.put(Finished(error), urgent=True)
     else:
-        queue.put(finished)
+        queue.put(finished, urgent=True)
 
 
 async def _queue_yields(
@@ -148,7 +148,7 @@ class Queries:
         """Let the server's loop answer a query; raise RunEndedError after the run."""
         self.check_open()
         answer: Future[T] = Future()
-        self._queue.put(Query(query, answer))
+        self._queue.put(Query(query, answer), urgent=True)
         return await asyncio.wrap_future(answer)
 
     def check_open(self) -> None:

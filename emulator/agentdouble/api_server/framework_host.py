@@ -46,7 +46,7 @@ class RunHost:
     def append(self, app: str, user: str, session: str, event: FrameworkEvent) -> None:
         """Store an event; if its session has been deleted, the run ends."""
         self._queries.check_open()
-        self._queue.put(Appended(SessionKey(app, user, session), event))
+        self._queue.put_soon(Appended(SessionKey(app, user, session), event))
 
     async def session(self, app: str, user: str, session: str) -> SessionRecord | None:
         """Return a session with its events, or None."""

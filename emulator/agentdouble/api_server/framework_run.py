@@ -28,6 +28,9 @@ from agentdouble.api_server.wire import to_wire
 from agentdouble.application_loop import CrossLoopQueue
 
 ABORT_WITHIN_S = 2.0
+# Events that come in quick succession reach the client together: waking the server's loop for each
+# costs more than the rest of what we do for it.
+LINGER_S = 0.001
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +56,7 @@ class FrameworkRun(Run):
         opened = await self._services.histories.open(self.key, session)
         if opened is None:
             raise self._not_found()
-        queue: CrossLoopQueue[Item] = CrossLoopQueue()
+        queue: CrossLoopQueue[Item] = CrossLoopQueue(linger_s=LINGER_S)
         queries = Queries(queue, self.key.app)
         host = self._host = RunHost(self._services, self._framework, queue, queries, opened)
         await self._follow(

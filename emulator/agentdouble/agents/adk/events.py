@@ -10,10 +10,9 @@ from agentdouble.agents.framework import FrameworkEvent
 if TYPE_CHECKING:
     from google.adk.events import Event
 
-# An event without one of these has nothing that ADK hides from clients. Looking costs some 2 µs,
-# and redacting an event 60.
-_HIDDEN = (b"__adk_internal_", b"uthType", b"uth_type", b"uthCredential", b"uth_credential")
-_MORE_HIDDEN = (b"adk_request_credential", b'"requestedAuthConfigs":{"')
+# An event without one of these has nothing that ADK hides from clients. Looking for them costs less
+# than 1 µs, and redacting an event 60.
+_HIDDEN = (b"redential", b"uthType", b"uth_type", b'AuthConfigs":{"', b"__adk_internal_")
 
 
 def to_store(event: Event) -> FrameworkEvent:
@@ -42,8 +41,13 @@ def _dumped(event: Event) -> bytes:
 
 
 def _shown(event: Event, whole: bytes) -> bytes:
-    if not any(mark in whole for mark in (*_HIDDEN, *_MORE_HIDDEN)):
-        return whole
+    for mark in _HIDDEN:
+        if mark in whole:
+            return _redacted(event, whole)
+    return whole
+
+
+def _redacted(event: Event, whole: bytes) -> bytes:
     # Private functions: a version that has none of them hides nothing from its clients either.
     try:
         from google.adk.auth.auth_credential import _redact_credential_secrets as redact
