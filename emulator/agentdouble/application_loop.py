@@ -192,7 +192,6 @@ class CrossLoopQueue(Generic[T]):
             loop.call_soon_threadsafe(event.set)
         return taken
 
-
     async def _linger(self) -> None:
         """Wait a moment, or until the producer wakes us for an urgent item or a full queue."""
         self._lingering = True

@@ -146,6 +146,8 @@ def bench_memory_after_many_sessions(servers: Servers) -> None:
                 await server.run("said", session)
         return server.rss_mib()
 
-    for name, (before, later) in zip(("the double", "really"), asyncio.run(measured()), strict=True):
+    for name, (before, later) in zip(
+        ("the double", "really"), asyncio.run(measured()), strict=True
+    ):
         print(f"\n{name}: {before:.0f} MiB, after {SESSIONS} sessions {later:.0f} MiB", end="")
     print()
