@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
+from agentdouble.errors import AgentLoadError
 from agentdouble.imports import import_now
 
 _DISABLED = "ADK_DISABLE_LOAD_DOTENV"
@@ -27,18 +29,25 @@ class EnvFiles:
         self._set: dict[str, str] = {}
 
     def read(self, application: Path) -> None:
-        """Set the variables of an application's file, if there is one."""
+        """Set the variables of an application's file, if there is one; raise AgentLoadError."""
         path = env_file(application)
         if path is None or os.environ.get(_DISABLED, "").strip().lower() in _TRUE:
             return
         import_now("dotenv")
         from dotenv import dotenv_values
 
-        with _lock:
-            for name, value in dotenv_values(path).items():
-                if value is not None and name not in self._before:
-                    os.environ[name] = self._set[name] = value
-                    _from_files.add(name)
+        try:
+            with _lock:
+                self._take(dotenv_values(path))
+        except (OSError, ValueError) as error:
+            told = f"Failed to load agent {application.name!r}: '{path}' cannot be read: {error}"
+            raise AgentLoadError(told, app=application.name) from error
+
+    def _take(self, values: Mapping[str, str | None]) -> None:
+        for name, value in values.items():
+            if value is not None and name not in self._before:
+                os.environ[name] = self._set[name] = value
+                _from_files.add(name)
 
     def undo(self) -> None:
         """Remove the variables that have still the values that the files gave them."""

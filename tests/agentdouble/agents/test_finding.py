@@ -110,6 +110,18 @@ def test_env_files_are_not_read_where_that_is_switched_off(
     assert "None" == description(AgentsDirectory(tmp_path), "disabled_env")
 
 
+def test_an_env_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """With its path; the other applications work."""
+    write(tmp_path, "wrong_env", AGENT)
+    write(tmp_path, "beside_wrong_env", AGENT.format(text="beside"))
+    (tmp_path / "wrong_env" / ".env").write_bytes(b"A=\xff\n")
+    directory = AgentsDirectory(tmp_path)
+
+    with pytest.raises(AgentLoadError, match=r"wrong_env/\.env' cannot be read: 'utf-8' codec"):
+        directory.load("wrong_env")
+    assert "beside" == description(directory, "beside_wrong_env")
+
+
 @pytest.mark.parametrize("file", [".env", "root_agent.yaml", "part/more.yml"])
 def test_with_reload_a_change_of_env_and_yaml_is_seen(tmp_path: Path, file: str) -> None:
     """The application is imported again."""
