@@ -46,6 +46,11 @@ def _bytes(one: Difference) -> bool:
     return (one.app, one.real, one.double) == ("odd_values", "ab", "YWI=")
 
 
+def _kept(one: Difference) -> bool:
+    path = str(one.real).removeprefix("memory://")
+    return one.place.endswith("canonicalUri") and f"state://{path}" == one.double
+
+
 KINDS = (
     Explained(
         "The status is the same; the double says what was raised, the real server keeps it in its "
@@ -70,6 +75,7 @@ KINDS = (
         "real server's sessions have them as UTF-8, and fail where they are not.",
         _bytes,
     ),
+    Explained("With a database the double's artifacts are at `state://`.", _kept),
 )
 
 
