@@ -44,13 +44,12 @@ class Conversation:
 
     def run(self, message: str | Json, **more: Json) -> list[Json]:
         """Run a turn by ``/run`` and return its events."""
-        answer = self.ask("POST", "/run", self._turn(message, more))
-        return answer if isinstance(answer, list) else []
+        return _events(self.ask("POST", "/run", self._turn(message, more)))
 
     def stream(self, message: str | Json, **more: Json) -> list[Json]:
         """Run a turn by ``/run_sse`` and return what it sent."""
         body = self._turn(message, {"streaming": True, **more})
-        return list(self.ask("POST", "/run_sse", body))
+        return _events(self.ask("POST", "/run_sse", body))
 
     def stream_whole(self, message: str | Json) -> list[Json]:
         """Run a turn by ``/run_sse`` without increments."""
@@ -83,16 +82,20 @@ class Conversation:
 
     def ask(self, method: str, path: str, body: Json = None) -> Json:
         """Send a request, note the answer and return its body."""
-        with httpx.Client(base_url=self.url, timeout=60, trust_env=False) as client:
-            # The real server closes the connection after some errors, and does not say so.
-            headers = {"connection": "close"}
-            response = client.request(method, path, json=body, headers=headers)
-        answered = _body(response)
-        said = _said(body)
-        self.answers.append(
-            Answer(f"{method} {path} {said}".strip(), response.status_code, answered)
-        )
+        status, answered = self._sent(method, path, body)
+        asked = f"{method} {path} {_said(body)}".strip()
+        self.answers.append(Answer(asked, status, answered))
         return answered
+
+    def _sent(self, method: str, path: str, body: Json) -> tuple[int, Json]:
+        # The real server closes the connection after some errors, and does not say so.
+        headers = {"connection": "close"}
+        with httpx.Client(base_url=self.url, timeout=60, trust_env=False) as client:
+            try:
+                response = client.request(method, path, json=body, headers=headers)
+            except httpx.RemoteProtocolError as error:
+                return 0, f"the connection ended: {error}"
+        return response.status_code, _body(response)
 
     def normalized(self) -> list[Answer]:
         """Return the answers with ids numbered in their order, and without times."""
@@ -114,6 +117,10 @@ class Conversation:
             "newMessage": {"role": "user", "parts": parts},
             **more,
         }
+
+
+def _events(answer: Json) -> list[Json]:
+    return answer if isinstance(answer, list) else []
 
 
 def responses(events: list[Json], name: str, response: Json) -> list[Json]:
