@@ -297,3 +297,82 @@ def test_one_loop_can_be_both_sides() -> None:
         return await out.take()
 
     assert ["item"] == asyncio.run(main())
+
+
+def test_a_consumer_that_lingers_takes_what_comes_in_quick_succession() -> None:
+    """In fewer takes than there are items, and in order; an urgent item ends the waiting."""
+
+    async def main() -> tuple[list[int], list[int]]:
+        loop = ApplicationLoop()
+        await loop.start()
+        out: CrossLoopQueue[int] = CrossLoopQueue(linger_s=60)
+
+        async def make() -> None:
+            out.put(0)
+            await asyncio.sleep(0)
+            for number in range(1, 9):
+                out.put(number)
+            out.put(9, urgent=True)
+
+        first = asyncio.ensure_future(out.take())
+        await asyncio.sleep(0)
+        making = asyncio.ensure_future(loop.run(make()))
+        begun = await first
+        rest: list[int] = []
+        while len(begun) + len(rest) < 10:
+            rest += await out.take()
+        await making
+        await loop.stop()
+        return begun, rest
+
+    begun, rest = asyncio.run(main())
+    assert list(range(10)) == begun + rest
+
+
+def test_a_full_queue_ends_the_lingering() -> None:
+    """Its producer would wait as long."""
+
+    async def main() -> list[int]:
+        loop = ApplicationLoop()
+        await loop.start()
+        out: CrossLoopQueue[int] = CrossLoopQueue(2, linger_s=60)
+
+        async def make() -> None:
+            for number in range(7):
+                out.put(number)
+                if out.full:
+                    await out.room()
+            out.put(7, urgent=True)
+
+        making = asyncio.ensure_future(loop.run(make()))
+        taken: list[int] = []
+        while len(taken) < 8:
+            taken += await out.take()
+        await making
+        await loop.stop()
+        return taken
+
+    assert list(range(8)) == asyncio.run(main())
+
+
+def test_an_item_that_can_wait_comes_by_itself_or_with_the_next() -> None:
+    """The consumer is woken for it after the time in which it lingers."""
+
+    async def main() -> list[list[str]]:
+        loop = ApplicationLoop()
+        await loop.start()
+        alone: CrossLoopQueue[str] = CrossLoopQueue(linger_s=0.001)
+        together: CrossLoopQueue[str] = CrossLoopQueue(linger_s=60)
+
+        async def make() -> None:
+            alone.put_soon("alone")
+            together.put_soon("one")
+            together.put("two")
+
+        making = asyncio.ensure_future(loop.run(make()))
+        taken = [await alone.take(), await together.take()]
+        await making
+        await loop.stop()
+        return taken
+
+    assert [["alone"], ["one", "two"]] == asyncio.run(main())

@@ -103,13 +103,21 @@ def _refuse_duplicate(id_: str) -> None:
         raise ApiError(int(answer), f"Session already exists: {id_}")
 
 
+# The calls by which ADK asks a user: an import could otherwise forge what the user confirms.
+_ASKING = {"adk_request_confirmation", "adk_request_credential", "adk_request_input"}
+
+
 def _check_imported(imported: Sequence[EventBody]) -> None:
-    """Raise ApiError for an event with actions."""
+    """Raise ApiError for an event with actions, or with a call or an answer of ADK's own."""
     for index, event in enumerate(imported):
         if event.long_running_tool_ids:
             raise _cannot_include(index, "long-running tool IDs")
         if event.actions != type(event.actions)():
             raise _cannot_include(index, "event actions")
+        parts = (event.content.parts if event.content else None) or ()
+        named = [one for part in parts for one in (part.function_call, part.function_response)]
+        if any(one is not None and one.name in _ASKING for one in named):
+            raise _cannot_include(index, "ADK protocol function calls")
 
 
 def _cannot_include(index: int, what: str) -> ApiError:

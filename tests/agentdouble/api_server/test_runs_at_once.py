@@ -93,7 +93,7 @@ def test_a_client_that_disconnects_aborts_its_run(
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
-    _post_and_leave(agents, route, run_body(user, do="wait", name=user), scripted.begun[user])
+    post_and_leave(agents, route, run_body(user, do="wait", name=user), scripted.begun[user])
 
     assert scripted.ended[user].wait(WITHIN_S)
     events = history_until(agents, user, 3)
@@ -108,7 +108,7 @@ def test_an_aborted_run_answers_its_open_tool_calls(agents: Emulator, scripted: 
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     body = run_body(user, do="wait_in_a_call", name=user)
-    _post_and_leave(agents, "/run", body, scripted.begun[user])
+    post_and_leave(agents, "/run", body, scripted.begun[user])
 
     answer = {"id": "c1", "name": "slow", "response": {"error": ABORTED["errorMessage"]}}
     content = {"parts": [{"functionResponse": answer}], "role": "user"}
@@ -203,7 +203,7 @@ def test_a_double_stops_while_an_agent_blocks(
         run(double.url, run_body("ann", do="say", texts=[]))
         scripted = sys.modules["scripted"]
         body = run_body("ann", do="block", name="stopping")
-        left = background(lambda: _post_and_leave(double, "/run", body, scripted.begun["stopping"]))
+        left = background(lambda: post_and_leave(double, "/run", body, scripted.begun["stopping"]))
         left.result(WITHIN_S)
         begun = {one for one in set(threading.enumerate()) - before if one.name == BESIDE}
 
@@ -271,7 +271,7 @@ def test_a_cold_start_of_many_runs_is_fine() -> None:
         assert [["x"]] * 8 == [texts(lines(one.result(WITHIN_S))) for one in running]
 
 
-def _post_and_leave(double: Emulator, route: str, body: Any, until: threading.Event) -> None:
+def post_and_leave(double: Emulator, route: str, body: Any, until: threading.Event) -> None:
     with _connected(double, route, body):
         assert until.wait(WITHIN_S)
 

@@ -217,6 +217,14 @@ def test_a_session_can_be_created_with_events(shared: Emulator) -> None:
         ({"actions": {"stateDelta": {"a": 1}}}, "event actions"),
         ({"actions": {"escalate": False}}, "event actions"),
         ({"longRunningToolIds": ["c1"]}, "long-running tool IDs"),
+        (
+            {"content": {"parts": [{"functionCall": {"name": "adk_request_confirmation"}}]}},
+            "ADK protocol function calls",
+        ),
+        (
+            {"content": {"parts": [{"functionResponse": {"name": "adk_request_credential"}}]}},
+            "ADK protocol function calls",
+        ),
     ],
 )
 def test_events_of_a_new_session_cannot_have_actions(

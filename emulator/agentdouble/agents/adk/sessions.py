@@ -35,8 +35,8 @@ class Sessions(BaseSessionService):  # type: ignore[misc,unused-ignore]
         """Create a session; raise ADK's AlreadyExistsError."""
         try:
             return to_adk(await current().host.create(app_name, user_id, session_id, state or {}))
-        except ApiError as error:
-            raise AlreadyExistsError(str(error.detail)) from None
+        except ApiError:
+            raise AlreadyExistsError(f"Session with id {session_id} already exists.") from None
 
     async def get_session(
         self,

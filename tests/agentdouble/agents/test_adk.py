@@ -1,0 +1,304 @@
+"""Agents and Apps of google-adk over the double's sessions, artifacts and memory.
+
+They run where google-adk is installed::
+
+    pip install google-adk && python -m pytest tests/agentdouble/agents/test_adk.py
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.api_server.test_runs_at_once import WITHIN_S, post_and_leave
+from tests.agentdouble.api_server.wire import (
+    create,
+    lines,
+    new_user,
+    read,
+    run,
+    run_sse,
+    sessions_of,
+)
+from tests.agentdouble.calling import background, eventually, http
+
+pytest.importorskip("google.adk", reason="google-adk is not installed: pip install google-adk")
+pytestmark = pytest.mark.filterwarnings("ignore")  # the SDK warns of itself
+
+AGENTS = Path(__file__).with_name("adk_agents")
+TELLER, APP = "teller", "scripted_app"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("agents")
+    for source, name in (("teller", TELLER), ("scripted", APP)):
+        (folder / name).mkdir()
+        shutil.copy(AGENTS / f"{source}.py", folder / name / "agent.py")
+    with (folder / APP / "agent.py").open("a") as file:
+        file.write("\nroot_agent = app\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def _served(folder: Path) -> Iterator[tuple[Emulator, dict[str, ModuleType]]]:
+    with Emulator(agents=folder) as double:
+        for app in (TELLER, APP):
+            create(double.url, "first", {"sessionId": "s1"}, app)
+            run(double.url, asked(app, "first", "hi"))
+        yield double, {app: sys.modules[f"{app}.agent"] for app in (TELLER, APP)}
+
+
+@pytest.fixture(scope="module")
+def double(_served: tuple[Emulator, dict[str, ModuleType]]) -> Emulator:
+    return _served[0]
+
+
+@pytest.fixture(scope="module")
+def agents(_served: tuple[Emulator, dict[str, ModuleType]]) -> dict[str, ModuleType]:
+    """The modules of the agents, as that double has imported them."""
+    return _served[1]
+
+
+@pytest.fixture
+def user(double: Emulator) -> str:
+    user = new_user()
+    for app in (TELLER, APP):
+        create(double.url, user, {"sessionId": "s1"}, app)
+    return user
+
+
+def asked(app: str, user: str, text: str | None = None, **more: Any) -> Any:
+    message = {} if text is None else {"newMessage": {"role": "user", "parts": [{"text": text}]}}
+    return {"appName": app, "userId": user, "sessionId": "s1", **message, **more}
+
+
+def tell(double: Emulator, user: str, text: str, **more: Any) -> Any:
+    """Return what the teller sees."""
+    (event,) = run(double.url, asked(TELLER, user, text, **more)).json()
+    return json.loads(event["content"]["parts"][0]["text"])
+
+
+def call(double: Emulator, user: str, *tools: str, **more: Any) -> list[Any]:
+    """Let the App's model call tools, and return the events."""
+    text = json.dumps([[tool, more] for tool in tools])
+    events: list[Any] = run(double.url, asked(APP, user, text)).json()
+    return events
+
+
+def answer(double: Emulator, user: str, to: Any, response: Any) -> Any:
+    """Answer a call of an event."""
+    answered = {"id": to["id"], "name": to["name"], "response": response}
+    message = {"role": "user", "parts": [{"functionResponse": answered}]}
+    return run(double.url, {**asked(APP, user), "newMessage": message}).json()
+
+
+def parts(events: list[Any], kind: str) -> list[Any]:
+    """Return all parts of a kind."""
+    found = [one for event in events for one in event.get("content", {}).get("parts", ())]
+    return [one[kind] for one in found if kind in one]
+
+
+def path(app: str, user: str) -> str:
+    return f"{sessions_of(user, app)}/s1"
+
+
+def test_each_turn_sees_its_session_as_it_is(double: Emulator, user: str) -> None:
+    """What earlier turns said, what others changed, and the state of all scopes."""
+    tell(double, user, "one")
+    http.patch(double.url + path(TELLER, user), json={"stateDelta": {"patched": [1]}})
+    second = tell(double, user, "two", stateDelta={"given": 1, "app:shared": 2})
+    third = tell(double, user, "three")
+
+    assert (4, 6) == (second["count"], third["count"])
+    shared = {"app:shared": 2, "user:u": [1]}
+    assert {"turns": 1, "patched": [1], "given": 1, **shared} == second["state"]
+    assert {"turns": 2, "patched": [1], "given": 1, **shared} == third["state"]
+    assert ["user: one", "user: two", "user: three"] == third["events"][::2]
+
+
+def test_a_deleted_session_is_forgotten(double: Emulator, user: str) -> None:
+    """One that is made again under its name begins anew, or with what it is given."""
+    tell(double, user, "one")
+    http.delete(double.url + path(TELLER, user))
+    imported = [{"author": "user", "content": {"parts": [{"text": text}]}} for text in "ab"]
+    create(double.url, user, {"sessionId": "s1", "events": imported}, TELLER)
+
+    assert ["user: a", "user: b", "user: two"] == tell(double, user, "two")["events"]
+
+
+def test_a_history_outlives_its_process(folder: Path, tmp_path: Path) -> None:
+    """A turn sees what other processes said and changed over the same state."""
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    for number in range(3):
+        with Emulator(agents=folder, state=state) as double:
+            create(double.url, f"ann{number}", {"sessionId": "s1"}, TELLER)
+            http.post(double.url + sessions_of("ann", TELLER), json={"sessionId": "s1"})
+            http.patch(double.url + path(TELLER, "ann"), json={"stateDelta": {"n": number}})
+            seen = tell(double, "ann", f"turn {number}")
+
+    assert ["user: turn 0", "user: turn 1", "user: turn 2"] == seen["events"][::2]
+    assert (8, 2, 2) == (seen["count"], seen["state"]["n"], seen["state"]["turns"])
+
+
+def test_what_is_sent_is_what_is_stored(double: Emulator, user: str) -> None:
+    """Event by event, with the runner's ids and without the state of one run."""
+    sent = run(double.url, asked(TELLER, user, "one")).json()
+    sent += lines(run_sse(double.url, {**asked(TELLER, user, "two"), "streaming": True}))
+    stored = read(double.url, user, "s1", TELLER)["events"]
+
+    assert sent == [one for one in stored if one["author"] == TELLER]
+    assert {"turns": 1, "user:u": [1]} == sent[0]["actions"]["stateDelta"]
+    assert [one["invocationId"] for one in stored[::2]] == [one["invocationId"] for one in sent]
+
+
+def test_a_run_fails_alone(double: Emulator, user: str) -> None:
+    """With the error that the agent or the plugin raised; what was said before is kept."""
+    failed = run(double.url, asked(TELLER, user, "raise"))
+    refused = run(double.url, asked(APP, user, "raise"))
+    nothing = run(double.url, asked(TELLER, user, "nothing"))
+    missing = run(double.url, asked(TELLER, user))
+
+    assert (500, "RuntimeError: it broke") == (failed.status_code, failed.json()["detail"])
+    assert 500 == refused.status_code
+    assert "the plugin refuses" in refused.json()["detail"]
+    assert (200, []) == (nothing.status_code, nothing.json())
+    assert 500 == missing.status_code
+    assert "requires either a new_message or an invocation_id" in missing.json()["detail"]
+    assert 4 == tell(double, user, "next")["count"]
+
+
+def test_an_agent_that_blocks_holds_up_nobody(
+    double: Emulator, agents: dict[str, ModuleType], user: str
+) -> None:
+    """Its own application goes on, too."""
+    create(double.url, f"{user}-2", {"sessionId": "s1"}, TELLER)
+    blocked = background(lambda: tell(double, user, "block"))
+    assert agents[TELLER].begun.wait(WITHIN_S)
+
+    assert 1 == tell(double, f"{user}-2", "meanwhile")["count"]
+    agents[TELLER].go.set()
+    assert 1 == blocked.result(WITHIN_S)["count"]
+
+
+def test_an_app_has_its_plugins(double: Emulator, user: str) -> None:
+    """They mark each event, and may answer instead of the agent."""
+    said = run(double.url, asked(APP, user, "hi")).json()[0]
+    (halted,) = run(double.url, asked(APP, user, "halt")).json()
+
+    assert ("inner", {"watched": True}) == (said["author"], said["customMetadata"])
+    assert ["halted"] == parts([halted], "text")
+
+
+def test_a_resumable_app_goes_on_where_it_was(double: Emulator, user: str) -> None:
+    """With the answer of a long-running tool, or by the invocation's id alone."""
+    paused = call(double, user, "job")
+    (pending,) = parts(paused, "functionCall")
+    resumed = run(double.url, asked(APP, user, invocationId=paused[0]["invocationId"]))
+    ended = answer(double, user, pending, {"status": "ended"})
+
+    assert [pending["id"]] == paused[0]["longRunningToolIds"]
+    assert 200 == resumed.status_code
+    assert {paused[0]["invocationId"]} == {one["invocationId"] for one in ended}
+    assert parts(ended, "text")[0].startswith("done")
+
+
+def test_a_tool_that_needs_confirmation_waits_for_it(double: Emulator, user: str) -> None:
+    asking = call(double, user, "delete", name="f")
+    request = parts(asking, "functionCall")[-1]
+    confirmed = answer(double, user, request, {"confirmed": True})
+
+    assert "adk_request_confirmation" == request["name"]
+    assert {"deleted": "f"} == parts(confirmed, "functionResponse")[0]["response"]
+
+
+def test_a_secret_is_for_the_agent_alone(double: Emulator, user: str) -> None:
+    """What a credential hides from clients is there when the invocation goes on."""
+    asking = call(double, user, "connect")
+    request = parts(asking, "functionCall")[-1]
+    config = request["args"]["authConfig"]
+    config["exchangedAuthCredential"] = {
+        "authType": "oauth2",
+        "oauth2": {"clientId": "id", "accessToken": "token"},
+    }
+    connected = answer(double, user, request, config)
+    stored = read(double.url, user, "s1", APP)
+
+    assert {"token": "token", "known": True} == parts(connected, "functionResponse")[0]["response"]
+    assert "hidden" not in json.dumps([asking, connected, stored])
+
+
+def test_a_memory_is_searched_in_other_sessions(double: Emulator, user: str) -> None:
+    """By the agents of the application, for this user, until the double is reset."""
+    run(double.url, asked(APP, user, "the zebra is striped"))
+    call(double, user, "remember")
+    http.post(f"{double.url}{sessions_of(user, APP)}/s2")
+    found = run(
+        double.url,
+        {**asked(APP, user, json.dumps([["load_memory", {"query": "zebra"}]])), "sessionId": "s2"},
+    ).json()
+
+    (response,) = parts(found, "functionResponse")
+    assert "the zebra is striped" in json.dumps(response["response"])
+
+
+def test_credentials_are_kept_for_the_user(double: Emulator, user: str) -> None:
+    create(double.url, f"{user}-2", {"sessionId": "s1"}, APP)
+    known = [
+        parts(call(double, one, "credentials"), "functionResponse")[0]["response"]["known"]
+        for one in (user, user, f"{user}-2")
+    ]
+
+    assert [False, True, False] == known
+
+
+@pytest.mark.parametrize("route", ["/run", "/run_sse"])
+def test_a_client_that_disconnects_aborts_the_run(
+    double: Emulator, agents: dict[str, ModuleType], user: str, route: str
+) -> None:
+    """The runner answers the open call, as it does behind the real server."""
+    text = json.dumps([["wait", {"name": user}]])
+    post_and_leave(double, route, asked(APP, user, text), agents[APP].begun[user])
+    events = eventually(
+        lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 3
+    )
+
+    assert "INVOCATION_ABORTED" == events[2]["errorCode"]
+    (aborted,) = parts(events[2:], "functionResponse")
+    assert parts(events[1:2], "functionCall")[0]["id"] == aborted["id"]
+    assert 200 == run(double.url, asked(APP, user, "next")).status_code
+
+
+def test_a_runner_is_closed_with_its_double(folder: Path) -> None:
+    """So are the plugins and toolsets of its agents."""
+    with Emulator(agents=folder) as double:
+        create(double.url, "ann", {"sessionId": "s1"}, APP)
+        run(double.url, asked(APP, "ann", "hi"))
+        module = sys.modules[f"{APP}.agent"]
+        assert not module.closed.is_set()
+
+    assert module.closed.is_set()
+
+
+def test_an_agent_that_is_imported_again_keeps_its_memory(folder: Path, tmp_path: Path) -> None:
+    """And its runner is made anew; the old one is closed."""
+    agents = shutil.copytree(folder, tmp_path / "agents")
+    with Emulator(agents=agents, reload=True) as double:
+        create(double.url, "ann", {"sessionId": "s1"}, APP)
+        run(double.url, asked(APP, "ann", "the zebra is striped"))
+        call(double, "ann", "remember")
+        before = sys.modules[f"{APP}.agent"]
+        with (agents / APP / "agent.py").open("a") as file:
+            file.write("\nchanged = True\n")
+        found = parts(call(double, "ann", "load_memory", query="zebra"), "functionResponse")
+
+    assert before.closed.is_set()
+    assert "the zebra is striped" in json.dumps(found)

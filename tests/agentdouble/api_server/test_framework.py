@@ -1,0 +1,281 @@
+"""Agents whose framework has its own runner: it keeps its events in the server's sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.api_server.bodies import CreateSession, RunRequest
+from agentdouble.api_server.server import ApiServer
+from agentdouble.api_server.stores import SessionKey
+from agentdouble.clock import Clock
+from agentdouble.errors import ApiError, RunEndedError
+from agentdouble.state import MemoryStore
+from tests.agentdouble.api_server.test_runs_at_once import WITHIN_S, post_and_leave
+from tests.agentdouble.api_server.wire import (
+    create,
+    detail,
+    lines,
+    new_user,
+    read,
+    run,
+    run_sse,
+    sessions_of,
+)
+from tests.agentdouble.calling import background, eventually, http
+
+APP = "dicts"
+AGENT = Path(__file__).with_name("framework_agent.py")
+
+
+@pytest.fixture(scope="module")
+def folder_of_dicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("agents")
+    (folder / APP).mkdir()
+    shutil.copy(AGENT, folder / APP / "agent.py")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def _served(folder_of_dicts: Path) -> Iterator[tuple[Emulator, ModuleType]]:
+    with Emulator(agents=folder_of_dicts) as double:
+        create(double.url, "first", {"sessionId": "s1"}, APP)
+        said(double, "first", "hi")
+        yield double, sys.modules[f"{APP}.agent"]
+
+
+@pytest.fixture(scope="module")
+def double(_served: tuple[Emulator, ModuleType]) -> Emulator:
+    return _served[0]
+
+
+@pytest.fixture(scope="module")
+def agent(_served: tuple[Emulator, ModuleType]) -> ModuleType:
+    """The module of the agent, as that double has imported it."""
+    return _served[1]
+
+
+@pytest.fixture
+def user(double: Emulator) -> str:
+    user = new_user()
+    create(double.url, user, {"sessionId": "s1"}, APP)
+    return user
+
+
+def asked(user: str, text: str, **more: Any) -> Any:
+    message = {"role": "user", "parts": [{"text": text}]}
+    return {"appName": APP, "userId": user, "sessionId": "s1", "newMessage": message, **more}
+
+
+def said(double: Emulator, user: str, text: str, **more: Any) -> Any:
+    """Run the agent and return what it saw."""
+    response = run(double.url, asked(user, text, **more))
+    assert 200 == response.status_code, response.text
+    return json.loads(response.json()[0]["content"]["parts"][0]["text"])
+
+
+def path(user: str) -> str:
+    return f"{sessions_of(user, APP)}/s1"
+
+
+def test_a_turn_sees_the_turns_before_it_and_parses_none(double: Emulator, user: str) -> None:
+    """Their events are the objects that the runner made."""
+    turns = [said(double, user, text) for text in ("one", "two", "three")]
+    stored = read(double.url, user, "s1", APP)
+
+    assert [0, 2, 4] == [turn["count"] for turn in turns]
+    assert 1 == len({turn["parsed"] for turn in turns})
+    assert ["one", "two"] == turns[2]["events"][::2]
+    assert {"turns": 4} == stored["state"]
+    assert [APP, "user"] == sorted({one["author"] for one in stored["events"]})
+
+
+def test_a_turn_sees_what_others_did(double: Emulator, user: str) -> None:
+    """A change of the state is one more event, which alone is parsed."""
+    before = said(double, user, "one")
+    http.patch(double.url + path(user), json={"stateDelta": {"patched": [1]}})
+    after = said(double, user, "two", stateDelta={"given": 1})
+    last = said(double, user, "three")
+
+    assert (3, 1) == (after["count"], after["parsed"] - before["parsed"])
+    assert {"turns": 0, "patched": [1]} == after["state"]
+    assert {"turns": 3, "patched": [1], "given": 1} == last["state"]
+
+
+def test_a_session_of_the_same_name_begins_anew(double: Emulator, user: str) -> None:
+    """Even with as many events as the deleted one had."""
+    said(double, user, "one")
+    http.delete(double.url + path(user))
+    imported = [{"author": "user", "content": {"parts": [{"text": text}]}} for text in "ab"]
+    create(double.url, user, {"sessionId": "s1", "events": imported}, APP)
+
+    assert ["a", "b"] == said(double, user, "two")["events"]
+
+
+def test_a_reset_forgets_sessions(folder_of_dicts: Path) -> None:
+    """Of the double, with all that the agents keep beside them; a snapshot brings sessions back."""
+    with Emulator(agents=folder_of_dicts) as double:
+        create(double.url, "ann", {"sessionId": "s1"}, APP)
+        said(double, "ann", "one")
+        snapshot = http.post(f"{double.url}/_emulator/snapshots").json()["id"]
+        said(double, "ann", "two")
+        back = http.post(f"{double.url}/_emulator/snapshots/{snapshot}/restore")
+        assert back.status_code < 300, back.text
+        restored = said(double, "ann", "three")
+        http.post(f"{double.url}/_emulator/reset")
+
+        assert "one" == restored["events"][0]
+        assert 2 == restored["count"]
+        assert 404 == run(double.url, asked("ann", "four")).status_code
+
+
+def test_a_turn_after_a_restart_sees_the_history(folder_of_dicts: Path, tmp_path: Path) -> None:
+    """Of another process with the same state, with what it keeps from clients."""
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    with Emulator(agents=folder_of_dicts, state=state) as double:
+        create(double.url, "ann", {"sessionId": "s1"}, APP)
+        said(double, "ann", "secret")
+    with Emulator(agents=folder_of_dicts, state=state) as double:
+        http.patch(double.url + path("ann"), json={"stateDelta": {"a": 1}})
+        said(double, "ann", "two")
+    with Emulator(agents=folder_of_dicts, state=state) as double:
+        last = said(double, "ann", "three")
+        assert ["secret", "two"] == last["events"][::2]
+        assert (5, {"a": 1, "turns": 3}) == (last["count"], last["state"])
+        assert "secret" not in json.dumps(
+            [one.keys() for one in read(double.url, "ann", "s1", APP)["events"]], default=list
+        )
+
+
+def test_a_change_during_a_turn_is_seen_by_the_next(
+    double: Emulator, agent: ModuleType, user: str
+) -> None:
+    """In the order in which the events are stored."""
+    waiting = background(lambda: said(double, user, f"wait {user}"))
+    assert agent.begun[user].wait(WITHIN_S)
+    eventually(lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 1)
+    http.patch(double.url + path(user), json={"stateDelta": {"a": 1}})
+    agent.go[user].set()
+    during, after = waiting.result(WITHIN_S), said(double, user, "next")
+
+    assert ({}, 0) == (during["state"], during["count"])
+    assert ({"a": 1, "turns": 0}, 3) == (after["state"], after["count"])
+    authors = [one["author"] for one in read(double.url, user, "s1", APP)["events"]]
+    assert ["user", "user", APP, "user", APP] == authors
+
+
+@pytest.mark.parametrize("route", ["/run", "/run_sse"])
+def test_a_client_that_disconnects_lets_the_runner_say_so(
+    double: Emulator, agent: ModuleType, user: str, route: str
+) -> None:
+    """It knows that the run was aborted, and its last event is stored."""
+    post_and_leave(double, route, asked(user, f"forever {user}"), agent.begun[user])
+    events = eventually(
+        lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 2
+    )
+
+    assert "aborted True" == events[1]["content"]["parts"][0]["text"]
+    assert 2 == said(double, user, "next")["count"]
+
+
+def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, user: str) -> None:
+    """With the refusal of an unknown session."""
+    waiting = background(lambda: run(double.url, asked(user, f"wait {user}")))
+    assert agent.begun[user].wait(WITHIN_S)
+    http.delete(double.url + path(user))
+    agent.go[user].set()
+
+    assert (404, "Session s1 not found.") == detail(waiting.result(WITHIN_S))
+
+
+def test_a_runner_that_raises_says_why(double: Emulator, user: str) -> None:
+    """In both routes; other runs are served."""
+    failed = run(double.url, asked(user, "raise it broke"))
+    stream = lines(run_sse(double.url, asked(user, "raise it broke")))
+
+    assert (500, "RuntimeError: it broke") == (failed.status_code, failed.json()["detail"])
+    assert "RuntimeError: it broke" == stream[-1]["error"]
+    assert 2 == said(double, user, "next")["count"]
+
+
+def test_increments_are_sent_and_not_stored(double: Emulator, user: str) -> None:
+    stream = lines(run_sse(double.url, {**asked(user, "hi"), "streaming": True}))
+
+    assert [True, None] == [one.get("partial") for one in stream]
+    assert 2 == len(read(double.url, user, "s1", APP)["events"])
+
+
+def test_what_is_private_is_kept_from_clients(double: Emulator, user: str) -> None:
+    """In answers and in the session; the runner gets it again."""
+    answer = run(double.url, asked(user, "a secret")).json()
+    stored = read(double.url, user, "s1", APP)["events"]
+
+    assert [False, False] == ["secret" in one for one in (*answer, stored[0])]
+
+
+def test_other_sessions_and_artifacts(double: Emulator, user: str) -> None:
+    """The services of a framework are asked for more than the run's session."""
+    seen = said(double, user, "others")
+
+    assert [{"a": 1, "b": 2}, 1] == seen["other"]
+    assert ["other", "s1"] == seen["listed"] == seen["everyone"]
+    assert seen["gone"]
+    loaded = {"text": "old"}
+    assert [[0, 1], loaded, [{"n": 1}, {"n": 1}], ["f"], []] == seen["files"]
+
+
+def test_a_host_is_of_no_use_after_its_run(double: Emulator, agent: ModuleType, user: str) -> None:
+    said(double, user, f"escape {user}")
+    host = agent.escaped[user]
+
+    with pytest.raises(RunEndedError, match="after its run has ended"):
+        asyncio.run(host.session(APP, user, "s1"))
+    with pytest.raises(RunEndedError, match="after its run has ended"):
+        host.append(APP, user, "s1", agent._stored(agent._event(APP, "late"), {}))
+
+
+def test_a_session_is_added_to_the_memory(folder_of_dicts: Path) -> None:
+    """Of the framework that has one; a reset empties it, and the end closes the framework."""
+
+    async def main() -> list[Any]:
+        server = ApiServer(Clock(), "1", AgentsDirectory(folder_of_dicts), MemoryStore())
+        await server.sessions.create(APP, "ann", CreateSession(session_id="s1"))
+        key, found = SessionKey(APP, "ann", "s1"), []
+
+        async def remembered() -> Any:
+            prepared = await server.runs.prepare(
+                RunRequest.model_validate(asked("ann", "hi")), streaming=False
+            )
+            seen: list[Any] = []
+
+            async def send(events: Any) -> None:
+                seen.extend(json.loads(one.json) for one in events)
+
+            await prepared.execute(send)
+            return json.loads(seen[0]["content"]["parts"][0]["text"])["remembered"]
+
+        found.append(await remembered())
+        await server.runs.add_session_to_memory(key)
+        found.append(await remembered())
+        server.runs.reset()
+        found.append(await remembered())
+        for wrong in (key._replace(id="nosuch"), key._replace(app="echo")):
+            with pytest.raises(ApiError) as refused:
+                await server.runs.add_session_to_memory(wrong)
+            found.append(refused.value.status)
+        await server.close()
+        return found
+
+    found = asyncio.run(main())
+    assert [[], ["user", APP], [], 404, 404] == found
+    assert [APP] == sys.modules[f"{APP}.agent"].closed[-1:]
