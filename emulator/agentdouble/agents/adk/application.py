@@ -7,6 +7,8 @@ are emptied by a reset.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -48,14 +50,15 @@ class AdkApplication:
 
         run = enter(host)
         message = asked.message
-        events = (await self._opened()).run_async(
+        runner = await self._opened()
+        events = runner.run_async(
             user_id=asked.user,
             session_id=asked.session,
             new_message=None if message is None else types.Content.model_validate(message),
             invocation_id=asked.invocation_id,
             state_delta=asked.state_delta,
             run_config=_config(asked),
-            abort_signal=host.aborted,
+            **({"abort_signal": host.aborted} if _can_abort(type(runner)) else {}),
         )
         async with aclosing(events):
             async for event in events:
@@ -115,11 +118,18 @@ class AdkApplication:
         return self._credentials
 
 
+@functools.cache
+def _can_abort(runner: type[Any]) -> bool:
+    """Return whether this version's runner listens for the end of a request (2.13 does)."""
+    return "abort_signal" in inspect.signature(runner.run_async).parameters
+
+
 def _config(asked: RunInput) -> Any:
     from google.adk.agents.run_config import RunConfig, StreamingMode
 
+    known = {"custom_metadata": asked.custom_metadata, "service_tier": asked.service_tier}
     return RunConfig(
         streaming_mode=StreamingMode.SSE if asked.streaming else StreamingMode.NONE,
-        custom_metadata=asked.custom_metadata,
-        service_tier=asked.service_tier,
+        # An older version refuses the names of fields that it does not have.
+        **{name: value for name, value in known.items() if name in RunConfig.model_fields},
     )
