@@ -7,16 +7,14 @@ are emptied by a reset.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
 from agentdouble.agents.adk.current import enter
-from agentdouble.agents.adk.native_runner import runner_of
+from agentdouble.agents.adk.native_runner import import_sdk, runner_of
 from agentdouble.agents.framework import Framework, Host, RunEvent, RunInput, SessionRecord
-from agentdouble.threads import import_in_thread
 
 _SDK = (
     "google.adk.agents.run_config",
@@ -36,6 +34,7 @@ class AdkApplication:
         self._native = native
         self._app = app
         self._runner: Any = None
+        self._listens = False  # for an abort_signal, as the runner of 2.13 does
         self._memory: Any = None
         self._credentials: Any = None
         self._before = before if isinstance(before, AdkApplication) else None
@@ -45,7 +44,7 @@ class AdkApplication:
 
     async def run(self, asked: RunInput, host: Host) -> AsyncIterator[RunEvent]:
         """Run the agent, and yield the JSON of each event that the runner yields."""
-        await import_in_thread(*_SDK)
+        await import_sdk(self._app, *_SDK)
         from google.genai import types
 
         run = enter(host)
@@ -58,7 +57,7 @@ class AdkApplication:
             invocation_id=asked.invocation_id,
             state_delta=asked.state_delta,
             run_config=_config(asked),
-            **({"abort_signal": host.aborted} if _can_abort(type(runner)) else {}),
+            **({"abort_signal": host.aborted} if self._listens else {}),
         )
         async with aclosing(events):
             async for event in events:
@@ -72,7 +71,7 @@ class AdkApplication:
 
     async def add_session_to_memory(self, session: SessionRecord) -> None:
         """Let the agents find the session's events when they search their memory."""
-        await import_in_thread(*_SDK)
+        await import_sdk(self._app, *_SDK)
         from agentdouble.agents.adk.sessions import to_adk
 
         await self._remembering().add_session_to_memory(to_adk(session))
@@ -99,6 +98,7 @@ class AdkApplication:
             runner = self._runner = runner_of(
                 self._native, self._app, session_service=Sessions(), artifact_service=Artifacts()
             )
+            self._listens = "abort_signal" in inspect.signature(runner.run_async).parameters
         runner.memory_service = self._remembering()
         runner.credential_service = self._holding_credentials()
         return runner
@@ -116,12 +116,6 @@ class AdkApplication:
         if self._credentials is None:
             self._credentials = in_memory.InMemoryCredentialService()
         return self._credentials
-
-
-@functools.cache
-def _can_abort(runner: type[Any]) -> bool:
-    """Return whether this version's runner listens for the end of a request (2.13 does)."""
-    return "abort_signal" in inspect.signature(runner.run_async).parameters
 
 
 def _config(asked: RunInput) -> Any:
