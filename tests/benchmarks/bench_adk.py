@@ -137,17 +137,19 @@ def bench_memory_after_many_sessions(servers: Servers) -> None:
 
     async def measured() -> list[tuple[float, float]]:
         async with asking(servers) as both:
-            return [(server.rss_mib(), await after(server)) for server in both]
+            before = [server.rss_mib() for server in both]
+            after = await asyncio.gather(*(filled(server) for server in both))
+            return list(zip(before, after, strict=True))
 
-    async def after(server: Server) -> float:
+    async def filled(server: Server) -> float:
         for _ in range(SESSIONS):
             session = await server.session("said")
             for _ in range(TURNS):
                 await server.run("said", session)
         return server.rss_mib()
 
-    for name, (before, later) in zip(
+    for name, (before, after) in zip(
         ("the double", "really"), asyncio.run(measured()), strict=True
     ):
-        print(f"\n{name}: {before:.0f} MiB, after {SESSIONS} sessions {later:.0f} MiB", end="")
+        print(f"\n{name}: {before:.0f} MiB, after {SESSIONS} sessions {after:.0f} MiB", end="")
     print()

@@ -160,6 +160,16 @@ def test_what_is_sent_is_what_is_stored(double: Emulator, user: str) -> None:
     assert [one["invocationId"] for one in stored[::2]] == [one["invocationId"] for one in sent]
 
 
+def test_events_have_the_platform_s_time(double: Emulator, user: str) -> None:
+    """The runner takes it from the double's clock."""
+    with double.clock.freeze():
+        for text in ("one", "two"):
+            tell(double, user, text)
+    stored = read(double.url, user, "s1", TELLER)
+
+    assert {stored["lastUpdateTime"]} == {one["timestamp"] for one in stored["events"]}
+
+
 def test_a_run_fails_alone(double: Emulator, user: str) -> None:
     """With the error that the agent or the plugin raised; what was said before is kept."""
     failed = run(double.url, asked(TELLER, user, "raise"))
