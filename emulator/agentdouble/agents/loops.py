@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from agentdouble.application_loop import ApplicationLoop
 
@@ -18,6 +18,7 @@ BLOCKED_AFTER_S = 0.25
 END_WITHIN_S = 5.0
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Start = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -87,6 +88,11 @@ class AgentLoops:
         # A timer of this loop, because a blocked loop cannot notice that it is blocked.
         turn.watch = here.call_later(BLOCKED_AFTER_S, self._check_begun, app, loop, turn)
         return turn
+
+    async def call(self, app: str, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine on the application's loop and return its result."""
+        loop = self._loops.get(app) or await self._new_loop(app, None)
+        return await loop.run(function())
 
     async def end(self, app: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a last coroutine on an application's loop, if it has one; log why it failed."""

@@ -4,5 +4,6 @@
 PATHS = (
     *("/apps/{rest:rest}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
     *("/docs", "/agent-identity/finalize"),
+    *("/dev/{rest:rest}", "/debug/trace/{rest:rest}", "/builder/{rest:rest}"),
 )
 RUN_LIVE = "/run_live"

@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 
 from agentdouble import ledger
 from agentdouble.api_server import RUN_LIVE, bodies, views
+from agentdouble.api_server.applications import Applications
 from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.session_service import SessionService
@@ -32,10 +33,20 @@ SESSION = SESSIONS + "/{session}"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _UNBUILT = {
-    ("PATCH", "/apps/{app}/users/{user}/memory"): "The memory service",
-    ("GET", "/apps/{app}/app-info"): "The app-info",
-    ("GET", "/docs"): "The OpenAPI description",
+    ("GET", "/docs"): "The page of its routes",
     ("POST", "/agent-identity/finalize"): "The agent identity",
+}
+# what `adk web` has, and the real API server does not have either
+_DEVELOPMENT = {
+    "/dev/{rest:rest}": "development interface",
+    "/debug/trace/{rest:rest}": "traces of events",
+    "/builder/{rest:rest}": "agent builder",
+    "/apps/{app}/metrics-info": "evaluation",
+    **{
+        f"/apps/{{app}}/{page}{rest}": "evaluation"
+        for page in ("eval_sets", "eval-sets", "eval_results", "eval-results")
+        for rest in ("", "/{rest:rest}")
+    },
 }
 _log = logging.getLogger(__name__)
 
@@ -99,6 +110,7 @@ class RunRoutes:
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
+        self._applications = Applications(runs)
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes."""
@@ -106,6 +118,8 @@ class RunRoutes:
             route("POST", "/run", self.run),
             route("POST", "/run_sse", self.run_sse),
             route("GET", "/list-apps", self.list_apps),
+            route("GET", "/apps/{app}/app-info", self.app_info),
+            route("PATCH", "/apps/{app}/users/{user}/memory", self.remember),
         ]
 
     @operation(builtins.list[bodies.EventBody], body=bodies.RunRequest)
@@ -126,14 +140,27 @@ class RunRoutes:
         """List the applications (API-01, U-LIST-APPS)."""
         detailed = bodies.flag(request, "detailed")
         if detailed or ledger.choose("U-LIST-APPS") == "detailed":
-            return json(dumps({"apps": await self._runs.described()}))
-        return json(dumps(self._runs.directory.names()))
+            return json(dumps({"apps": await self._applications.described()}))
+        return json(dumps(self._applications.names()))
+
+    @operation(Json)
+    async def app_info(self, request: Request) -> Response:
+        """Describe the agents of an application."""
+        return json(dumps(await self._applications.info(request.path_params["app"])))
+
+    @operation(type(None), body=bodies.UpdateMemory)
+    async def remember(self, request: Request) -> Response:
+        """Add a session to the memory that its application's agents search."""
+        body = await bodies.required(request, bodies.MEMORY)
+        await self._runs.add_session_to_memory(SessionKey(*_user(request), body.session_id))
+        return json(b"null")
 
 
 def unbuilt_routes() -> list[BaseRoute]:
     """Return routes of the real server that are beyond section 4.2; they answer 501."""
     return [
         *(route(method, path, _unbuilt(feature)) for (method, path), feature in _UNBUILT.items()),
+        *(_development(path, page) for path, page in _DEVELOPMENT.items()),
         WebSocketRoute(RUN_LIVE, _run_live),
     ]
 
@@ -144,6 +171,15 @@ def _unbuilt(feature: str) -> Endpoint:
         raise ApiError(501, str(NotBuiltError(f"{feature} of API-server mode")))
 
     return refuse
+
+
+def _development(path: str, page: str) -> Route:
+    @hidden
+    async def refuse(_request: Request) -> Response:
+        has = "`adk web` has it, for the same agents directory"
+        raise ApiError(501, f"API-server mode does not have google-adk's {page}; {has}.")
+
+    return Route(path, refuse, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
 
 
 async def _run_live(websocket: WebSocket) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from typing import Any
 
 from agentdouble import ledger
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.framework import Framework
+from agentdouble.agents.loops import AgentLoops
 from agentdouble.api_server.artifact_service import ArtifactService
 from agentdouble.api_server.bodies import CreateSession, RunRequest
 from agentdouble.api_server.framework_host import record
@@ -68,6 +67,11 @@ class Runs:
         parsed = await run_in_thread(lambda: [framework.parse(one) for one in opened.unread])
         await framework.add_session_to_memory(record(opened.session, [*opened.known, *parsed]))
 
+    @property
+    def loops(self) -> AgentLoops:
+        """The loops on which the agents run."""
+        return self._services.loops
+
     def reset(self) -> None:
         """Forget what agents keep outside of sessions and artifacts."""
         self._services.histories.clear()
@@ -108,26 +112,7 @@ class Runs:
             _log.error("%s", error, exc_info=error.__cause__)
             raise ApiError(500, str(error)) from None
 
-    async def described(self) -> list[dict[str, Any]]:
-        """Describe every application that can be imported."""
-        found = []
-        for app in self.directory.names():
-            with contextlib.suppress(ApiError):
-                found.append(_description(app, await self.agent(app)))
-        return found
-
     async def _create_unknown(self, key: SessionKey) -> None:
         if ledger.choose("U-RUN-UNKNOWN-SESSION") != "create":
             raise SessionNotFoundError(f"Session not found: {key.id}")
         await self.sessions.create(key.app, key.user, CreateSession(session_id=key.id))
-
-
-def _description(app: str, agent: Agent) -> dict[str, Any]:
-    return {
-        "name": app,
-        "rootAgentName": agent.name,
-        "description": agent.description,
-        "language": "python",
-        "isComputerUse": False,
-        "agents": None,
-    }

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from agentdouble.agents.directory import import_failure
+from agentdouble.agents.application_imports import import_failure
 from agentdouble.apps.a2a import A2AApp
 from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp

@@ -90,6 +90,7 @@ class ApiServerMode(Surface):
         finally:
             if self._server is not None:
                 await self._server.close()
+            self.agents.close()
 
     def _made(self) -> ApiServer:
         if self._server is None:

@@ -116,7 +116,7 @@ def test_an_application_without_an_agent_is_not_found(folder: Path) -> None:
     """The error says where it was looked for."""
     write(folder, "no_agent", "x = 1")
 
-    with pytest.raises(AgentNotFoundError, match=r"Searched in 'no_agent.agent.root_agent' and"):
+    with pytest.raises(AgentNotFoundError, match=r"Searched in 'no_agent.agent.root_agent', "):
         AgentsDirectory(folder).load("no_agent")
 
 

@@ -7,14 +7,14 @@ are emptied by a reset.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
 from agentdouble.agents.adk.current import enter
-from agentdouble.agents.adk.native_runner import runner_of
+from agentdouble.agents.adk.native_runner import import_sdk, runner_of
 from agentdouble.agents.framework import Framework, Host, RunEvent, RunInput, SessionRecord
-from agentdouble.threads import import_in_thread
 
 _SDK = (
     "google.adk.agents.run_config",
@@ -34,6 +34,7 @@ class AdkApplication:
         self._native = native
         self._app = app
         self._runner: Any = None
+        self._listens = False  # for an abort_signal, as the runner of 2.13 does
         self._memory: Any = None
         self._credentials: Any = None
         self._before = before if isinstance(before, AdkApplication) else None
@@ -43,19 +44,20 @@ class AdkApplication:
 
     async def run(self, asked: RunInput, host: Host) -> AsyncIterator[RunEvent]:
         """Run the agent, and yield the JSON of each event that the runner yields."""
-        await import_in_thread(*_SDK)
+        await import_sdk(self._app, *_SDK)
         from google.genai import types
 
         run = enter(host)
         message = asked.message
-        events = (await self._opened()).run_async(
+        runner = await self._opened()
+        events = runner.run_async(
             user_id=asked.user,
             session_id=asked.session,
             new_message=None if message is None else types.Content.model_validate(message),
             invocation_id=asked.invocation_id,
             state_delta=asked.state_delta,
             run_config=_config(asked),
-            abort_signal=host.aborted,
+            **({"abort_signal": host.aborted} if self._listens else {}),
         )
         async with aclosing(events):
             async for event in events:
@@ -69,7 +71,7 @@ class AdkApplication:
 
     async def add_session_to_memory(self, session: SessionRecord) -> None:
         """Let the agents find the session's events when they search their memory."""
-        await import_in_thread(*_SDK)
+        await import_sdk(self._app, *_SDK)
         from agentdouble.agents.adk.sessions import to_adk
 
         await self._remembering().add_session_to_memory(to_adk(session))
@@ -96,6 +98,7 @@ class AdkApplication:
             runner = self._runner = runner_of(
                 self._native, self._app, session_service=Sessions(), artifact_service=Artifacts()
             )
+            self._listens = "abort_signal" in inspect.signature(runner.run_async).parameters
         runner.memory_service = self._remembering()
         runner.credential_service = self._holding_credentials()
         return runner
@@ -118,8 +121,9 @@ class AdkApplication:
 def _config(asked: RunInput) -> Any:
     from google.adk.agents.run_config import RunConfig, StreamingMode
 
+    known = {"custom_metadata": asked.custom_metadata, "service_tier": asked.service_tier}
     return RunConfig(
         streaming_mode=StreamingMode.SSE if asked.streaming else StreamingMode.NONE,
-        custom_metadata=asked.custom_metadata,
-        service_tier=asked.service_tier,
+        # An older version refuses the names of fields that it does not have.
+        **{name: value for name, value in known.items() if name in RunConfig.model_fields},
     )

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agentdouble.agents.adk.native_runner import runner_of
+from agentdouble.agents.adk.native_runner import import_sdk, runner_of
 from agentdouble.agents.events import Event, Message, Part, WireEvent
 from agentdouble.agents.session import Session
-from agentdouble.threads import import_in_thread
 
 _SDK = (
     "google.adk.agents.run_config",
@@ -29,7 +28,7 @@ async def converse(
     native: Any, app: str, message: Message, session: Session
 ) -> AsyncIterator[WireEvent]:
     """Let an agent, a node or an App answer a message, and yield its events."""
-    await import_in_thread(*_SDK)
+    await import_sdk(app, *_SDK)
     from google.adk.agents.run_config import RunConfig, StreamingMode
     from google.adk.memory import InMemoryMemoryService
     from google.genai import types

@@ -64,13 +64,26 @@ class Sessions(BaseSessionService):  # type: ignore[misc,unused-ignore]
         await current().host.delete(app_name, user_id, session_id)
 
     async def append_event(self, session: AdkSession, event: Event) -> Event:
-        """Store an event that is not partial, and add it to the session."""
-        if event.partial:
+        """Store an event that is not partial or stored already, and add it to the session."""
+        if event.partial or _is_stored(event, session.events):
             return event
         await super().append_event(session, event)
         session.last_update_time = event.timestamp
         current().append(session, event)
         return event
+
+
+def _is_stored(event: Event, events: Sequence[Event]) -> bool:
+    """Return whether an equal event of the same invocation is stored already.
+
+    ADK's own service stores an event only once that an agent or a caller gives it again.
+    """
+    for one in reversed(events):
+        if one.invocation_id != event.invocation_id:
+            return False
+        if one.id == event.id and one == event:
+            return True
+    return False
 
 
 def to_adk(session: SessionRecord, chosen: Sequence[Event] | None = None) -> AdkSession:

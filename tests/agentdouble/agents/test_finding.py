@@ -1,0 +1,157 @@
+"""Applications are found as ``adk`` finds them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.errors import AgentLoadError, AgentNotFoundError
+from tests.agentdouble.agents.test_directory import AGENT, description, write
+from tests.agentdouble.api_server.wire import create, run, run_body, texts
+from tests.agentdouble.calling import http
+
+ENVIRONMENT = """
+import os
+
+VALUE = os.environ.get({name!r})
+
+async def root_agent(message, session):
+    yield VALUE
+root_agent.__doc__ = str(VALUE)
+"""
+
+
+def test_a_module_is_an_application_that_is_not_listed(tmp_path: Path) -> None:
+    """As with ``adk``: a directory's helpers are modules beside its agents."""
+    (tmp_path / "lonely_module.py").write_text(AGENT.format(text="alone"))
+    directory = AgentsDirectory(tmp_path)
+
+    assert "alone" == description(directory, "lonely_module")
+    assert "alone" == description(AgentsDirectory(tmp_path), "lonely_module")
+    assert [] == directory.names()
+
+
+def test_an_agent_can_be_in_a_package_named_agent(tmp_path: Path) -> None:
+    """``name/agent/__init__.py``, where ``name`` has a module ``root_agent`` as well."""
+    write(tmp_path, "wide_agent", "from . import root_agent")
+    write(tmp_path, "wide_agent", "", module="root_agent")
+    write(tmp_path / "wide_agent", "agent", AGENT.format(text="inside"))
+
+    assert "inside" == description(AgentsDirectory(tmp_path), "wide_agent")
+
+
+@pytest.mark.parametrize("file", ["agent.py", "root_agent.yaml"])
+def test_the_directory_of_one_agent_is_its_only_application(tmp_path: Path, file: str) -> None:
+    """``adk api_server my_agent`` serves that one, by the name of its directory."""
+    alone = tmp_path / "alone_agent"
+    write(tmp_path, "beside_agent", AGENT.format(text="beside"))
+    write(alone, "part_of_it", "")
+    (alone / "__init__.py").write_text(AGENT.format(text="alone"))
+    (alone / file).write_text("")
+    directory = AgentsDirectory(alone)
+
+    assert ["alone_agent"] == directory.names()
+    assert "alone" == description(directory, "alone_agent")
+    with pytest.raises(AgentNotFoundError, match="only 'alone_agent' is accessible"):
+        directory.load("beside_agent")
+
+
+def test_an_agent_in_yaml_needs_google_adk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is listed; the others work without the package."""
+    monkeypatch.setitem(sys.modules, "google.adk", None)
+    (tmp_path / "yaml_only").mkdir()
+    (tmp_path / "yaml_only" / "root_agent.yaml").write_text("name: a")
+    write(tmp_path, "beside_yaml", AGENT.format(text="beside"))
+    directory = AgentsDirectory(tmp_path)
+
+    with pytest.raises(AgentLoadError, match=r"root_agent.yaml' needs .*pip install google-adk"):
+        directory.load("yaml_only")
+    assert ["beside_yaml", "yaml_only"] == directory.names()
+    assert ["python", "yaml"] == [directory.language(one) for one in directory.names()]
+    assert "beside" == description(directory, "beside_yaml")
+
+
+def test_the_env_file_of_an_agent_is_read_before_its_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest one upwards; what the process had before wins; all is undone at the end."""
+    monkeypatch.setenv("AD_TEST_GIVEN", "given")
+    monkeypatch.delenv("AD_TEST_SET", raising=False)
+    (tmp_path / ".env").write_text("AD_TEST_SET=above\nAD_TEST_GIVEN=file\n")
+    for name, variable in (("own_env", "AD_TEST_SET"), ("no_env", "AD_TEST_GIVEN")):
+        write(tmp_path / "agents", name, ENVIRONMENT.format(name=variable))
+    (tmp_path / "agents" / "own_env" / ".env").write_text('export AD_TEST_SET="its own" # x\n')
+
+    with Emulator(agents=tmp_path / "agents") as double:
+        answers = []
+        for app in ("own_env", "no_env"):
+            create(double.url, "ann", {"sessionId": "s1"}, app)
+            answers += texts(run(double.url, run_body("ann", app=app)).json())
+        during = os.environ["AD_TEST_SET"]
+
+    assert (["its own", "given"], "above") == (answers, during)
+    assert "AD_TEST_SET" not in os.environ
+    assert "given" == os.environ["AD_TEST_GIVEN"]
+
+
+def test_env_files_are_not_read_where_that_is_switched_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the variable that ``adk`` has for it."""
+    monkeypatch.setenv("ADK_DISABLE_LOAD_DOTENV", "true")
+    write(tmp_path, "disabled_env", ENVIRONMENT.format(name="AD_TEST_SET"))
+    (tmp_path / "disabled_env" / ".env").write_text("AD_TEST_SET=file")
+
+    assert "None" == description(AgentsDirectory(tmp_path), "disabled_env")
+
+
+def test_an_env_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """With its path; the other applications work."""
+    write(tmp_path, "wrong_env", AGENT)
+    write(tmp_path, "beside_wrong_env", AGENT.format(text="beside"))
+    (tmp_path / "wrong_env" / ".env").write_bytes(b"A=\xff\n")
+    directory = AgentsDirectory(tmp_path)
+
+    with pytest.raises(AgentLoadError, match=r"wrong_env/\.env' cannot be read: 'utf-8' codec"):
+        directory.load("wrong_env")
+    assert "beside" == description(directory, "beside_wrong_env")
+
+
+@pytest.mark.parametrize("file", [".env", "root_agent.yaml", "part/more.yml"])
+def test_with_reload_a_change_of_env_and_yaml_is_seen(tmp_path: Path, file: str) -> None:
+    """The application is imported again."""
+    write(tmp_path, "changing_files", "import agentdouble\n" + AGENT)
+    changing = tmp_path / "changing_files" / file
+    changing.parent.mkdir(exist_ok=True)
+    changing.write_text("A: 1\n")
+    directory = AgentsDirectory(tmp_path, reload=True)
+    first, again = directory.load("changing_files"), directory.load("changing_files")
+
+    changing.write_text("A: 1 # changed\n")
+
+    assert first is again
+    assert first is not directory.load("changing_files")
+    directory.close()
+
+
+def test_the_list_in_detail_names_the_language(tmp_path: Path) -> None:
+    """What cannot be loaded is left out."""
+    write(tmp_path, "listed_agent", AGENT.format(text="listed"))
+    write(tmp_path, "broken_listed", "raise ValueError")
+    with Emulator(agents=tmp_path) as double:
+        names = http.get(f"{double.url}/list-apps").json()
+        (described,) = http.get(f"{double.url}/list-apps?detailed=true").json()["apps"]
+        info = http.get(f"{double.url}/apps/listed_agent/app-info")
+
+    assert ["broken_listed", "listed_agent"] == names
+    assert ("listed_agent", "python", False) == (
+        described["rootAgentName"],
+        described["language"],
+        described["isComputerUse"],
+    )
+    assert (400, {"detail": "Root agent is not an LlmAgent"}) == (info.status_code, info.json())

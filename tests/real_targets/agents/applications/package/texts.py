@@ -1,0 +1,1 @@
+GREETING = "from a package"

@@ -1,0 +1,3 @@
+"""An agent whose module raises ValueError."""
+
+raise ValueError("a setting is missing")

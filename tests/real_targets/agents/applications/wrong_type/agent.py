@@ -1,0 +1,3 @@
+"""A root_agent that is no agent."""
+
+root_agent = "an agent"

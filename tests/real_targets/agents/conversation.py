@@ -1,0 +1,167 @@
+"""What is asked of an agent over the wire, and what was answered, without ids and times."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+Json = Any
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TIMES = {"timestamp", "lastUpdateTime", "createTime", "startTimestamp", "endTimestamp"}
+_OAUTH_STATE = re.compile(r"(?<=state=)[A-Za-z0-9]{30}|^[A-Za-z0-9]{30}$")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\S*")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was asked, in short, and what came back."""
+
+    asked: str
+    status: int
+    body: Json
+
+
+@dataclass
+class Conversation:
+    """Requests about one application by a user in a session; ``answers`` has what came back."""
+
+    url: str
+    app: str
+    user: str = "ann"
+    session_id: str = "s1"
+    answers: list[Answer] = field(default_factory=list)
+
+    def create(self, body: Json = None, *, session_id: str | None = None) -> None:
+        """Create the session, or another, which is then this conversation's."""
+        self.session_id = session_id or self.session_id
+        self.ask("POST", self._path(), {"sessionId": self.session_id, **(body or {})})
+
+    def run(self, message: str | Json, **more: Json) -> list[Json]:
+        """Run a turn by ``/run`` and return its events."""
+        return _events(self.ask("POST", "/run", self._turn(message, more)))
+
+    def stream(self, message: str | Json, **more: Json) -> list[Json]:
+        """Run a turn by ``/run_sse`` and return what it sent."""
+        body = self._turn(message, {"streaming": True, **more})
+        return _events(self.ask("POST", "/run_sse", body))
+
+    def stream_whole(self, message: str | Json) -> list[Json]:
+        """Run a turn by ``/run_sse`` without increments."""
+        return self.stream(message, streaming=False)
+
+    def read(self) -> Json:
+        """Return the session."""
+        return self.ask("GET", self._path(self.session_id))
+
+    def state(self, delta: Json) -> None:
+        """Change the session's state."""
+        self.ask("PATCH", self._path(self.session_id), {"stateDelta": delta})
+
+    def artifacts(self) -> None:
+        """List the artifacts, and read each with its versions."""
+        for name in self.ask("GET", f"{self._path(self.session_id)}/artifacts"):
+            for what in ("", "/versions", "/versions/metadata"):
+                self.ask("GET", f"{self._path(self.session_id)}/artifacts/{name}{what}")
+
+    def remember(self) -> None:
+        """Add the session to the memory."""
+        path = f"/apps/{self.app}/users/{self.user}/memory"
+        self.ask("PATCH", path, {"sessionId": self.session_id})
+
+    def delete(self) -> None:
+        """Delete the session, and read it and list those that are left."""
+        self.ask("DELETE", self._path(self.session_id))
+        self.read()
+        self.ask("GET", self._path())
+
+    def ask(self, method: str, path: str, body: Json = None) -> Json:
+        """Send a request, note the answer and return its body."""
+        status, answered = self._sent(method, path, body)
+        asked = f"{method} {path} {_said(body)}".strip()
+        self.answers.append(Answer(asked, status, answered))
+        return answered
+
+    def _sent(self, method: str, path: str, body: Json) -> tuple[int, Json]:
+        # The real server closes the connection after some errors, and does not say so.
+        headers = {"connection": "close"}
+        with httpx.Client(base_url=self.url, timeout=60, trust_env=False) as client:
+            try:
+                response = client.request(method, path, json=body, headers=headers)
+            except httpx.RemoteProtocolError as error:
+                return 0, f"the connection ended: {error}"
+        return response.status_code, _body(response)
+
+    def normalized(self) -> list[Answer]:
+        """Return the answers with ids numbered in their order, and without times."""
+        seen: dict[str, str] = {}
+        return [
+            Answer(_plain(one.asked, seen), one.status, _plain(one.body, seen))
+            for one in self.answers
+        ]
+
+    def _path(self, *more: str) -> str:
+        return "/".join((f"/apps/{self.app}/users/{self.user}/sessions", *more))
+
+    def _turn(self, message: str | Json, more: Mapping[str, Json]) -> Json:
+        parts = [{"text": message}] if isinstance(message, str) else message
+        return {
+            "appName": self.app,
+            "userId": self.user,
+            "sessionId": self.session_id,
+            "newMessage": {"role": "user", "parts": parts},
+            **more,
+        }
+
+
+def _events(answer: Json) -> list[Json]:
+    return answer if isinstance(answer, list) else []
+
+
+def responses(events: list[Json], name: str, response: Json) -> list[Json]:
+    """Return the parts of a message that answers the calls of a function in these events."""
+    calls = [
+        part["functionCall"]
+        for event in events
+        for part in event.get("content", {}).get("parts", ())
+        if "functionCall" in part
+    ]
+    return [
+        {"functionResponse": {"id": one["id"], "name": name, "response": response}}
+        for one in calls
+        if one["name"] == name
+    ]
+
+
+def _body(response: httpx.Response) -> Json:
+    kind = response.headers.get("content-type", "")
+    if kind.startswith("text/event-stream"):
+        lines = [one.removeprefix("data: ") for one in response.text.split("\n\n") if one]
+        return [json.loads(line) for line in lines]
+    return response.json() if kind.startswith("application/json") else response.text
+
+
+def _said(body: Json) -> str:
+    if not isinstance(body, dict) or "newMessage" not in body:
+        return "" if body is None else json.dumps(body)
+    return json.dumps(body["newMessage"]["parts"], ensure_ascii=False)
+
+
+def _plain(value: Json, seen: dict[str, str]) -> Json:
+    if isinstance(value, dict):
+        return {
+            _plain(key, seen): 0 if key in _TIMES else _plain(one, seen)
+            for key, one in value.items()
+        }
+    if isinstance(value, list):
+        return [_plain(one, seen) for one in value]
+    if isinstance(value, str):
+        value = _OAUTH_STATE.sub("<state>", value)
+        numbered = _ID.sub(lambda found: seen.setdefault(found[0], f"<id {len(seen)}>"), value)
+        return _TIME.sub("<time>", numbered)
+    return value
