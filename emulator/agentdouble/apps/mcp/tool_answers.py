@@ -10,23 +10,30 @@ from mcp.types import CallToolResult, ContentBlock, InputRequiredResult, TextCon
 from agentdouble.apps.mcp.tools import Tool
 
 Answer = CallToolResult | InputRequiredResult
+_PLAIN = frozenset((bool, dict, float, int, str, type(None)))  # most tools return one of these
 
 
 def answer_of(tool: Tool, value: Any) -> Answer:
     """Return the answer for what a tool has returned; raise ToolResultError."""
+    if type(value) in _PLAIN:
+        return _plain(tool, value)
     if isinstance(value, CallToolResult | InputRequiredResult):
         return value
     given = value if isinstance(value, list | tuple) else [value]
     blocks = [_block(one) for one in given]
     if any(isinstance(one, ContentBlock) for one in blocks):
         return _with_content(tool, value, blocks)
-    result = tool.results.result_of(value)
-    return CallToolResult(content=_texts(result.texts), structured_content=result.structured)
+    return _plain(tool, value)
 
 
 def failure(text: str) -> CallToolResult:
     """Return the answer of a tool that has failed."""
     return CallToolResult(content=_texts([text]), is_error=True)
+
+
+def _plain(tool: Tool, value: Any) -> CallToolResult:
+    result = tool.results.result_of(value)
+    return CallToolResult(content=_texts(result.texts), structured_content=result.structured)
 
 
 def _with_content(tool: Tool, value: Any, blocks: list[Any]) -> CallToolResult:
