@@ -180,6 +180,7 @@ def test_a_command_that_does_not_exist(services: Services) -> None:
     assert "there is no program 'no-such-program'" in services.log("nothing")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 def test_a_path_that_isolation_hides(services: Services, tmp_path: Path) -> None:
     """The log says which path the command names in vain, and which setting shows it."""
     command = (sys.executable, "program.py", "hidden", str(tmp_path))
