@@ -36,7 +36,7 @@ class ServicePrograms:
     async def start(self, service: str, program: Program) -> StartedProgram:
         """Start a process of a service; raise ServiceUnansweredError."""
         launcher = await self._context.surface(Runtimes).launcher()
-        from agentdouble.runtimes import definition
+        from agentdouble.runtimes import definition, readiness
         from agentdouble.runtimes.streams import Conversation
 
         if service not in self._workspaces:
@@ -51,6 +51,7 @@ class ServicePrograms:
             log.note(error.reason)
             why = f"its command does not start. agentdouble mcp logs {service} says why."
             raise ServiceUnansweredError(service, why) from error
+        log.note(f"started{readiness.what_is_hidden(process.hidden)}")
         return StartedProgram(process, conversation, log)
 
     async def forget(self, service: str) -> None:
@@ -96,12 +97,10 @@ class StartedProgram:
 
     async def end(self, patience_s: float) -> str:
         """Ask it to end, then kill it; return how it ended when nothing of it is left."""
-        from agentdouble.runtimes.readiness import what_is_hidden
-
         await self._process.end(patience_s)
         self._conversation.close()
         manner = self._process.manner
         if not self._told:
             self._told = True
-            self._log.note(f"its process {manner}{what_is_hidden(self._process.hidden)}")
+            self._log.note(f"its process {manner}")
         return manner

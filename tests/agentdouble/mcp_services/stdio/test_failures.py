@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from agentdouble.mcp_services import CommandBackend
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.mcp_services.stdio.conftest import (
+    HERE,
     KEY,
     Services,
     call,
@@ -73,11 +76,15 @@ def test_a_shared_server_that_dies_comes_back(services: Services) -> None:
 
 def test_a_server_that_never_answers_is_given_up(services: Services) -> None:
     """The call ends with an error that says so; the server is told, and answers others."""
-    url = services.make("silent", "modern", timeout_s=0.5)
+    url = services.make("silent", "modern", timeout_s=2)
     session = mcp_wire.open_session(url, KEY)
 
-    for said in (in_session(url, session, "silent"), modern(url, "silent")):
-        assert "The server of the MCP service 'silent' has not answered for 0.5 s." in said
+    with ThreadPoolExecutor() as threads:
+        shared = threads.submit(modern, url, "silent")
+        own = in_session(url, session, "silent")
+
+    for said in (own, shared.result()):
+        assert "The server of the MCP service 'silent' has not answered for 2 s." in said
     assert "1" == call(url, session, "remembered", what="cancelled")
     assert "here" == call_modern(url, "echo", word="here")
 
@@ -171,6 +178,19 @@ def test_a_command_that_does_not_exist(services: Services) -> None:
 
     assert "The server of the MCP service 'nothing' ended with code 127." in said
     assert "there is no program 'no-such-program'" in services.log("nothing")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+def test_a_path_that_isolation_hides(services: Services, tmp_path: Path) -> None:
+    """The log says which path the command names in vain, and which setting shows it."""
+    command = (sys.executable, "program.py", "hidden", str(tmp_path))
+    services.double.mcp.create("hidden", CommandBackend(command, HERE), key=KEY)
+
+    mcp_wire.open_session(f"{services.double.url}/mcp/hidden", KEY)
+
+    log = services.log("hidden")
+    assert f"isolation hides {tmp_path}, which its command names" in log
+    assert "visible_paths" in log
 
 
 def test_a_directory_that_does_not_exist(services: Services) -> None:
