@@ -20,12 +20,14 @@ from tests.agentdouble.openapi.driver import Driver, operations_of
 pytestmark = pytest.mark.libraries
 
 SESSIONS = "/apps/echo/users/u/sessions"
+MEMORY = "/apps/echo/users/u/memory"
 # to listen takes for ever; the task has ended; the application has one card
 REFUSED = (
     "get_mcp get_extendedAgentCard get_v1_card "
     "post_tasks_id_cancel get_tasks_id_subscribe post_tasks_id_subscribe "
     "post_v1_tasks_id_cancel get_v1_tasks_id_subscribe post_v1_tasks_id_subscribe"
 )
+FOR_ADK = "get_apps_app_app_info patch_apps_app_users_user_memory"  # refused for other agents
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -196,13 +198,14 @@ def test_applications(driver: Driver, document: dict[str, Any]) -> None:
             driver.ask("POST", configs, json=config, headers=spoken)
             driver.ask("GET", configs, headers=spoken)
             driver.ask("GET", f"{configs}/c1", headers=spoken)
-        driver.ask("DELETE", f"/tasks/{task}/pushNotificationConfigs/c1", headers=modern)
+        for path, spoken in (("/tasks", modern), ("/v1/tasks", {"A2A-Version": "0.3"})):
+            driver.ask("DELETE", f"{path}/{task}/pushNotificationConfigs/c1", headers=spoken)
 
 
 def test_the_api_server(driver: Driver, document: dict[str, Any]) -> None:
     """Sessions, runs and artifacts."""
     message = {"role": "user", "parts": [{"text": "hello"}]}
-    with whole(driver, document, "API server"):
+    with whole(driver, document, "API server", but=FOR_ADK):
         made = driver.ask("POST", SESSIONS, json={}).json()["id"]
         one = f"{SESSIONS}/{made}"
         driver.ask("POST", f"{SESSIONS}/named", json={"a": 1})
@@ -214,6 +217,9 @@ def test_the_api_server(driver: Driver, document: dict[str, Any]) -> None:
         driver.ask("POST", "/run_sse", json={**body, "streaming": True})
         driver.ask("GET", one)
         driver.ask("GET", SESSIONS)
+        driver.ask("GET", "/apps/echo/app-info")
+        driver.ask("PATCH", MEMORY, json={"sessionId": made})
+        driver.ask("PATCH", MEMORY, json={"sessionId": "none"})
         driver.ask("PATCH", one, json={"stateDelta": {"b": 2}})
         driver.ask("GET", "/list-apps")
         driver.ask("GET", "/list-apps", params={"detailed": "true"})

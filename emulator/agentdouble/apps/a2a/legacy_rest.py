@@ -54,6 +54,7 @@ def delete_config(handler: RequestHandler, callers: Callers) -> Route:
         await handler.on_delete_task_push_notification_config(asked, call)
 
     async def answer(request: Request) -> Response:
+        """Delete a push configuration."""
         named = request.path_params
         one = DeleteTaskPushNotificationConfigRequest(task_id=named["id"], id=named["push_id"])
         await delete(one, callers.build(request))
