@@ -21,6 +21,7 @@ from agentdouble.control_plane.routes import Action
 from agentdouble.errors import NotBuiltError
 from agentdouble.invoke_tool import VERSION
 from agentdouble.openapi import Answer, Format
+from agentdouble.openapi.operation import Error
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.surface import Surface
@@ -50,7 +51,7 @@ class ControlPlaneActions(Surface):
         signed = ("signature",) if self.context.settings.check_signatures else ()
         public = [Answer(Failure, one.status, codes=(code,)) for code, one in PUBLIC.items()]
         invalid = Answer(Failure, 400, codes=("InvalidParameter",))
-        errors = (*public, invalid, NotBuiltError)
+        errors: tuple[Error, ...] = (*public, invalid, NotBuiltError)
         return Format(self.name, refused=Failure, errors=errors, security=signed)
 
     async def operations(self) -> Sequence[Served]:
