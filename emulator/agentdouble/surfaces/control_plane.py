@@ -51,7 +51,7 @@ class ControlPlaneActions(Surface):
         signed = ("signature",) if self.context.settings.check_signatures else ()
         public = [Answer(Failure, one.status, codes=(code,)) for code, one in PUBLIC.items()]
         invalid = Answer(Failure, 400, codes=("InvalidParameter",))
-        errors: Sequence[Error] = (*public, invalid, NotBuiltError)
+        errors: tuple[Error, ...] = (*public, invalid, NotBuiltError)
         return Format(self.name, refused=Failure, errors=errors, security=signed)
 
     async def operations(self) -> Sequence[Served]:
