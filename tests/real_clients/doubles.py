@@ -16,8 +16,7 @@ from tests.real_clients.hosted import tools
 
 KEY = "the-key"
 BEARER = {"Authorization": f"Bearer {KEY}"}
-ROOT = Path(__file__).parents[2]
-HOSTED = "tests.real_clients.hosted"
+HERE = Path(__file__).parent
 
 
 @contextmanager
@@ -39,8 +38,8 @@ def served() -> Iterator[dict[str, Any]]:
 def _runtime(name: str) -> dict[str, Any]:
     return {
         "name": f"hosted-{name}",
-        "application": f"{HOSTED}:{name}",
-        "directory": str(ROOT),
+        "application": f"hosted:{name}",
+        "directory": str(HERE),
         "authorizer": {"keys": [KEY]},
         "max_instances": 1,
     }
