@@ -2,8 +2,9 @@
 
 ``{"mcpServers": {"files": {"command": "npx", "args": ["-y", "PACKAGE"], "env": {}, "cwd": "/DIR"}}}``,
 or the inner object alone (U-MCP-SERVICE-WIRE). The same holds for it as for the ArtifactUrl of a
-runtime: its directory, and an interpreter that it names, lie below ``runtime_sources``. Without
-``cwd`` the first of these is its directory. The processes are confined.
+runtime: its directory, and an interpreter that it names, lie below ``runtime_sources``, and nothing
+outside is shown to it. Without ``cwd`` the first of these is its directory. The processes are
+confined.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def make(package: Package, sources: Sources) -> CommandBackend:
     place = _text(given, "cwd") if given.get("cwd") is not None else None
     directory = _directory(place, sources)
     runtime_artifacts.check_command(command, directory, sources)
-    return CommandBackend(command, directory, environment)
+    return CommandBackend(command, directory, environment, sources=sources.roots)
 
 
 def configuration(backend: CommandBackend) -> Mapping[str, Any]:

@@ -23,7 +23,8 @@ class CommandBackend:
 
     Its processes run confined in ``directory``, as those of a runtime: they read it, and write to a
     home directory of the service only. They get ``environment`` in addition to the system's. A
-    request without an answer for ``timeout_s`` fails. Raises BackendError.
+    request without an answer for ``timeout_s`` fails. With ``sources``, nothing outside these
+    directories is shown to them, whatever the command names. Raises BackendError.
     """
 
     kind: ClassVar[str] = "command"
@@ -32,6 +33,7 @@ class CommandBackend:
     directory: Path = field(default_factory=Path.cwd)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = 120.0
+    sources: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "command", tuple(self.command))
@@ -49,7 +51,7 @@ class CommandBackend:
 
     def hosted(self, name: str, programs: Programs) -> Hosted:
         """Return an application that talks to processes of the command."""
-        program = Program(self.command, self.directory, self.environment)
+        program = Program(self.command, self.directory, self.environment, self.sources)
         return StdioHosted(name, program, self.timeout_s, programs)
 
     def to_record(self) -> Record:
@@ -59,12 +61,21 @@ class CommandBackend:
             "directory": str(self.directory),
             "environment": dict(self.environment),
             "timeout_s": self.timeout_s,
+            "sources": None if self.sources is None else [str(one) for one in self.sources],
         }
 
     @classmethod
-    def of(cls, *, command: Sequence[str], directory: str, **fields: Any) -> CommandBackend:
+    def of(
+        cls,
+        *,
+        command: Sequence[str],
+        directory: str,
+        sources: Sequence[str] | None = None,
+        **fields: Any,
+    ) -> CommandBackend:
         """Return the backend of a record."""
-        return cls(tuple(command), Path(directory), **fields)
+        roots = None if sources is None else tuple(map(Path, sources))
+        return cls(tuple(command), Path(directory), sources=roots, **fields)
 
 
 def _can_be_given(word: str) -> bool:

@@ -43,7 +43,9 @@ class ServicePrograms:
             self._workspaces[service] = launcher.make_workspace()
         log = self.logs(service).open(f"{service}-{next(self._numbers)}")
         conversation = Conversation(log, self._workspaces[service], LONGEST_LINE)
-        runs = definition.Program(program.directory, command=program.command)
+        runs = definition.Program(
+            program.directory, command=program.command, sources=program.sources
+        )
         wanted = definition.Definition(service, runs, program.environment)
         try:
             process = await launcher.converse(wanted, log, conversation)

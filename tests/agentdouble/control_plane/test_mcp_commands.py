@@ -71,9 +71,43 @@ def test_an_update_changes_the_command(double: Emulator) -> None:
         BackendConfiguration=change,
     )
 
-    assert CommandBackend((sys.executable, "program.py", "made"), HERE) == (
+    assert CommandBackend((sys.executable, "program.py", "made"), HERE, sources=(HERE,)) == (
         double.mcp.get("files").backend
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+@pytest.mark.parametrize("variable", ["PATH", "PYTHONPATH", "SSL_CERT_FILE", "HOME"])
+def test_nothing_outside_the_sources_is_shown(
+    double: Emulator, tmp_path: Path, variable: str
+) -> None:
+    """Whatever a client's variables name; what the operator names in Python is shown."""
+    (tmp_path / "secret").write_text("of the operator")
+    act(double, "CreateMCPService", **body({**SERVER, "env": {variable: str(tmp_path)}}))
+    (access,) = double.mcp.record("files")["mcpServers"].values()
+    key = access["headers"]["Authorization"].removeprefix("Bearer ")
+    session = mcp_wire.open_session(access["httpUrl"], key)
+
+    answer = mcp_wire.call(access["httpUrl"], key, session, "exists", path=str(tmp_path / "secret"))
+
+    assert [{"type": "text", "text": "False"}] == answer["content"]
+
+
+def test_a_clients_interpreter_is_never_run_unconfined(tmp_path: Path) -> None:
+    """What it needs is found without asking it."""
+    python, ran = tmp_path / "sources" / "python3", tmp_path / "ran"
+    python.parent.mkdir()
+    python.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    python.chmod(0o755)
+    with Emulator(pool_size=0, runtime_sources=(python.parent,)) as double:
+        act(double, "CreateMCPService", **body({"command": str(python), "args": ["-c", "0"]}))
+        (access,) = double.mcp.record("files")["mcpServers"].values()
+
+        key = access["headers"]["Authorization"].removeprefix("Bearer ")
+        answer = mcp_wire.post(access["httpUrl"], mcp_wire.INITIALIZE, key)
+
+        assert "error" in answer.text
+    assert not ran.exists()
 
 
 def test_a_command_outlives_a_restart(tmp_path: Path) -> None:

@@ -13,11 +13,15 @@ LONGEST_LINE = 16 * 1024 * 1024  # bytes; a message is a line
 
 @dataclass(frozen=True)
 class Program:
-    """A command, the directory that it runs in, and variables for its environment."""
+    """A command, the directory that it runs in, and variables for its environment.
+
+    With ``sources``, nothing that the command or a variable names makes other paths visible.
+    """
 
     command: tuple[str, ...]
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sources: tuple[Path, ...] | None = None
 
 
 class Started(Protocol):

@@ -37,6 +37,8 @@ def call(id_: Any, tool: str, given: dict[str, Any], meta: dict[str, Any]) -> No
         case "read":
             with open(given["path"]) as file:  # noqa: PTH123
                 answer(id_, file.read())
+        case "exists":
+            answer(id_, str(os.path.exists(given["path"])))  # noqa: PTH110
         case "ask":
             asked["asked-1"] = id_
             say({"id": "asked-1", "method": "elicitation/create", "params": {"message": "Why?"}})

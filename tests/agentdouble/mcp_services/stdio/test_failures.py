@@ -189,7 +189,7 @@ def test_a_path_that_isolation_hides(services: Services, tmp_path: Path) -> None
     mcp_wire.open_session(f"{services.double.url}/mcp/hidden", KEY)
 
     log = services.log("hidden")
-    assert f"isolation hides {tmp_path}, which its command names" in log
+    assert f"isolation does not show {tmp_path}, which its command names" in log
     assert "visible_paths" in log
 
 
