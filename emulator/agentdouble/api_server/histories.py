@@ -14,8 +14,8 @@ from typing import Any
 from agentdouble.agents.framework import FrameworkEvent
 from agentdouble.api_server.stores import Revision, SessionKey, SessionStore, StoredSession
 
-# Bytes of the events' JSON; the objects of ADK take some ten times as much.
-MOST = 4 * 1024 * 1024
+# Bytes of the JSON of events; the objects of ADK take some fourteen times as much.
+MOST = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
