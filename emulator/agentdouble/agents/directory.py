@@ -146,7 +146,7 @@ class AgentsDirectory:
         if self.path == SHIPPED:
             module_name = f"{_SHIPPED_PACKAGE}.{name}"
             import_now(module_name)
-            yield sys.modules[module_name].root_agent
+            yield from _root_of(sys.modules[module_name])
             return
         prepare_import(name, self.path)
         self._env.read(self.path / name)

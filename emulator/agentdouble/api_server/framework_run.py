@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -50,6 +51,7 @@ class FrameworkRun(Run):
         super().__init__(services, agent, key, body, streaming=streaming)
         self._framework = framework
         self._host: RunHost | None = None
+        self._left: deque[Item] = deque()  # taken from the queue and not handled yet
 
     async def _answer(self, session: StoredSession, send: Send) -> None:
         """Let the runner answer the message; it stores the message, too."""
@@ -68,22 +70,23 @@ class FrameworkRun(Run):
 
     async def _handle(self, items: Sequence[Item], send: Send) -> bool:
         """Store and send events, and answer queries; return whether the agent has finished."""
-        appended: list[Appended] = []
-        sendable: list[RunEvent] = []
-        for item in items:
-            if isinstance(item, Appended):
-                appended.append(item)
-            elif isinstance(item, RunEvent):
-                sendable.append(item)
-            else:
-                await self._store_and_send(appended, sendable, send)
-                appended, sendable = [], []
-                if isinstance(item, Query):
-                    await item.reply()
-                elif isinstance(item, Finished):
-                    self._raise_error_of(item)
-                    return True
-        await self._store_and_send(appended, sendable, send)
+        left = self._left = deque(items)
+        while left:
+            appended: list[Appended] = []
+            sendable: list[RunEvent] = []
+            while left and isinstance(left[0], (Appended, RunEvent)):
+                item = left.popleft()
+                if isinstance(item, Appended):
+                    appended.append(item)
+                elif isinstance(item, RunEvent):
+                    sendable.append(item)
+            await self._store_and_send(appended, sendable, send)
+            last = left.popleft() if left else None
+            if isinstance(last, Query):
+                await last.reply()
+            elif isinstance(last, Finished):
+                self._raise_error_of(last)
+                return True
         return False
 
     async def _store_and_send(
@@ -122,8 +125,9 @@ class FrameworkRun(Run):
             return
 
         with contextlib.suppress(Exception):
-            while not await self._handle(await queue.take(), nobody):
-                pass
+            finished = await self._handle(list(self._left), nobody)  # those after what was sent
+            while not finished:
+                finished = await self._handle(await queue.take(), nobody)
 
     def _asked(self) -> RunInput:
         body, message = self._body, self._body.new_message

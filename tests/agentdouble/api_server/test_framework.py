@@ -15,9 +15,12 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.api_server import framework_run
+from agentdouble.api_server.agent_run import Finished
 from agentdouble.api_server.bodies import CreateSession, RunRequest
 from agentdouble.api_server.server import ApiServer
 from agentdouble.api_server.stores import SessionKey
+from agentdouble.application_loop import CrossLoopQueue
 from agentdouble.clock import Clock
 from agentdouble.errors import ApiError, RunEndedError
 from agentdouble.state import MemoryStore
@@ -186,6 +189,41 @@ def test_a_client_that_disconnects_lets_the_runner_say_so(
 
     assert "aborted True" == events[1]["content"]["parts"][0]["text"]
     assert 2 == said(double, user, "next")["count"]
+
+
+def test_a_client_that_disconnects_at_the_end_holds_up_nobody(
+    folder_of_dicts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the runner did meanwhile is known, though the client did not get it."""
+    monkeypatch.setattr(framework_run, "ABORT_WITHIN_S", 300)
+    take = CrossLoopQueue.take
+
+    async def take_all(queue: CrossLoopQueue[Any]) -> list[Any]:
+        items = await take(queue)
+        while not isinstance(items[-1], Finished):
+            items += await take(queue)
+        return items
+
+    monkeypatch.setattr(CrossLoopQueue, "take", take_all)
+
+    async def main() -> int:
+        server = ApiServer(Clock(), "1", AgentsDirectory(folder_of_dicts), MemoryStore())
+        await server.sessions.create(APP, "ann", CreateSession(session_id="s1"))
+        body = RunRequest.model_validate(asked("ann", "hi"))
+        prepared = await server.runs.prepare(body, streaming=False)
+
+        async def send(_events: Any) -> None:
+            running.cancel()
+            await asyncio.sleep(300)
+
+        running = asyncio.ensure_future(prepared.execute(send))
+        await asyncio.wait([running], timeout=WITHIN_S)
+        stored = await server.sessions.read(SessionKey(APP, "ann", "s1"))
+        assert running.cancelled()
+        await server.close()
+        return len(stored.events)
+
+    assert 2 == asyncio.run(main())
 
 
 def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, user: str) -> None:
