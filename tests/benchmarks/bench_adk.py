@@ -108,11 +108,14 @@ def bench_a_stream_costs_half_of_what_the_real_server_takes(servers: Servers) ->
     assert double <= 0.5 * real
 
 
-@pytest.mark.parametrize(("app", "most"), [("said", 1.2), ("llm", None)])
+@pytest.mark.parametrize(("app", "most"), [("said", 1.3), ("llm", None)])
 def bench_a_turn_costs_the_same_in_a_long_session(
     servers: Servers, app: str, most: float | None
 ) -> None:
-    """For an LlmAgent, ADK makes each request to the model of the whole history, in both."""
+    """But for what ADK's runner does: it goes through the history, 0.4 ms for 280 events.
+
+    For an LlmAgent it makes each request to the model of the whole history as well, in both.
+    """
 
     async def measured() -> list[list[float]]:
         async with asking(servers) as both:
