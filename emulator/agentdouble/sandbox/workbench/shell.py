@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -171,8 +170,7 @@ class Shell:
         running = session.current
         if running is None:
             raise FailedError(f"Nothing runs in the shell {session.id!r}.")
-        session.signal(signal.SIGKILL)
-        await running.done.wait()
+        await session.kill(running)
         code = running.exit_code
         return {"status": _STATUS[running.status], "exit_code": code, "returncode": code}
 

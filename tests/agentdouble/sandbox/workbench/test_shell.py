@@ -125,6 +125,16 @@ def test_what_runs_can_be_killed(plane: DataPlane) -> None:
     assert "1\n" == shell(plane, "echo $x")["output"]
 
 
+@pytest.mark.parametrize("command", ["cat", "while :; do :; done", "sleep 600; sleep 601"])
+def test_whatever_runs_is_killed_to_its_end(plane: DataPlane, command: str) -> None:
+    """Also before it has begun, what bash runs itself, and what comes after what was killed."""
+    plane.data("/v1/shell/exec", id="s", command=command, async_mode=True)
+
+    killed = plane.data("/v1/shell/kill", id="s")
+
+    assert ("terminated", 137) == (killed["status"], killed["exit_code"])
+
+
 def test_long_output_is_cut(plane: DataPlane) -> None:
     """At 30000 characters, unless it is not to be."""
     cut = shell(plane, "seq 1 20000")["output"]
