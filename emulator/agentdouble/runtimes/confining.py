@@ -39,7 +39,7 @@ def confinement_of(
     process_limit: int,
     port: int | None = None,
 ) -> Confinement | None:
-    """Return the tightest confinement in which a program can be read; raise PermissionError.
+    """Return the tightest confinement in which a program can be read; raise OSError.
 
     The program listens on ``port``, and only the double should reach it.
     """
@@ -51,6 +51,8 @@ def confinement_of(
         process_limit=process_limit,
         port=port,
     )
+    if confinement is not None and found.offers("files"):
+        _check_can_be_shown(shown, confinement.run)
     closed = _closed_to_others(program)
     if confinement is None or confinement.uid is None or closed is None:
         return confinement
@@ -60,6 +62,16 @@ def confinement_of(
             f"(chmod -R o+rX {program.directory}), or set isolation = 'none'"
         )
     return _as_owner_of(program.directory, confinement, workspace)
+
+
+def _check_can_be_shown(shown: Iterable[str], run: str) -> None:
+    """Raise OSError for a directory that is never shown, because it has the files of instances."""
+    for path in shown:
+        if path != "/" and Path(run).is_relative_to(os.path.realpath(path)):
+            raise OSError(
+                f"isolation cannot show {path}, because the double's temporary files lie in it: "
+                "set TMPDIR to a directory elsewhere, or move the runtime's"
+            )
 
 
 def _closed_to_others(program: Program) -> Path | None:

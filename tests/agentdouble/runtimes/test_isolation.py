@@ -14,6 +14,7 @@ from agentdouble.processes import isolation
 from agentdouble.processes.workspace import Workspaces
 from agentdouble.runtimes import confining
 from agentdouble.runtimes.definition import Program
+from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
 pytestmark = pytest.mark.libraries
@@ -123,6 +124,17 @@ def only(*names: str) -> isolation.Isolation:
             for name in isolation.MEASURES
         }
     )
+
+
+@pytest.mark.usefixtures("apart")  # only where there is a view of the file system
+def test_a_directory_with_temporary_files_of_the_double_is_refused() -> None:
+    """It would not be shown, and the program in it not be found."""
+    table = {"name": "around", "command": "true", "directory": tempfile.gettempdir()}
+    with Emulator(runtimes=[table]) as double:
+        answer = http.get(f"{double.url}/runtimes/around/")
+
+    assert 502 == answer.status_code
+    assert "set TMPDIR to a directory elsewhere" in answer.text
 
 
 def test_a_runtime_has_a_home_and_a_place_for_temporary_files(apart: Neighbours) -> None:
