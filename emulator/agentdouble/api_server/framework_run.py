@@ -31,7 +31,7 @@ from agentdouble.application_loop import CrossLoopQueue
 ABORT_WITHIN_S = 2.0
 # Events that come in quick succession reach the client together: waking the server's loop for each
 # costs more than the rest of what we do for it.
-LINGER_S = 0.001
+LINGER_S = 0.004
 _log = logging.getLogger(__name__)
 
 
