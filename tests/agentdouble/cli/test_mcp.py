@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -286,15 +287,22 @@ def test_a_command_becomes_a_service(found: Emulator, monkeypatch: pytest.Monkey
     """After --; it runs in the working directory, and what it prints is shown by logs."""
     monkeypatch.setenv("TOKEN", "t")
     monkeypatch.chdir(HERE)
+
+    def made(name: str) -> CommandBackend:
+        backend = found.mcp.get(name).backend
+        assert isinstance(backend, CommandBackend)
+        assert backend.sources  # a client's command sees no others
+        return replace(backend, sources=None)
+
     words = (sys.executable, "program.py", "command")
 
     record = run("create", "command", "--env", "TOKEN", "--env", "A=b", "--", *words)
 
     assert ["echo"] == tools(record)
     given = {"TOKEN": "t", "A": "b"}
-    assert CommandBackend(words, HERE, given) == found.mcp.get("command").backend
+    assert CommandBackend(words, HERE, given) == made("command")
     run("create", "none", "--directory", str(HERE.parent), "--", "cat", "none")
-    assert CommandBackend(("cat", "none"), HERE.parent) == found.mcp.get("none").backend
+    assert CommandBackend(("cat", "none"), HERE.parent) == made("none")
     with pytest.raises(AssertionError):
         tools(run("show", "none"))
     assert "its process ended with code 1" in run("logs", "none", "--search", "ended")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from doublecheck.wire.event_stream import (
     ServerSentEvent,
@@ -49,14 +46,15 @@ class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
             yield piece
 
 
-@given(st.sets(st.integers(0, len(STREAM.encode()))))
-def test_events_are_read_wherever_they_are_cut(cuts: set[int]) -> None:
-    """Characters and line ends, too."""
+def test_events_are_read_wherever_they_are_cut() -> None:
+    """Characters and line ends, too: in two pieces at every place, and in pieces of every size."""
     content = STREAM.encode()
-    borders = [0, *sorted(cuts), len(content)]
-    pieces = [content[begin:end] for begin, end in itertools.pairwise(borders)]
+    size = len(content)
+    in_two = [[content[:cut], content[cut:]] for cut in range(size)]
+    many = [[content[n : n + step] for n in range(0, size, step)] for step in range(1, size)]
 
-    assert EVENTS == list(read_events(httpx.Response(200, stream=Pieces(pieces))))
+    for pieces in (*in_two, *many):
+        assert EVENTS == list(read_events(httpx.Response(200, stream=Pieces(pieces)))), pieces
 
 
 def test_events_are_read_without_blocking() -> None:
