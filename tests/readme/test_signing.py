@@ -35,7 +35,7 @@ AT = dt.datetime(2026, 11, 21, 8, 3, 31, tzinfo=dt.timezone.utc)
 OLDEST = (22, 18)  # the first that leaves out types by itself
 
 once = pytest.mark.once
-slow = pytest.mark.slow  # in the session of CI that has Node
+slow = pytest.mark.slow  # with "once": in the session of CI that has Node
 
 
 def page() -> str:
@@ -135,6 +135,7 @@ def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = ""
 
 
 @slow
+@once
 def test_the_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> None:
     """The snippet of the page, byte for byte, and the command below it."""
     (command,) = shown(CONSOLE)
@@ -144,12 +145,14 @@ def test_the_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> No
 
 
 @slow
+@once
 def test_the_client_tells_why_it_is_refused(node: str, double: Emulator, tmp_path: Path) -> None:
     """With the platform's code."""
     assert "SignatureDoesNotMatch" in run(node, tmp_path, double, secret="another")
 
 
 @slow
+@once
 def test_other_bodies_are_signed_too(node: str, double: Emulator, tmp_path: Path) -> None:
     """Text beyond ASCII, as its bytes."""
     assert "ü€\n\n" == run(node, tmp_path, double, "print('ü€')")
