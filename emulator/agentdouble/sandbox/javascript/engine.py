@@ -76,6 +76,7 @@ class Engine:
     def __init__(self, options: deno.Options, home: str) -> None:
         """Start the process, without an event loop. Raise DenoMissingError if deno is missing."""
         self._reason: str | None = None
+        self._interrupting = False
         self._token = secrets.token_hex(8)
         self.process = deno.start(options, home, self._token)
         self.gone: asyncio.Future[Ending]
@@ -117,7 +118,16 @@ class Engine:
     # ---- calls ----
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call the inspector; raise EngineGoneError if the engine ends before it answers."""
+        """Call the inspector; raise EngineGoneError if the engine ends before it answers.
+
+        While the cell is interrupted this sends nothing and does not return: its caller is about
+        to be cancelled, and what it sent now would run after all.
+        """
+        if self._interrupting:
+            raise (await asyncio.shield(self.gone)).error()
+        return await self._call(method, **params)
+
+    async def _call(self, method: str, **params: Any) -> dict[str, Any]:
         try:
             return await self._inspector.call(method, **params)
         except InspectorClosedError:
@@ -135,17 +145,20 @@ class Engine:
     async def help(self, function: str, *arguments: dict[str, Any]) -> Any:
         """Call an async function of boot.js's ``kernel`` with arguments in the inspector's form."""
         answer = await self.call(
-            "Runtime.callFunctionOn",
-            objectId=self._helper,
-            functionDeclaration=f"function(...v) {{ return this.promise('{function}', v); }}",
-            arguments=list(arguments),
-            awaitPromise=True,
-            returnByValue=True,
-            objectGroup=CELL,
+            "Runtime.callFunctionOn", **self._helping(function), arguments=list(arguments)
         )
         if "exceptionDetails" in answer:  # a display function of the cell's own has thrown
             raise HelperError(answer["exceptionDetails"])
         return answer["result"].get("value")
+
+    def _helping(self, function: str) -> dict[str, Any]:
+        return {
+            "objectId": self._helper,
+            "functionDeclaration": f"function(...v) {{ return this.promise('{function}', v); }}",
+            "awaitPromise": True,
+            "returnByValue": True,
+            "objectGroup": CELL,
+        }
 
     def release(self) -> None:
         """Release the values that the inspector keeps for the finished cell."""
@@ -155,11 +168,17 @@ class Engine:
         """Stop the code that runs, and all code that would run later."""
         # Do not terminate code that only waits: the termination would hit the next code that
         # deno runs, and if that is deno's own event loop, deno ends.
+        self._interrupting = True
         try:
-            await asyncio.wait_for(self.help("abandon"), _IDLE_S)
+            await asyncio.wait_for(self._abandon(), _IDLE_S)
         except asyncio.TimeoutError:
-            await self.call("Runtime.terminateExecution")
-            await self.help("abandon")
+            await self._call("Runtime.terminateExecution")
+            await self._abandon()
+        finally:
+            self._interrupting = False
+
+    async def _abandon(self) -> None:
+        await self._call("Runtime.callFunctionOn", **self._helping("abandon"))
 
     async def _ending(self) -> Ending:
         """Return how the engine ended after it closed the connection; kill it if it still runs."""

@@ -109,6 +109,14 @@ def test_an_interrupt_is_heeded_while_the_engine_starts(session: Session) -> Non
     assert shown(session("typeof begun")) in ('"undefined"', '"boolean"')
 
 
+def test_an_interrupt_is_heeded_however_early_it_comes(shared: Session) -> None:
+    """Also between two calls of the inspector: what would have been sent next does not run."""
+    for number in range(40):
+        shared("while (true);", timeout_s=0.0004 * (number % 10))
+
+        assert "2" == shown(shared("1 + 1"))
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
