@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pydantic import create_model
+from typing_extensions import TypedDict
 
 from agentdouble.control_plane.envelope import Success
 from agentdouble.openapi import Answer, Operation
@@ -39,9 +39,10 @@ def action_of(describe: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
 
 
 def fields(name: str, **types: Any) -> Any:
-    """Return a model with these fields, all of them required."""
-    required: Any = {field: (type_, ...) for field, type_ in types.items()}
-    return create_model(name, **required)
+    """Return the type of a dict with these fields, all of them required."""
+    # not a model: the first action would wait until pydantic has made dozens that nobody may ask for
+    make: Any = TypedDict
+    return make(name, types)
 
 
 def _operation(body: Any, result: Any, errors: tuple[Error, ...], summary: str | None) -> Operation:

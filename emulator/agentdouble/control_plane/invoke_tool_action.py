@@ -54,12 +54,11 @@ class ResultDocument(TypedDict):
     data: ResultData | dict[str, Any] | None
 
 
-_PAYLOADS: dict[str, Any] = {
-    "contentMediaType": "application/json",
-    "contentSchema": {
-        "anyOf": [model.model_json_schema() for model in (RunCodePayload, ExecBashPayload)]
-    },
-}
+def _show_payloads(schema: dict[str, Any]) -> None:
+    """Add what the text holds; called when somebody asks for the OpenAPI document."""
+    models = (RunCodePayload, ExecBashPayload)
+    schema["contentMediaType"] = "application/json"
+    schema["contentSchema"] = {"anyOf": [model.model_json_schema() for model in models]}
 
 
 class InvokeToolRequest(Wire):
@@ -69,14 +68,15 @@ class InvokeToolRequest(Wire):
     UserSessionId: str | None = None
     SessionId: str | None = None
     OperationType: Literal["RunCode", "ExecBash"]
-    OperationPayload: str = Field(json_schema_extra=_PAYLOADS)
+    OperationPayload: str = Field(json_schema_extra=_show_payloads)
     Ttl: Seconds | None = None
 
 
-_RESULT: dict[str, Any] = {
-    "contentMediaType": "application/json",
-    "contentSchema": TypeAdapter(ResultDocument).json_schema(),
-}
+def _show_result(schema: dict[str, Any]) -> None:
+    schema["contentMediaType"] = "application/json"
+    schema["contentSchema"] = TypeAdapter(ResultDocument).json_schema()
+
+
 _Invoked = fields(
     "InvokeToolResult",
     ToolId=str,
@@ -84,7 +84,7 @@ _Invoked = fields(
     SessionId=str,
     Endpoint=str,
     InternalEndpoint=str,
-    Result=Annotated[str, Field(json_schema_extra=_RESULT)],
+    Result=Annotated[str, Field(json_schema_extra=_show_result)],
 )
 
 
