@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 
+from agentdouble.agents.adk import is_app
 from agentdouble.agents.agent import Adapter, Agent, as_agent
 from agentdouble.agents.application_imports import import_application, import_lock, prepare_import
 from agentdouble.agents.env_file import EnvFiles, env_file
@@ -162,7 +163,7 @@ class AgentsDirectory:
 def _root_of(module: ModuleType) -> Iterator[object]:
     """Yield the App of a module, or else its root agent."""
     app = getattr(module, "app", None)
-    if any(one.__module__ == "google.adk.apps.app" for one in type(app).__mro__):
+    if is_app(app):
         yield app
     elif hasattr(module, "root_agent"):
         yield module.root_agent

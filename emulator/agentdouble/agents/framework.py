@@ -13,6 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 
+def is_instance_of(value: object, module: str, name: str) -> bool:
+    """Return whether a value is of a framework's class, which is not imported for it."""
+    return any((one.__module__, one.__qualname__) == (module, name) for one in type(value).__mro__)
+
+
 class RunEvent(NamedTuple):
     """An event for the client; ``artifacts`` says whether it has any."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentdouble.agents.agent import Agent
+from agentdouble.agents.framework import is_instance_of
 from agentdouble.api_server.runs import Runs
 from agentdouble.errors import ApiError
 from agentdouble.threads import import_in_thread
@@ -38,7 +39,7 @@ class Applications:
         """Describe an LlmAgent, its sub-agents and their tools; raise ApiError for others."""
         agent = await self._runs.agent(app)
         root = _root(agent)
-        if not _is(root, *_LLM_AGENT):
+        if not is_instance_of(root, *_LLM_AGENT):
             raise ApiError(400, "Root agent is not an LlmAgent")
         # A toolset may connect to a server to list its tools: the application's loop does that.
         agents = await self._runs.loops.call(app, lambda: _agents(app, root))
@@ -52,7 +53,7 @@ class Applications:
             "rootAgentName": agent.name,
             "description": agent.description,
             "language": self._runs.directory.language(app),
-            "isComputerUse": any(_is(one, *_COMPUTER_USE) for one in tools),
+            "isComputerUse": any(is_instance_of(one, *_COMPUTER_USE) for one in tools),
             "agents": None,
         }
 
@@ -60,11 +61,6 @@ class Applications:
 def _root(agent: Agent) -> Any:
     """Return the framework's agent, which an App has inside."""
     return getattr(agent.native, "root_agent", agent.native)
-
-
-def _is(value: object, module: str, name: str) -> bool:
-    """Return whether a value has a class, without importing the class."""
-    return any((one.__module__, one.__name__) == (module, name) for one in type(value).__mro__)
 
 
 async def _agents(app: str, root: Any) -> Mapping[str, Any]:

@@ -15,25 +15,30 @@ from agentdouble.agents.adk.application import AdkApplication
 from agentdouble.agents.adk.conversation import converse
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.events import Message, WireEvent
+from agentdouble.agents.framework import is_instance_of
 from agentdouble.agents.session import Session
 
-__all__ = ["adk_agent"]
+__all__ = ["adk_agent", "is_app"]
 
 # By name, because google-adk is imported by the agents themselves and never by us for others.
 _APP = ("google.adk.apps.app", "App")
-_ROOTS = {
+_ROOTS = (
     ("google.adk.agents.base_agent", "BaseAgent"),
     ("google.adk.workflow._base_node", "BaseNode"),  # workflows and other nodes, from 2.0 on
-}
+)
+
+
+def is_app(value: object) -> bool:
+    """Return whether a value is an App of ADK."""
+    return is_instance_of(value, *_APP)
 
 
 def adk_agent(root: object, app: str) -> Agent | None:
     """Return an agent, a node or an App of ADK as an Agent, or None for other objects."""
-    kinds = {(one.__module__, one.__qualname__) for one in type(root).__mro__}
-    if _APP not in kinds and not kinds & _ROOTS:
+    if not is_app(root) and not any(is_instance_of(root, *one) for one in _ROOTS):
         return None
     native: Any = root
-    agent = native.root_agent if _APP in kinds else native
+    agent = native.root_agent if is_app(root) else native
 
     async def run(message: Message, session: Session) -> AsyncIterator[WireEvent]:
         async for event in converse(native, app, message, session):
