@@ -80,3 +80,11 @@ def from_application(error: Exception) -> Exception:
             begins = traceback.tb_next
         traceback = traceback.tb_next
     return error.with_traceback(begins)
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception, with its type if the text is empty or only a key."""
+    text = str(error)
+    if text and not isinstance(error, KeyError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

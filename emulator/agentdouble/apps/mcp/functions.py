@@ -13,9 +13,8 @@ from mcp import MCPError
 from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.types import INTERNAL_ERROR
 
-from agentdouble.apps.contract import from_application
+from agentdouble.apps.contract import from_application, text_of
 from agentdouble.apps.mcp.context import asked
-from agentdouble.apps.mcp.failures import text_of
 from agentdouble.apps.mcp.parameters import described_by, without
 from agentdouble.failing import beneath
 

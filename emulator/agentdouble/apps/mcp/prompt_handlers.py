@@ -21,8 +21,8 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter, ValidationError
 
+from agentdouble.apps.contract import text_of
 from agentdouble.apps.mcp.context import Request
-from agentdouble.apps.mcp.failures import text_of
 from agentdouble.apps.mcp.functions import Function
 from agentdouble.apps.mcp.offers import Offers
 from agentdouble.apps.mcp.requests import Requests

@@ -30,8 +30,8 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
+from agentdouble.apps.contract import text_of
 from agentdouble.apps.mcp.context import Request, connection_of
-from agentdouble.apps.mcp.failures import text_of
 from agentdouble.apps.mcp.offers import Offers
 from agentdouble.apps.mcp.requests import Requests
 from agentdouble.apps.mcp.rounds import check_round

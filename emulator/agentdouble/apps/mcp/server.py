@@ -20,8 +20,7 @@ from mcp.types import (
 from mcp.types import Tool as ToolOnWire
 
 from agentdouble import ledger
-from agentdouble.apps.contract import from_application
-from agentdouble.apps.mcp.failures import text_of
+from agentdouble.apps.contract import from_application, text_of
 from agentdouble.apps.mcp.hosting import Runner, current_runner
 from agentdouble.apps.mcp.invocations import invocation_of
 from agentdouble.apps.mcp.rounds import check_round
