@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agentdouble.cli.options import formatted
+from agentdouble.cli.options import Follow, LinesAsJson, Search, Tail, formatted
 from agentdouble.cli.tool_commands import Json, Url
 
 Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-..., mcpts-...).")]
@@ -122,13 +122,11 @@ def show(name: Name, url: Url = None, as_json: Json = False) -> None:
 @mcp_app.command(epilog=_EXAMPLES)
 def logs(
     name: Annotated[str, typer.Argument(help="Its name.")],
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what it prints, until Ctrl-C.")
-    ] = False,
-    tail: Annotated[int, typer.Option(min=0, max=10_000, help="How many lines, the last.")] = 1000,
-    search: Annotated[str, typer.Option(help="Only lines that contain this text.")] = "",
+    follow: Follow = False,
+    tail: Tail = 1000,
+    search: Search = "",
     url: Url = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each line as JSON.")] = False,
+    as_json: LinesAsJson = False,
 ) -> None:
     """Print what the processes of a service have printed whose backend is a command."""
     from agentdouble.cli import runtime_logs

@@ -1,4 +1,4 @@
-"""Options that are shared by the commands that start a double."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -55,3 +55,10 @@ Config = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Settings file (agentdouble.toml, if there is one)."),
 ]
+
+Follow = Annotated[
+    bool, typer.Option("--follow", "-f", help="Go on with what it prints, until Ctrl-C.")
+]
+Tail = Annotated[int, typer.Option(min=0, max=10_000, help="How many lines, the last.")]
+Search = Annotated[str, typer.Option(help="Only lines that contain this text.")]
+LinesAsJson = Annotated[bool, typer.Option("--json", help="Print each line as JSON.")]

@@ -117,10 +117,10 @@ def what_is_hidden(paths: Sequence[str]) -> str:
     if not paths:
         return ""
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    named = ", ".join(path[:_LONGEST] for path in paths[:_NAMED])
     return (
-        f"; isolation does not show {', '.join(path[:_LONGEST] for path in paths[:_NAMED])}{more}, which "
-        "its command names: list what it needs in visible_paths, or name an interpreter with the "
-        "runtime's key python"
+        f"; isolation does not show {named}{more}, which its command names: list what it needs in "
+        "visible_paths, or name an interpreter with the runtime's key python"
     )
 
 

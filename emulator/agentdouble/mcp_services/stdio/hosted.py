@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.errors import McpServiceError
 from agentdouble.mcp_hosting import BODY_LIMIT, INTERNAL_ERROR, failure
+from agentdouble.mcp_hosting.keys import SESSION_HEADER, VERSION_HEADER, header
 from agentdouble.mcp_services.stdio.programs import Program, Programs
 from agentdouble.mcp_services.stdio.server import Message, Server
 from agentdouble.threads import import_in_thread
@@ -87,7 +88,7 @@ class StdioHosted:
             await failure(502, str(error), INTERNAL_ERROR)(scope, receive, send)
 
     async def _answer_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = _header(scope, b"mcp-session-id")
+        given = header(scope, SESSION_HEADER)
         session = self._sessions.get(given or "")
         if session is not None:
             await session.answer(scope, receive, send)
@@ -193,13 +194,9 @@ async def _nobody(_message: Message) -> None:
     """Receive what a process says before it is asked anything."""
 
 
-def _header(scope: Scope, name: bytes) -> str | None:
-    return next((value.decode("latin-1") for n, value in scope["headers"] if n == name), None)
-
-
 def _is_stateless(scope: Scope) -> bool:
     """Return whether a request is of the stateless era; its header says so."""
     from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-    version = _header(scope, b"mcp-protocol-version")
+    version = header(scope, VERSION_HEADER)
     return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS

@@ -29,9 +29,8 @@ class ForkRequest:
     one table for each class. ``limits`` are resource limits (bytes, counts). ``confinement`` holds
     the fields of ``confinement.Confinement``; None confines nothing. With ``outputs``, two
     descriptors are sent, standard output and standard error, and perhaps a third: standard input.
-    Without ``outputs``, the file
-    ``stderr_file`` keeps the standard error, unless it is None. ``number`` identifies the answer;
-    the client sets it.
+    Without ``outputs``, the file ``stderr_file`` keeps the standard error, unless it is None.
+    ``number`` identifies the answer; the client sets it.
     """
 
     connection_file: str
