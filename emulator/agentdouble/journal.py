@@ -238,6 +238,10 @@ class Start:
         self._cut += max(0, len(chunk) - self._room)
         self._room = max(0, self._room - len(chunk))
 
+    def whole(self) -> bytes | None:
+        """Return the body as it came, or None if some of it was cut off."""
+        return None if self._cut else b"".join(self._kept)
+
     def text(self) -> str:
         """Return the start as text, without tokens."""
         text = without_tokens(b"".join(self._kept).decode("utf-8", "replace"))

@@ -125,6 +125,17 @@ def serve(
     state: State = None,
     faults: Faults = None,
     config: Config = None,
+    console: Annotated[
+        bool | None,
+        typer.Option("--console/--no-console", help="Open the web console (yes).", show_default=False),
+    ] = None,
+    console_port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Its port; 0 takes a free one (PORT + 1 or the next)."),
+    ] = None,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Show the web console in the browser.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
@@ -140,13 +151,17 @@ def serve(
         "tls": tls or None,
         "allow_hosts": tuple(allow_host) if allow_host else None,
         "a2a_grpc_port": a2a_grpc_port,
+        "console": console,
+        "console_port": console_port,
         "agents": agents,
         "runtime_sources": tuple(runtime_sources) if runtime_sources else None,
         "reload": reload or None,
         "profile": profile,
         "faults": None if faults is None else serving.read_faults(faults),
     }
-    serving.serve(tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet)
+    serving.serve(
+        tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet, opening=open_
+    )
 
 
 @app.command(
