@@ -29,6 +29,7 @@ from agentdouble.sandbox.questions import Completion
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess
+from agentdouble.sandbox.variables import Variables, listed_variables
 from agentdouble.sandbox.workbench.paths import DIRECTORY
 from agentdouble.sandbox.working_directory import inside
 from agentdouble.threads import run_in_thread
@@ -219,6 +220,28 @@ class Instance:
         if kernel is None or not free:
             return questions.no_completion(position)
         return await questions.complete(kernel, code, position)
+
+    async def list_variables(self) -> Variables:
+        """Return the variables of the session's Python kernel.
+
+        This does not wait for code that runs, and does not count as use of the session.
+        """
+        kernel = self._kernels.get(languages.PYTHON.name)
+        if kernel is None or not kernel.alive:
+            return Variables("none")
+        if self.busy or self.state != "active":
+            return Variables("busy")
+        return await listed_variables(kernel)
+
+    async def interrupt(self) -> tuple[str, ...]:
+        """Interrupt the code that the session's kernels run; return the names of their languages.
+
+        A command in bash is not interrupted.
+        """
+        named = (one.kernel for one in self.named_kernels.living())
+        kernels = (*self._kernels.values(), *named)
+        ran = await asyncio.gather(*(kernel.interrupt_code() for kernel in kernels))
+        return tuple(one.language.name for one, had in zip(kernels, ran, strict=True) if had)
 
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher

@@ -23,6 +23,7 @@ from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.tools import Tools
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.session_code_routes import session_code_routes
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
 
@@ -84,9 +85,11 @@ class Sandbox(Surface):
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes that show and end sessions, and those for live output."""
+        tool_id = self.context.settings.tool_id
         return [
-            *session_routes(self.instances, self.context.clock),
-            *live_routes(self.instances, self.context.settings.tool_id),
+            *session_routes(self.instances, self.context.clock, tool_id, self.actions),
+            *session_code_routes(self.instances, self.actions),
+            *live_routes(self.instances, tool_id),
         ]
 
     def health(self) -> Mapping[str, Any]:

@@ -1,0 +1,45 @@
+"""What the double's own routes have in common that do what actions of the control plane do.
+
+They call the objects behind the actions, without a signature. A refusal has the platform's code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from agentdouble.control_plane.action_errors import REFUSED
+from agentdouble.control_plane.routes import Action
+from agentdouble.surfaces.admin import RefusedError
+from agentdouble.threads import import_in_thread
+
+Actions: TypeAlias = Callable[[], Mapping[str, Action]]
+
+
+async def late_actions(actions: Actions) -> Mapping[str, Action]:
+    """Return actions by name, whose modules are imported when the first one is called."""
+    await import_in_thread("agentdouble.control_plane.actions")
+    return actions()
+
+
+@contextmanager
+def as_refusals() -> Iterator[None]:
+    """Raise RefusedError, with the platform's code and status, for what an action refuses."""
+    try:
+        yield
+    except REFUSED as error:
+        raise RefusedError(error.status, error.code, str(error)) from error
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a body is; raise RefusedError."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        message = f"The body is no JSON: {error}."
+        raise RefusedError(400, "BadRequest", message) from None
+    if not isinstance(document, dict):
+        raise RefusedError(400, "BadRequest", "The body is no JSON object.")
+    return document
