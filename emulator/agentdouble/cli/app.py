@@ -127,7 +127,9 @@ def serve(
     config: Config = None,
     console: Annotated[
         bool | None,
-        typer.Option("--console/--no-console", help="Open the web console (yes).", show_default=False),
+        typer.Option(
+            "--console/--no-console", help="Open the web console (yes).", show_default=False
+        ),
     ] = None,
     console_port: Annotated[
         int | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -42,7 +43,9 @@ class Double:
         """
         path = OWN + scope["path"][len("/api") :]
         raw = scope.get("raw_path") or scope["path"].encode()
-        headers = [one for one in scope["headers"] if one[0] not in _OF_THE_PAGE]
+        headers = [
+            self._at_the_double(one) for one in scope["headers"] if one[0] not in _OF_THE_PAGE
+        ]
         changed = {
             "path": path,
             "raw_path": OWN.encode() + raw[len(b"/api") :],
@@ -50,6 +53,15 @@ class Double:
             "headers": self.with_key(headers),
         }
         await self.app({**scope, **changed}, receive, send)
+
+    def _at_the_double(self, header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        """Return a header with the double's port, because some answers have its own address."""
+        name, value = header
+        if name != b"host":
+            return header
+        console_s = urlsplit(f"//{value.decode('latin-1')}").hostname or "localhost"
+        host = f"[{console_s}]" if ":" in console_s else console_s
+        return name, f"{host}:{urlsplit(self.connection.url).port}".encode()
 
     def with_key(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Return headers with the double's API key, if it has one."""

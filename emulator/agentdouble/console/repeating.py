@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,7 +17,14 @@ from agentdouble.redaction import REDACTED
 from agentdouble.signing import Authorization, Scope, sign
 
 _SIGNING = frozenset(
-    {b"authorization", b"content-type", b"host", b"x-content-sha256", b"x-date", b"x-security-token"}
+    {
+        b"authorization",
+        b"content-type",
+        b"host",
+        b"x-content-sha256",
+        b"x-date",
+        b"x-security-token",
+    }
 )
 
 
@@ -49,10 +57,8 @@ async def repeat(double: Double, request: Request) -> dict[str, Any]:
     await request.body()  # what follows it is the end of the connection
     answer = _Answer(request, body)
     scope = double.without_connection(request.scope)
-    try:
+    with contextlib.suppress(ConnectionResetError):  # a fault, as its entry says
         await double.app({**scope, **changed}, answer.receive, answer.send)
-    except ConnectionResetError:  # a fault, as its entry says
-        pass
     return {"id": answer.id, "status": answer.status}
 
 
@@ -79,7 +85,9 @@ class _Answer:
 
 def _body(entry: Entry) -> bytes:
     if REDACTED in entry.url:
-        raise CannotRepeatError("The journal hides a secret in this request's address: send it anew.")
+        raise CannotRepeatError(
+            "The journal hides a secret in this request's address: send it anew."
+        )
     body = b"" if entry.request_start is None else entry.request_start.whole()
     if body is None:
         raise CannotRepeatError("The journal keeps only the start of this request's body.")
@@ -92,7 +100,9 @@ def _signed_by_us(double: Double, entry: Entry, authorization: str) -> Scope:
     Else a click would lend the user's key to whoever sent a request with a wrong signature.
     """
     if entry.status in _NOT_BELIEVED:
-        raise CannotRepeatError("The double refused this request's signature, so none is made anew.")
+        raise CannotRepeatError(
+            "The double refused this request's signature, so none is made anew."
+        )
     parsed = Authorization.parse(authorization)
     if parsed.access_key != double.credentials.access_key:
         raise CannotRepeatError(f"This request was signed by another key, {parsed.access_key}.")

@@ -3,7 +3,7 @@
 import { ask, post } from "./api.js";
 import { dialog, h, say, setText } from "./dom.js";
 import { double, now, read } from "./live.js";
-import { span, stamp } from "./words.js";
+import { counted, span, stamp } from "./words.js";
 
 const STATES = {
   connecting: "Connecting",
@@ -18,7 +18,7 @@ export async function travel(seconds) {
   await post("/clock", { advance_s: seconds });
   await Promise.all([read("clock"), read("sessions")]);
   const ended = Math.max(0, before - double.sessions.length);
-  say(`The time is ${stamp(now())}. ${ended} sessions ended.`);
+  say(`The time is ${stamp(now())}. ${counted(ended, "session")} ended.`);
 }
 
 export function topBar() {

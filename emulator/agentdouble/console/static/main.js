@@ -35,8 +35,10 @@ function show() {
     page = first === "sessions" && id ? session(id) : entry.make();
     main.replaceChildren(page.element);
     shown = kind;
-    page.update?.();
-    page.tick?.();
+    if (double.ready) {
+      page.update?.();
+      page.tick?.();
+    }
   }
   page?.go?.(id);
   document.title = `${id || entry.name} · agentdouble`;
@@ -83,7 +85,7 @@ const bar = topBar();
 if (hasToken()) {
   show();
   window.addEventListener("popstate", show);
-  setInterval(() => { bar.tick(); page?.tick?.(); }, 1000);
+  setInterval(() => { bar.tick(); if (double.ready) page?.tick?.(); }, 1000);
   watch(() => {
     bar.update();
     bar.tick();

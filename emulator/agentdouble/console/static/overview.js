@@ -33,13 +33,14 @@ export function overview() {
     foretell();
   }) }, "Travel");
   const served = h("ul", { class: "served" });
+  const columns = h("div", { class: "columns" },
+    h("section", { class: "panel", "aria-label": "Sessions" }, h("h2", null, "Sessions"), living.element,
+      h("div", { class: "travel" }, h("label", { for: "travel" }, "Travel in time"), slider, foretold, go)),
+    h("section", { class: "panel", "aria-label": "Latest requests" },
+      h("h2", null, "Latest requests"), latest.element));
   const full = h("div", { class: "overview" },
     h("div", { class: "figures" }, figures.map((one) => one.element)),
-    h("div", { class: "columns" },
-      h("section", { class: "panel", "aria-label": "Sessions" }, h("h2", null, "Sessions"), living.element,
-        h("div", { class: "travel" }, h("label", { for: "travel" }, "Travel in time"), slider, foretold, go)),
-      h("section", { class: "panel", "aria-label": "Latest requests" },
-        h("h2", null, "Latest requests"), latest.element)),
+    columns,
     h("section", { class: "panel" }, h("h2", null, "What is served"), served));
   const empty = h("section", { class: "panel empty" });
   const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Overview"), empty, full);
@@ -60,6 +61,7 @@ export function overview() {
       for (const { number, value } of figures) setText(number, value());
       const bare = !double.requests.length && !double.sessions.length && !double.ended.length;
       empty.hidden = !bare;
+      columns.hidden = bare;
       if (bare && !empty.firstChild) empty.append(...firstSteps());
       latest.show(double.requests.slice(-100).reverse());
       living.show(double.sessions);

@@ -5,7 +5,7 @@ import { ApiError, ask, post } from "./api.js";
 import { attempt, copyButton } from "./bar.js";
 import { h, say, setText } from "./dom.js";
 import { double } from "./live.js";
-import { duration, operationOf, outcome, stamp, unfolded } from "./words.js";
+import { counted, duration, operationOf, outcome, stamp, unfolded } from "./words.js";
 
 export function requestDetail() {
   const element = h("section", { class: "panel detail", "aria-label": "Request" });
@@ -57,7 +57,7 @@ function drawn(entry) {
       h("span", null, `#${entry.id}`)),
     h("p", { class: "address" }, h("code", null, `${entry.method} ${entry.url}`)),
     h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl), againButton(entry)),
-    entry.curl.includes("***") && h("p", { class: "hint" }, "*** in it stands for secrets that the journal hides."),
+    entry.curl.includes("***") && h("p", { class: "hint" }, "*** stands for secrets that the journal hides: fill them in."),
     named("Failures of the double", entry.failures, "bad"),
     named("Faults that happened", entry.faults, "bad"),
     named("Fields that nobody read", entry.unread, "unread"),
@@ -90,7 +90,7 @@ function restsOn(unknowns) {
   const rows = h("dl", { class: "rests" });
   ask("/unknowns").then(({ in_force }) => rows.replaceChildren(...unknowns.map((id) =>
     h("div", null, h("dt", null, id), h("dd", null, in_force[id] ?? "")))), () => undefined);
-  return h("details", { open: true }, h("summary", null, `This answer rests on ${unknowns.length} guesses`), rows);
+  return h("details", { open: true }, h("summary", null, `This answer rests on ${counted(unknowns.length, "guess", "guesses")}`), rows);
 }
 
 /** @param {string} title @param {string} text @param {boolean} open */

@@ -1,7 +1,7 @@
 // Requests as rows.
 
 import { h, setText, table } from "./dom.js";
-import { duration, operationOf, outcome, timeOfDay } from "./words.js";
+import { counted, duration, operationOf, outcome, timeOfDay } from "./words.js";
 
 /** What a row says about its answer besides the status. @param {any} entry */
 function notes(entry) {
@@ -9,7 +9,7 @@ function notes(entry) {
     ...entry.faults.map(() => ["fault", "fault"]),
     ...(entry.unread.length ? [["unread", `${entry.unread.length} unread`]] : []),
     ...(entry.failures.length ? [["fault", "failure"]] : []),
-    ...(entry.unknowns.length ? [["", `${entry.unknowns.length} guesses`]] : []),
+    ...(entry.unknowns.length ? [["", counted(entry.unknowns.length, "guess", "guesses")]] : []),
   ];
 }
 

@@ -1,6 +1,6 @@
 // One session: run code in its own kernel, see what its agent runs, prolong, pause or end it.
 
-import { events, lines, open, post, remove } from "./api.js";
+import { ApiError, ask, events, lines, open, post, remove } from "./api.js";
 import { attempt } from "./bar.js";
 import { dialog, h, say, setText } from "./dom.js";
 import { double, read } from "./live.js";
@@ -33,15 +33,26 @@ export function session(id) {
     h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 1800 })) }, "30 min anew"),
     h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 10 })) }, "End in 10 s"),
     h("button", { class: "danger", onclick: end }, "End now"));
+  const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
   const composer = h("div", { class: "composer" }, code, h("div", { class: "buttons" }, run, stop));
   const work = h("div", { class: "beside" },
     h("section", { class: "panel", "aria-label": "Code" }, h("h2", null, "Code"), cells, composer),
     h("section", { class: "panel", "aria-label": "Variables" }, h("h2", null, "Variables"), variables.element));
+  const history_ = h("section", { class: "panel", "aria-label": "Log" }, h("h2", null, "Log"), log);
   const over = h("p", { class: "none", role: "status" });
   const element = h("div", { class: "stack session" },
-    h("section", { class: "panel" }, h("div", { class: "title" }, title, state, rest), facts, actions, over), work);
+    h("section", { class: "panel" }, h("div", { class: "title" }, title, state, rest), facts, actions, over), work, history_);
   const closing = new AbortController();
   let followed = "";
+  let logged = "";
+
+  async function readLog() {
+    try {
+      setText(log, (await ask(`${path}/log`)).Logs || "Nothing has happened yet.");
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) setText(log, "The double has no log of this session.");
+    }
+  }
 
   const found = () => double.sessions.find((one) => one.SessionId === id);
 
@@ -67,7 +78,7 @@ export function session(id) {
       else if (kind === "output") area.add(event.msg_type, event.content);
       else if (kind === "dropped") area.note(`${event.messages} outputs were too many to show.`);
       else if (kind === "failed") area.note(event.error.message, "bad");
-      else if (kind === "finished" && event.status !== "ok") area.note(`Ended: ${event.status}.`, "bad");
+      else if (kind === "finished" && /^(timeout|interrupted)$/.test(event.status)) area.note(`Ended: ${event.status}.`, "bad");
       if (event.context_lost) area.note("The session's variables are lost.", "bad");
       if (made.getBoundingClientRect().bottom > innerHeight) composer.scrollIntoView({ block: "nearest" });
     };
@@ -132,6 +143,10 @@ export function session(id) {
       const living = found();
       const past = double.ended.findLast((one) => one.SessionId === id);
       const shown = living ?? past;
+      const news = `${double.status} ${shown?.state} ${shown?.executions} ${shown?.deadline}`;
+      if (double.status === "live" && news !== logged) readLog();
+      logged = news;
+      history_.hidden = !shown;
       setText(title, shown?.UserSessionId ?? id);
       setText(state, shown?.state ?? "unknown");
       state.dataset.state = shown?.state ?? "unknown";
@@ -159,7 +174,8 @@ export function session(id) {
 /** @param {any} shown */
 function factsOf(shown) {
   if (!shown) return {};
-  const { SessionId, ToolId, executions, pids = [], home } = shown;
-  return { Id: SessionId, Tool: ToolId, Runs: executions, ...(pids.length && { Processes: pids.join(", ") }),
-    ...(home && { Files: home }) };
+  const { SessionId, ToolId, executions, pids = [], home, memory_bytes } = shown;
+  return { Id: SessionId, Tool: ToolId, Runs: executions,
+    ...(pids.length && { Processes: pids.join(", ") }), ...(home && { Files: home }),
+    ...(memory_bytes && { Memory: `${Math.round(memory_bytes / 2 ** 20)} MiB` }) };
 }

@@ -1,8 +1,10 @@
 // Sessions that live, and those that have ended with the reason.
 
-import { sessionPath } from "./address.js";
+import { navigate, sessionPath } from "./address.js";
+import { post } from "./api.js";
+import { attempt } from "./bar.js";
 import { h, setText, table } from "./dom.js";
-import { double } from "./live.js";
+import { double, read } from "./live.js";
 import { sessionTable } from "./session_table.js";
 import { timeOfDay } from "./words.js";
 
@@ -21,10 +23,15 @@ export function sessions() {
   });
   const filter = h("input", { type: "search", "aria-label": "Filter sessions", placeholder: "Name, id or state",
     "aria-keyshortcuts": "/", oninput: () => update() });
+  const begin = h("button", { onclick: () => attempt(async () => {
+    const made = await post("/sessions");
+    await read("sessions");
+    navigate(sessionPath(made));
+  }) }, "Begin a session");
   const none = h("p", { class: "none" });
   const over = h("section", { class: "panel", "aria-label": "Ended" }, h("h2", null, "Ended"), ended.element);
   const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Sessions"),
-    h("div", { class: "tools" }, filter),
+    h("div", { class: "tools" }, filter, begin),
     h("section", { class: "panel", "aria-label": "Living" }, h("h2", null, "Living"), living.element, none), over);
 
   function update() {
