@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -14,9 +13,9 @@ from typing_extensions import TypedDict
 from agentdouble.clock import Clock
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.openapi import operation
-from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session_events import EndedSession, LivingSession, ended, living
 from agentdouble.surfaces.admin import RefusedError, seconds
 
 
@@ -30,33 +29,6 @@ def session_routes(instances: Instances, clock: Clock) -> list[Route]:
         Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
         Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
     ]
-
-
-class LivingSession(TypedDict):
-    """A living session instance."""
-
-    SessionId: str
-    UserSessionId: str
-    ToolId: str
-    state: str
-    created_at: str
-    deadline: str
-    remaining_s: float
-    executions: int
-    pids: list[int]
-    home: str | None
-
-
-class EndedSession(TypedDict):
-    """A session instance that has ended."""
-
-    SessionId: str
-    UserSessionId: str
-    ToolId: str
-    state: Literal["destroyed"]
-    ended_at: str
-    reason: str
-    executions: int
 
 
 class ShownSessions(TypedDict):
@@ -88,9 +60,9 @@ class _Routes:
     async def all(self, _request: Request) -> Response:
         """Return the living session instances, and the reasons why others ended."""
         self._instances.destroy_due()
-        living = [self._shown(instance) for instance in self._instances.living()]
-        ended = [_ended(one) for one in self._instances.ended()]
-        return JSONResponse({"sessions": living, "ended": ended})
+        alive = [living(one, self._clock) for one in self._instances.living()]
+        gone = [ended(one) for one in self._instances.ended()]
+        return JSONResponse({"sessions": alive, "ended": gone})
 
     @operation(Destroyed, errors=(404,))
     async def destroy(self, request: Request) -> Response:
@@ -104,14 +76,14 @@ class _Routes:
         """Stop a session instance from running anything until it is resumed."""
         instance = await self._find(request)
         self._instances.pause(instance)
-        return JSONResponse(self._shown(instance))
+        return JSONResponse(living(instance, self._clock))
 
     @operation(LivingSession, errors=(404,))
     async def resume(self, request: Request) -> Response:
         """Let a paused session instance run again."""
         instance = await self._find(request)
         self._instances.resume(instance)
-        return JSONResponse(self._shown(instance))
+        return JSONResponse(living(instance, self._clock))
 
     @operation(LivingSession, body=Ttl, errors=(404,))
     async def set_ttl(self, request: Request) -> Response:
@@ -121,7 +93,7 @@ class _Routes:
             self._instances.set_ttl(instance, seconds(await request.body(), "ttl_s"))
         except (ValueError, OverflowError) as error:
             raise RefusedError(400, "BadRequest", str(error)) from None
-        return JSONResponse(self._shown(instance))
+        return JSONResponse(living(instance, self._clock))
 
     async def _find(self, request: Request) -> Instance:
         session_id = request.path_params["session_id"]
@@ -132,30 +104,3 @@ class _Routes:
         except UnknownSessionError:
             message = f"There is no session instance {session_id!r}."
             raise RefusedError(404, "NotFound", message) from None
-
-    def _shown(self, instance: Instance) -> LivingSession:
-        remaining: dt.timedelta = instance.deadline - self._clock.now()
-        return {
-            "SessionId": instance.id,
-            "UserSessionId": instance.key.user_session_id,
-            "ToolId": instance.key.tool_id,
-            "state": instance.state,
-            "created_at": instance.created_at.isoformat(),
-            "deadline": instance.deadline.isoformat(),
-            "remaining_s": remaining.total_seconds(),
-            "executions": instance.executions,
-            "pids": list(instance.pids),
-            "home": None if instance.home is None else str(instance.home),
-        }
-
-
-def _ended(ended: EndedInstance) -> EndedSession:
-    return {
-        "SessionId": ended.id,
-        "UserSessionId": ended.key.user_session_id,
-        "ToolId": ended.key.tool_id,
-        "state": "destroyed",
-        "ended_at": ended.at.isoformat(),
-        "reason": ended.reason,
-        "executions": ended.executions,
-    }
