@@ -13,11 +13,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 
 from starlette.types import Scope
 from typing_extensions import TypedDict
 
 from agentdouble.clock import Clock
+from agentdouble.event_bus import EventBus
 from agentdouble.redaction import REDACTED, hide_in_query, redact, tells_a_secret, without_tokens
 
 BODY_LIMIT = 64 * 1024
@@ -190,7 +192,8 @@ def _printable(text: str) -> str:
 class Journal:
     """The last ``size`` requests, oldest first."""
 
-    def __init__(self, size: int, clock: Clock) -> None:
+    def __init__(self, size: int, clock: Clock, events: EventBus | None = None) -> None:
+        self.events = events or EventBus()
         self._entries: deque[Entry] = deque(maxlen=size)
         self._ids = itertools.count(1)
         self._clock = clock
@@ -206,6 +209,8 @@ class Journal:
     def clear(self) -> None:
         """Remove every entry; the ids continue."""
         self._entries.clear()
+        if self.events.watched:
+            self.events.publish("journal", "", "cleared", dict)
 
     def open(self, scope: Scope) -> Entry:
         """Start the entry of a request that has just arrived."""
@@ -220,7 +225,15 @@ class Journal:
             request_head=headers,
         )
         self._entries.append(entry)
+        if self.events.watched:
+            self.publish(entry, "opened")
         return entry
+
+    def publish(self, entry: Entry, happened: str) -> None:
+        """Publish that a request was opened or answered."""
+        self.events.publish(
+            "request", str(entry.id), happened, partial(entry.to_dict, bodies=False)
+        )
 
 
 class Start:

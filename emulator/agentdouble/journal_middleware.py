@@ -45,7 +45,7 @@ class JournalMiddleware:
                 await self._app(scope, receive, send)
             return
         entry = self._journal.open(scope)
-        recorder = _Recorder(entry, receive, send)
+        recorder = _Recorder(self._journal, entry, receive, send)
         token = current_entry.set(entry)
         with ledger.using(self._ledger) as recorder.noted:
             try:
@@ -58,8 +58,9 @@ class JournalMiddleware:
 class _Recorder:
     """A wrapper of ``receive`` and ``send`` that records one request and its answer."""
 
-    def __init__(self, entry: Entry, receive: Receive, send: Send) -> None:
+    def __init__(self, journal: Journal, entry: Entry, receive: Receive, send: Send) -> None:
         self.noted: set[str] = set()
+        self._journal = journal
         self._entry = entry
         self._receive = receive
         self._send = send
@@ -99,6 +100,8 @@ class _Recorder:
         self._entry.response_start = self._response
         self._entry.unknowns = sorted(self.noted)
         entry = self._entry
+        if self._journal.events.watched:
+            self._journal.publish(entry, "answered")
         if not _log.isEnabledFor(logging.INFO):
             return
         path = entry.url.partition("://")[2].partition("/")[2]

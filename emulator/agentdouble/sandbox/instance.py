@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.fork_planner import SessionProcess
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
+    from agentdouble.sandbox.session_events import SessionEvents
     from agentdouble.sandbox.workbench.client import Workbench
 
 
@@ -61,6 +62,7 @@ class Instance:
         on_lost: Callable[[Instance, str], None],
         expire: Callable[[Instance], Awaitable[None]],
         on_change: Callable[[Instance], None],
+        events: SessionEvents,
         variables: Mapping[str, str],
         log: SessionLog,
     ) -> None:
@@ -78,6 +80,7 @@ class Instance:
         self._on_lost = on_lost
         self._expire = lambda: expire(self)
         self._on_change = on_change  # called when the instance becomes idle or starts a process
+        self._events = events
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
         self.named_kernels = NamedKernels(self._start_further_kernel, output_limit, self._expire)
@@ -142,11 +145,15 @@ class Instance:
     async def _taking_turns(self) -> AsyncIterator[None]:
         with self._working():
             self._executing += 1
+            if self._events.bus.watched:
+                self._events.publish(self, "busy")
             try:
                 async with self._turn:
                     yield
             finally:
                 self._executing -= 1
+                if self._events.bus.watched and not self._executing:
+                    self._events.publish(self, "idle")
 
     @property
     def home(self) -> Path | None:

@@ -34,6 +34,8 @@ class MCPServices(Surface):
         self.programs = ServicePrograms(context)
         self.services = Services(clock, self._host, self.programs, store)
         self.toolsets = Toolsets(clock, self._host, self.services, store)
+        self.services.publish_to(context.events)
+        self.toolsets.publish_to(context.events)
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of all endpoints."""

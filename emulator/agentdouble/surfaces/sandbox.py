@@ -40,7 +40,14 @@ class Sandbox(Surface):
         settings, clock, store = context.settings, context.clock, context.store
         self._input_drivers = InputDrivers()
         self.tools = Tools(clock, settings.tool_id, store)
-        self.instances = Instances(clock, settings, store=store, variables_of=self.tools.variables)
+        self.tools.publish_to(context.events)
+        self.instances = Instances(
+            clock,
+            settings,
+            store=store,
+            variables_of=self.tools.variables,
+            events=context.events,
+        )
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""

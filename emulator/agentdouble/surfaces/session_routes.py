@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -30,10 +29,10 @@ from agentdouble.clock import Clock
 from agentdouble.control_plane import endpoints
 from agentdouble.errors import InstanceEndedError, SandboxError, UnknownSessionError
 from agentdouble.openapi import Answer, operation
-from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session import LINES
+from agentdouble.sandbox.session_events import EndedSession, LivingSession, ended, living
 from agentdouble.surfaces.admin import RefusedError, seconds
 from agentdouble.surfaces.own_requests import Actions, as_refusals, json_object, late_actions
 
@@ -55,35 +54,6 @@ def session_routes(
         Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
         Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
     ]
-
-
-class LivingSession(TypedDict):
-    """A living session instance."""
-
-    SessionId: str
-    UserSessionId: str
-    ToolId: str
-    state: str
-    created_at: str
-    deadline: str
-    remaining_s: float
-    executions: int
-    pids: list[int]
-    home: str | None
-    memory_bytes: int | None
-    cpu_s: float | None
-
-
-class EndedSession(TypedDict):
-    """A session instance that has ended."""
-
-    SessionId: str
-    UserSessionId: str
-    ToolId: str
-    state: Literal["destroyed"]
-    ended_at: str
-    reason: str
-    executions: int
 
 
 class ShownSessions(TypedDict):
@@ -140,9 +110,9 @@ class _Routes:
     async def all(self, _request: Request) -> Response:
         """Return the living session instances, and the reasons why others ended."""
         self._instances.destroy_due()
-        living = [self._shown(instance) for instance in self._instances.living()]
-        ended = [_ended(one) for one in self._instances.ended()]
-        return JSONResponse({"sessions": living, "ended": ended})
+        alive = [self._shown(one) for one in self._instances.living()]
+        gone = [ended(one) for one in self._instances.ended()]
+        return JSONResponse({"sessions": alive, "ended": gone})
 
     @operation(Answer(LivingSession, 201), body=Begin, errors=(404, SandboxError))
     async def begin(self, request: Request) -> Response:
@@ -198,28 +168,13 @@ class _Routes:
     async def _log(self, request: Request, limit: int) -> str:
         session_id = request.path_params["session_id"]
         with contextlib.suppress(UnknownSessionError):
-            ended = self._instances.look_up_ended(session_id)
-            if ended.log is not None:
-                return ended.log.text(limit)
+            gone = self._instances.look_up_ended(session_id)
+            if gone.log is not None:
+                return gone.log.text(limit)
         return (await find_instance(self._instances, request)).log.text(limit)
 
     def _shown(self, instance: Instance) -> LivingSession:
-        remaining: dt.timedelta = instance.deadline - self._clock.now()
-        used = self._instances.used_by(instance)
-        return {
-            "SessionId": instance.id,
-            "UserSessionId": instance.key.user_session_id,
-            "ToolId": instance.key.tool_id,
-            "state": instance.state,
-            "created_at": instance.created_at.isoformat(),
-            "deadline": instance.deadline.isoformat(),
-            "remaining_s": remaining.total_seconds(),
-            "executions": instance.executions,
-            "pids": list(instance.pids),
-            "home": None if instance.home is None else str(instance.home),
-            "memory_bytes": None if used is None else used.memory,
-            "cpu_s": None if used is None else used.cpu_s,
-        }
+        return living(instance, self._clock, self._instances.used_by(instance))
 
 
 async def find_instance(instances: Instances, request: Request) -> Instance:
@@ -232,15 +187,3 @@ async def find_instance(instances: Instances, request: Request) -> Instance:
     except UnknownSessionError:
         message = f"There is no session instance {session_id!r}."
         raise RefusedError(404, "NotFound", message) from None
-
-
-def _ended(ended: EndedInstance) -> EndedSession:
-    return {
-        "SessionId": ended.id,
-        "UserSessionId": ended.key.user_session_id,
-        "ToolId": ended.key.tool_id,
-        "state": "destroyed",
-        "ended_at": ended.at.isoformat(),
-        "reason": ended.reason,
-        "executions": ended.executions,
-    }

@@ -341,6 +341,7 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
         code = {"user_session_id": "own", "code": "pri"}
         ask("POST", "/_emulator/complete", json=code)
         own_driver.listen("/_emulator/outputs", user_session_id="own")
+        own_driver.listen("/_emulator/events", only="session")
         ask("DELETE", f"/_emulator/sessions/{own}")
         ask("DELETE", f"/_emulator/sessions/{own}")
         snapshot = ask("POST", "/_emulator/snapshots").json()["id"]

@@ -100,6 +100,7 @@ def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
         "UserSessionId": "listed",
         "ToolId": "t-sandbox",
         "state": "active",
+        "busy": False,
         "created_at": session["created_at"],
         "deadline": session["deadline"],
         "remaining_s": session["remaining_s"],
