@@ -60,7 +60,9 @@ def test_it_answers_as_the_double_s_own_routes_do(double: Emulator) -> None:
     assert own == httpx.get(address(double, "/api/sessions"), headers=token(double)).json()
 
 
-@pytest.mark.parametrize("path", ["/api/../invoke", "/api/%2e%2e/invoke", "/api//invoke", "/invoke"])
+@pytest.mark.parametrize(
+    "path", ["/api/../invoke", "/api/%2e%2e/invoke", "/api//invoke", "/invoke"]
+)
 def test_nothing_else_of_the_double_is_behind_it(double: Emulator, path: str) -> None:
     """Only the double's own routes are, and only below /api."""
     sent = httpx.Request(
@@ -138,7 +140,8 @@ def test_a_request_is_asked_again(double: Emulator) -> None:
 
     again = double.journal.find(answer["id"])
     assert (200, True) == (answer["status"], answer["id"] > action.id)
-    assert again is not None and action.request_body == again.request_body
+    assert again is not None
+    assert action.request_body == again.request_body
 
 
 def test_no_signature_is_lent_to_a_request_that_was_refused(double: Emulator) -> None:

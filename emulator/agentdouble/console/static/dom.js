@@ -68,7 +68,7 @@ export function table({ label, columns, height, className, key, row }) {
     columns.map((name) => h("span", { role: "columnheader" }, name)));
   const inner = h("div", { role: "table", "aria-label": label, class: `table ${className}` },
     h("div", { role: "rowgroup" }, head), body);
-  const element = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, inner);
+  const element = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, inner);
   /** @type {T[]} */
   let items = [];
   let current = /** @type {string | number | null} */ (null);

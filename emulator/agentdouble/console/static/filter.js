@@ -4,7 +4,7 @@ import { operationOf } from "./words.js";
 
 /** @type {Record<string, (entry: any, value: string) => boolean>} */
 const TERMS = {
-  status: (entry, value) => new RegExp(`^${value.replace(/x/gi, "\\d").replace(/[^\d\\]/g, "")}`)
+  status: (entry, value) => new RegExp(`^${value.replace(/[^\dx]/gi, "").replace(/x/gi, "\\d")}`)
     .test(String(entry.status ?? "")),
   method: (entry, value) => entry.method === value.toUpperCase(),
   op: (entry, value) => holds(operationOf(entry), value),

@@ -17,7 +17,7 @@ export function requests() {
   const filter = h("input", { type: "search", "aria-label": "Filter requests", placeholder: EXAMPLES,
     "aria-keyshortcuts": "/", spellcheck: "false", oninput: () => update() });
   const hold = h("button", { "aria-pressed": "false", onclick: () => {
-    held = held ? null : double.requests;
+    held = held ? null : [...double.requests];
     hold.setAttribute("aria-pressed", String(held !== null));
     update();
   } }, "Hold");
