@@ -212,6 +212,26 @@ def test_connect_hides_the_secret(opened: Page, double: Emulator) -> None:
     dialog.get_by_text(double.credentials.secret_key).wait_for()
 
 
+def test_a_double_that_starts_again(browser: Browser) -> None:
+    """The page says that it is away, keeps what it has shown, and names where the new token is."""
+    with Emulator(console=True, pool_size=0) as first:
+        port, console_port = (int(one.rpartition(":")[2]) for one in addresses(first))
+        httpx.get(f"{first.url}/list-apps")
+        page = browser.new_page()
+        page.goto(first.console_url or "")
+        page.get_by_role("link", name="/list-apps").wait_for()
+    page.get_by_text("The double does not answer; looking for it").wait_for()
+    page.get_by_role("link", name="/list-apps").wait_for()
+
+    with Emulator(console=True, pool_size=0, port=port, console_port=console_port) as second:
+        page.get_by_text("This address has no valid token").wait_for()
+        page.get_by_role("link", name="/list-apps").wait_for()
+        page.goto(second.console_url or "")  # only the fragment is another
+        page.get_by_text("Connected").wait_for()
+        page.get_by_text("Send a first request").wait_for()
+        page.close()
+
+
 def test_a_wrong_token_says_where_the_right_one_is(browser: Browser, double: Emulator) -> None:
     """It is a new one at each start of the double."""
     assert double.console_url is not None
@@ -252,6 +272,10 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
         for result in found
         for one in result.response["violations"]
     ]
+
+
+def addresses(double: Emulator) -> tuple[str, str]:
+    return double.url, (double.console_url or "").partition("/#")[0]
 
 
 def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> None:

@@ -26,6 +26,7 @@ let page = null;
 let shown = "";
 
 function show() {
+  if (!hasToken()) return;
   const [, first = "", ...rest] = location.pathname.split("/");
   const id = decodeURIComponent(rest.join("/"));
   const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
@@ -48,8 +49,10 @@ function show() {
   }
 }
 
+/** Say where the token is; what the page has shown stays in sight. */
 function refused() {
-  main.replaceChildren(h("section", { class: "notice" },
+  if (main.querySelector(".notice")) return;
+  main.prepend(h("section", { class: "notice panel", role: "alert" },
     h("h1", null, "This address has no valid token"),
     h("p", null, "A double makes a new token at each start. Open the address that ",
       h("code", null, "agentdouble serve"), " printed, or ", h("code", null, "double.console_url"), ".")));
@@ -66,7 +69,10 @@ document.addEventListener("keydown", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   const writes = target.closest("input, textarea, select, dialog");
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape" && target === page?.filter) return target.blur();
+  if (event.key === "Escape" && target === page?.filter) {
+    event.preventDefault(); // or Chromium empties the field
+    return target.blur();
+  }
   if (writes) return;
   const chosen = PAGES[Number(event.key) - 1];
   if (chosen) navigate(chosen.path);
@@ -77,6 +83,9 @@ document.addEventListener("keydown", (event) => {
 });
 
 takeToken();
+addEventListener("hashchange", () => {
+  if (location.hash.includes("token=")) location.reload();
+});
 nav.append(...PAGES.map((one, index) =>
   h("a", { href: one.path, "aria-keyshortcuts": index + 1 },
     h("kbd", { "aria-hidden": "true" }, index + 1), one.name)));
@@ -90,7 +99,7 @@ if (hasToken()) {
     bar.update();
     bar.tick();
     if (double.status === "refused") refused();
-    else if (double.ready) page?.update?.();
+    if (double.ready) page?.update?.();
   });
   follow();
 } else {
