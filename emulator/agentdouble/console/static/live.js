@@ -3,6 +3,7 @@
 import { ApiError, ask, events, open } from "./api.js";
 
 const LONGEST_WAIT_MS = 2000;
+const DRAWN_MS = 100;
 const KEPT = 1000; // requests, as many as the double's journal keeps by default
 
 /** @typedef {"connecting" | "live" | "away" | "refused"} Status */
@@ -20,27 +21,28 @@ export const double = {
 
 /** @type {Set<() => void>} */
 const listeners = new Set();
-let drawn = false;
+let waits = false;
+let drawnAt = 0;
 let clockRead = 0;
 let seen = ""; // the id of the last event
 
-/** Call a function after each change, at most once a frame. @param {() => void} listener */
+/** Call a function after each change: at once, and then ten times a second at most.
+ * @param {() => void} listener */
 export function watch(listener) {
   listeners.add(listener);
-  return () => listeners.delete(listener);
 }
 
 function changed() {
-  if (drawn) return;
-  drawn = true;
-  // not only a frame: a tab in the background has none
-  const draw = () => {
-    if (!drawn) return;
-    drawn = false;
-    for (const listener of listeners) listener();
-  };
-  requestAnimationFrame(draw);
-  setTimeout(draw, 200);
+  if (waits) return;
+  waits = true;
+  // no frame, which a tab in the background does not have
+  setTimeout(draw, Math.max(0, drawnAt + DRAWN_MS - performance.now()));
+}
+
+function draw() {
+  waits = false;
+  drawnAt = performance.now();
+  for (const listener of listeners) listener();
 }
 
 /** The platform's time now, which goes on between two looks. @returns {Date} */
