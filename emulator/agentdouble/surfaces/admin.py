@@ -40,6 +40,7 @@ from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.reset_routes import reset_routes
 from agentdouble.surfaces.surface import Surface
+from agentdouble.surfaces.unknown_routes import unknown_routes
 from agentdouble.whole_paths import WholeMount
 
 _LONGEST_ID = 18  # digits
@@ -127,6 +128,7 @@ class Admin(Surface):
             *journal_routes(self.context.journal),
             Route("/unknowns", self._unknowns),
             Route("/unknowns", self._change_unknowns, methods=["PUT"]),
+            *unknown_routes(self.context.ledger, self.context.journal),
             *fault_routes(self.context.faults),
         ]
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from agentdouble.control_plane import endpoints
 from agentdouble.control_plane.action_errors import REFUSED
 from agentdouble.control_plane.routes import Action
+from agentdouble.environment import TOOL_HOST, TOOL_SCHEME
 from agentdouble.surfaces.admin import RefusedError
 from agentdouble.threads import import_in_thread
 
@@ -31,6 +33,18 @@ def as_refusals() -> Iterator[None]:
         yield
     except REFUSED as error:
         raise RefusedError(error.status, error.code, str(error)) from error
+
+
+@contextmanager
+def acting(environment: Mapping[str, str]) -> Iterator[None]:
+    """Raise RefusedError as ``as_refusals`` does, and show addresses below the double's own."""
+    with as_refusals(), endpoints.seen_at(own_url(environment)):
+        yield
+
+
+def own_url(environment: Mapping[str, str]) -> str:
+    """Return the double's URL, from the variables that point a client at it."""
+    return f"{environment[TOOL_SCHEME]}://{environment[TOOL_HOST]}"
 
 
 def json_object(body: bytes) -> dict[str, Any]:
