@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import json
 import os
 import signal
 import ssl
@@ -78,6 +79,16 @@ class ControlPlane:
         """Return the answer of one of the double's own routes; raise AgentDoubleError."""
         with self._reached(), httpx.Client(**self._options()) as client:
             return _accepted(client.get(self.url + path, params=query, headers=_key()))
+
+    def ask_own(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON that one of the double's own routes answers; raise AgentDoubleError.
+
+        ``body`` is sent as JSON, unless it is None.
+        """
+        content = None if body is None else json.dumps(body).encode()
+        with self._reached(), httpx.Client(**self._options()) as client:
+            url = self.url + path
+            return _accepted(client.request(method, url, content=content, headers=_key())).json()
 
     @asynccontextmanager
     async def own_events(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcp.client import ClientSession
-from mcp.client.session import ProgressFnT
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     CallToolRequest,
