@@ -225,8 +225,11 @@ _PAGES = {
     "/clock": "the platform's time; POST moves it or stops it",
     "/journal": "the requests, and what their answers relied on",
     "/unknowns": "what the specification leaves open, and what the double does about it",
+    "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
+    "/tools": "the sandbox tools; POST makes one",
+    "/mcp-services": "the MCP services; POST makes one",
     "/runtimes": "the runtimes with their instances",
     "/metrics": "metrics of the runtimes, in the format of Prometheus",
 }

@@ -5,8 +5,9 @@ They call the objects behind the actions, without a signature. A refusal has the
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -47,8 +48,8 @@ def own_url(environment: Mapping[str, str]) -> str:
     return f"{environment[TOOL_SCHEME]}://{environment[TOOL_HOST]}"
 
 
-def json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object that a body is; raise RefusedError."""
+def json_object(body: bytes, known: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON object that a body is; raise RefusedError, also for a field not ``known``."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -56,4 +57,11 @@ def json_object(body: bytes) -> dict[str, Any]:
         raise RefusedError(400, "BadRequest", message) from None
     if not isinstance(document, dict):
         raise RefusedError(400, "BadRequest", "The body is no JSON object.")
+    fields = [*known]
+    for name in document:
+        if name not in fields:
+            near = difflib.get_close_matches(name, fields, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            message = f"There is no field {name[:100]!r}.{hint} There are {', '.join(fields)}."
+            raise RefusedError(400, "BadRequest", message)
     return document

@@ -33,7 +33,7 @@ from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.state import Registry
 from agentdouble.surfaces.own_requests import acting, json_object
-from agentdouble.threads import import_in_thread
+from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.control_plane.resource_actions import ResourceActions
@@ -108,32 +108,37 @@ class ResourceRoutes:
         actions = await self._actions()
         with acting(self._environment):
             listed = [actions.listed_fields(one) for one in self._registry.all()]
-        return _shown({actions.list_field: listed})
+        return await _shown({actions.list_field: listed})
 
     @_described(lambda self, actions: _operation(actions, Answer(actions.shown, 201), self.body))
     async def create(self, request: Request) -> Response:
         """Create one."""
         actions = await self._actions()
+        known = {**actions.create_request.model_fields, **self.body.__annotations__}
+        asked = json_object(await request.body(), known)
         with acting(self._environment):
-            made = await actions.create(self._complete(json_object(await request.body())))
-            return _shown(actions.shown_fields(self._registry.get(made[actions.id_field])), 201)
+            made = await actions.create(self._complete(asked))
+            return await _shown(
+                actions.shown_fields(self._registry.get(made[actions.id_field])), 201
+            )
 
     @_described(lambda _, actions: _operation(actions, Answer(actions.shown)))
     async def one(self, request: Request) -> Response:
         """Return the fields of one."""
         actions = await self._actions()
         with acting(self._environment):
-            return _shown(actions.shown_fields(self.find(request)))
+            return await _shown(actions.shown_fields(self.find(request)))
 
     @_described(lambda _, actions: _operation(actions, Answer(actions.shown), _change(actions)))
     async def change(self, request: Request) -> Response:
         """Change one; fields that are not in the request stay."""
         actions = await self._actions()
-        asked = json_object(await request.body())
+        known = [one for one in actions.update_request.model_fields if one != actions.id_field]
+        asked = json_object(await request.body(), known)
         with acting(self._environment):
             found = self.find(request)
             await actions.update({**asked, actions.id_field: found.id})
-            return _shown(actions.shown_fields(self._registry.get(found.id)))
+            return await _shown(actions.shown_fields(self._registry.get(found.id)))
 
     @_described(lambda _, actions: _operation(actions, Answer(_id_of(actions))))
     async def delete(self, request: Request) -> Response:
@@ -166,9 +171,11 @@ def _change(actions: Any) -> Any:
     return create_model(f"Change{actions.noun}", __base__=actions.update_request, **absent)
 
 
-def _shown(document: Mapping[str, Any], status: int = 200) -> Response:
-    """Return JSON without keys and secrets."""
-    text = redaction.without_tokens(json.dumps(_without_environments(document)))
+async def _shown(document: Mapping[str, Any], status: int = 200) -> Response:
+    """Return JSON without keys and secrets; a thread makes it, as a definition may be large."""
+    text = await run_in_thread(
+        lambda: redaction.without_tokens(json.dumps(_without_environments(document)))
+    )
     return Response(text, status, media_type="application/json")
 
 

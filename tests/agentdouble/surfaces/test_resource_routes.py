@@ -81,6 +81,10 @@ def test_a_wrong_tool_is_refused_as_the_action_refuses_it(own: httpx.Client) -> 
         told = refusal(own.post("/tools", json=body))
         assert (status, kind, True) == (*told[:2], says in told[2])
     assert (400, "BadRequest") == refusal(own.post("/tools", content=b"{"))[:2]
+    told = refusal(own.post("/tools", json={"Nmae": "x"}))
+    assert (400, True) == (told[0], "'Nmae'. Did you mean 'Name'?" in told[2])
+    told = refusal(own.patch("/tools/t-sandbox", json={"ToolId": "t-other"}))
+    assert (400, True) == (told[0], "There is no field 'ToolId'" in told[2])
     assert 409 == own.delete("/tools/t-sandbox").status_code
 
 

@@ -133,6 +133,7 @@ def test_an_error_of_the_code_is_a_result(shared: Emulator) -> None:
         pytest.param({"code": ""}, "it is empty", id="no code"),
         pytest.param({}, "missing OperationPayload.code", id="none given"),
         pytest.param({"code": 3}, "OperationPayload.code is invalid", id="no text"),
+        pytest.param({"cod": "1"}, "Did you mean 'code'?", id="another field"),
         pytest.param({"code": "1", "language": "cobol"}, "'cobol' is not known", id="language"),
         pytest.param({"code": "1", "timeout_s": 10**6}, "is larger than", id="timeout"),
     ],
@@ -163,8 +164,11 @@ def test_a_client_that_disconnects_interrupts_its_code(shared: Emulator) -> None
     """The session lives on with what it had."""
     session = begun(shared, "run-gone")
     run(shared, "x = 1", "run-gone")
-    with running(shared, session, "import time\nx = 2\ntime.sleep(600)") as lines:
-        next(lines)
+    with running(
+        shared, session, "import time\nx = 2; print(flush=True)\ntime.sleep(600)"
+    ) as lines:
+        while next(lines)["event"] != "output":
+            pass
 
     assert "2\n" == text(shared, "print(x)", "run-gone")
 
@@ -195,18 +199,37 @@ def test_code_is_interrupted(shared: Emulator) -> None:
     assert "1\n" == text(shared, "print(1)", "interrupt")
 
 
+def test_javascript_is_interrupted(shared: Emulator) -> None:
+    """Where its engine runs, as Python is."""
+    session = begun(shared, "interrupt-js")
+    with running(shared, session, "console.log(1); while (true) {}", language="js") as lines:
+        while next(lines)["event"] != "output":
+            pass
+        answer = asked(shared, "POST", session, "interrupt").json()
+        last = list(lines)[-1]
+
+    assert ["javascript"] == answer["interrupted"]
+    assert ("error", False) == (last["status"], last["context_lost"])
+
+
 def test_code_that_ignores_an_interrupt_goes_on(shared: Emulator) -> None:
     """And can be interrupted again."""
     session = begun(shared, "interrupt-twice")
-    then = "import time\ntry: time.sleep(600)\nexcept KeyboardInterrupt: print('again')\n"
-    agent = Begun(shared, "interrupt-twice", f"{then}time.sleep(600)")
-    agent.go()
+    code = (
+        "import time\ntry:\n    print('first', flush=True); time.sleep(600)\n"
+        "except KeyboardInterrupt: print('again', flush=True)\ntime.sleep(600)"
+    )
+    printed = []
+    with running(shared, session, code) as lines:
+        next(lines)
+        for _ in range(2):
+            printed.append(next(lines)["content"]["text"])
+            answer = asked(shared, "POST", session, "interrupt").json()
+            assert ["python3"] == answer["interrupted"]
+        error, _ = lines
 
-    for _ in range(2):
-        assert ["python3"] == asked(shared, "POST", session, "interrupt").json()["interrupted"]
-
-    printed, error = agent.future.result()["data"]["outputs"]
-    assert ("again\n", "KeyboardInterrupt") == (printed["text"], error["ename"])
+    assert ["first\n", "again\n"] == printed
+    assert "KeyboardInterrupt" == error["content"]["ename"]
 
 
 def variables(double: Emulator, session: str, **query: str) -> dict[str, Any]:
