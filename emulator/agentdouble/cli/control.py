@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import json
 import os
 import signal
 import ssl
@@ -75,20 +74,17 @@ class ControlPlane:
             raise KeyboardInterrupt from None
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
-    def own(self, path: str, query: Mapping[str, str]) -> httpx.Response:
-        """Return the answer of one of the double's own routes; raise AgentDoubleError."""
-        with self._reached(), httpx.Client(**self._options()) as client:
-            return _accepted(client.get(self.url + path, params=query, headers=_key()))
+    def own(
+        self, path: str, query: Mapping[str, str], *, method: str = "GET", body: Any = None
+    ) -> httpx.Response:
+        """Return the answer of one of the double's own routes; raise AgentDoubleError.
 
-    def ask_own(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the JSON that one of the double's own routes answers; raise AgentDoubleError.
-
-        ``body`` is sent as JSON, unless it is None.
+        ``body`` is sent as JSON.
         """
-        content = None if body is None else json.dumps(body).encode()
+        more = {} if body is None else {"json": body}
         with self._reached(), httpx.Client(**self._options()) as client:
             url = self.url + path
-            return _accepted(client.request(method, url, content=content, headers=_key())).json()
+            return _accepted(client.request(method, url, params=query, headers=_key(), **more))
 
     @asynccontextmanager
     async def own_events(

@@ -22,7 +22,7 @@ _SHAPE = (
 
 def show_all(url: str | None, *, as_json: bool) -> None:
     """Print the armed faults."""
-    shown = control.connect(url).ask_own("GET", _FAULTS)
+    shown = _asked(url, "GET")
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
         return
@@ -35,7 +35,7 @@ def show_all(url: str | None, *, as_json: bool) -> None:
 
 def show_kinds(url: str | None, *, as_json: bool) -> None:
     """Print the kinds of faults with their fields, or as JSON Schemas."""
-    shown = control.connect(url).ask_own("GET", f"{_FAULTS}/kinds")
+    shown = _asked(url, "GET", "/kinds")
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
         return
@@ -53,13 +53,17 @@ def show_kinds(url: str | None, *, as_json: bool) -> None:
 def arm(words: Sequence[str], url: str | None, *, as_json: bool) -> None:
     """Arm a fault and print its id."""
     document = _document(words)
-    armed = control.connect(url).ask_own("POST", _FAULTS, document)
+    try:
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:
+        raise AgentDoubleError(f"The fault has a value that JSON cannot have: {error}.") from None
+    armed = _asked(url, "POST", body=document)
     typer.echo(json.dumps(armed) if as_json else f"{armed['id']}: {armed['described']}")
 
 
 def release(id_: str, url: str | None, *, as_json: bool) -> None:
     """Release the calls that a fault holds."""
-    shown = control.connect(url).ask_own("POST", f"{_FAULTS}/{quote(id_, safe='')}/release")
+    shown = _asked(url, "POST", f"/{quote(id_, safe='')}/release")
     typer.echo(json.dumps(shown) if as_json else f"The calls that {shown['id']} holds go on.")
 
 
@@ -67,14 +71,18 @@ def remove(id_: str | None, url: str | None, *, everything: bool, as_json: bool)
     """Remove one fault, or every one."""
     if (id_ is None) != everything:
         raise AgentDoubleError("Say which fault: an id such as f1, or --all.")
-    plane = control.connect(url)
     if id_ is None:
-        gone = plane.ask_own("DELETE", _FAULTS)
+        gone = _asked(url, "DELETE")
         said = f"{len(gone['faults'])} faults are removed."
     else:
-        gone = plane.ask_own("DELETE", f"{_FAULTS}/{quote(id_, safe='')}")
+        gone = _asked(url, "DELETE", f"/{quote(id_, safe='')}")
         said = f"{gone['id']} is removed; it has happened {gone['fired']} times."
     typer.echo(json.dumps(gone) if as_json else said)
+
+
+def _asked(url: str | None, method: str, path: str = "", body: Any = None) -> Any:
+    """Return what a route below ``/_emulator/faults`` answers."""
+    return control.connect(url).own(_FAULTS + path, {}, method=method, body=body).json()
 
 
 def _document(words: Sequence[str]) -> Mapping[str, Any]:

@@ -205,7 +205,7 @@ class _Routes:
 
     def _shown(self, instance: Instance) -> LivingSession:
         remaining: dt.timedelta = instance.deadline - self._clock.now()
-        used = self._instances.used_by(instance)
+        used = instance.used
         return {
             "SessionId": instance.id,
             "UserSessionId": instance.key.user_session_id,

@@ -81,6 +81,8 @@ def test_kinds_are_listed_with_their_fields(double: Emulator, faults: Any) -> No
         (("arm", "fail"), "A fault is KIND OPERATION NAME=VALUE"),
         (("arm", "{"), "The fault is no JSON"),
         (("arm", "{}"), "A fault needs its kind."),
+        (("arm", "delay", "/ping", "seconds=1e999"), "a value that JSON cannot have"),
+        (("arm", "fail", "/ping", "message=\udcff"), "a value that JSON cannot have"),
         (("remove",), "Say which fault"),
         (("remove", "f1", "--all"), "Say which fault"),
         (("remove", "f99"), "There is no armed fault 'f99'"),
