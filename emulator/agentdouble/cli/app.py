@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
+from agentdouble.cli.fault_commands import fault_app
 from agentdouble.cli.mcp_commands import mcp_app
 from agentdouble.cli.options import (
     MARKUP,
@@ -261,4 +262,5 @@ app.add_typer(tool_app, name="tool")
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(runtime_app, name="runtime")
+app.add_typer(fault_app, name="faults")
 app.command(epilog=ATTACH_EXAMPLES)(attach)

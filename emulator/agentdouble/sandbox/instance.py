@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.fork_planner import SessionProcess
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.session_events import SessionEvents
+    from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
 
 
@@ -73,6 +74,7 @@ class Instance:
         self.ttl = ttl
         self.deadline = created_at + ttl
         self.executions = 0
+        self.used: Used | None = None  # when it was measured, at most 5 s ago
         self.variables = variables
         self.log = log
         self._source = kernels

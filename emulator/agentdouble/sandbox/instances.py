@@ -36,7 +36,7 @@ from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog
 from agentdouble.sandbox.session_events import Happened, SessionEvents
-from agentdouble.sandbox.watch import Used, Watch, WatchedSession
+from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import MemoryStore, Store
 from agentdouble.threads import run_in_thread
@@ -82,7 +82,7 @@ class Instances:
         self._store = store or MemoryStore()
         self._variables_of = variables_of
         self._closing = False
-        self._events = SessionEvents(events or EventBus(), clock, self.used_by)
+        self._events = SessionEvents(events or EventBus(), clock)
         self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
         self._most = most_sessions(settings)
         self._living = LivingInstances()
@@ -361,13 +361,6 @@ class Instances:
                 _log.exception("The sessions' memory and files could not be looked at.")
             await asyncio.sleep(self._watch.pause_s)
 
-    def used_by(self, instance: Instance) -> Used | None:
-        """Return what an instance's processes used when they were measured, at most 5 s ago.
-
-        Return None before the first measurement.
-        """
-        return self._watch.used_by(instance.id)
-
     async def destroy_overgrown(self) -> None:
         """Measure every session that may have grown; destroy those over their limit."""
         async with self._looking:
@@ -379,6 +372,8 @@ class Instances:
                 self._watch.forget(name)
             watched = [WatchedSession(i.id, i.pids, i.directories) for i in sessions.values()]
             reasons = await run_in_thread(lambda: self._watch.check(watched)) if watched else {}
+            for name, instance in sessions.items():
+                instance.used = self._watch.used_by(name)
         await asyncio.gather(
             *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import TypedDict
@@ -13,7 +12,6 @@ from agentdouble.event_bus import EventBus
 if TYPE_CHECKING:
     from agentdouble.sandbox.ended_instances import EndedInstance
     from agentdouble.sandbox.instance import Instance
-    from agentdouble.sandbox.watch import Used
 
 Happened = Literal["begun", "busy", "idle", "paused", "resumed", "ttl"]
 
@@ -48,8 +46,9 @@ class EndedSession(TypedDict):
     executions: int
 
 
-def living(instance: Instance, clock: Clock, used: Used | None) -> LivingSession:
-    """Return how a living instance is shown; ``used`` is what its processes use, if measured."""
+def living(instance: Instance, clock: Clock) -> LivingSession:
+    """Return how a living instance is shown."""
+    used = instance.used
     return {
         "SessionId": instance.id,
         "UserSessionId": instance.key.user_session_id,
@@ -83,20 +82,16 @@ def ended(one: EndedInstance) -> EndedSession:
 class SessionEvents:
     """Publishes what happens to session instances; callers look at ``bus.watched`` first."""
 
-    def __init__(
-        self, bus: EventBus, clock: Clock, used_by: Callable[[Instance], Used | None]
-    ) -> None:
+    def __init__(self, bus: EventBus, clock: Clock) -> None:
         self.bus = bus
         self._clock = clock
-        self._used_by = used_by
 
     def publish(self, instance: Instance, happened: Happened) -> None:
         """Publish what happened to a living instance."""
         if instance.end_reason is None:  # the end was the last event of its session
-            self.bus.publish("session", instance.id, happened, lambda: self._living(instance))
-
-    def _living(self, instance: Instance) -> LivingSession:
-        return living(instance, self._clock, self._used_by(instance))
+            self.bus.publish(
+                "session", instance.id, happened, lambda: living(instance, self._clock)
+            )
 
     def ended(self, one: EndedInstance) -> None:
         """Publish the end of an instance."""

@@ -41,6 +41,7 @@ from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.reset_routes import reset_routes
 from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.unknown_routes import unknown_routes
 from agentdouble.whole_paths import WholeMount
 
 _LONGEST_ID = 18  # digits
@@ -133,6 +134,7 @@ class Admin(Surface):
             *journal_routes(self.context.journal),
             Route("/unknowns", self._unknowns),
             Route("/unknowns", self._change_unknowns, methods=["PUT"]),
+            *unknown_routes(self.context.ledger, self.context.journal),
             *fault_routes(self.context.faults),
         ]
 
@@ -244,8 +246,11 @@ _PAGES = {
     "/journal": "the requests, and what their answers relied on",
     "/unknowns": "what the specification leaves open, and what the double does about it",
     "/events": "everything that happens from now on, as server-sent events",
+    "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
+    "/tools": "the sandbox tools; POST makes one",
+    "/mcp-services": "the MCP services; POST makes one",
     "/runtimes": "the runtimes with their instances",
     "/metrics": "metrics of the runtimes, in the format of Prometheus",
 }

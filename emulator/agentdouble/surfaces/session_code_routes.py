@@ -22,13 +22,14 @@ code.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -104,7 +105,7 @@ class _Routes:
     async def run(self, request: Request) -> Response:
         """Run code in a session and send its outputs as they come, each as a line of JSON."""
         instance = await find_instance(self._instances, request)
-        asked = json_object(await request.body())
+        asked = json_object(await request.body(), Run.__annotations__)
         payload = {
             "code": asked.get("code"),
             "kernel_name": asked.get("language", "python3"),
@@ -163,7 +164,8 @@ class _RunResponse(Response):
         self._begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await cancel_on_disconnect(receive, self._respond(send))
+        with contextlib.suppress(ClientDisconnect):
+            await cancel_on_disconnect(receive, self._respond(send))
 
     async def _respond(self, send: Send) -> None:
         with self._listening as listener, output_feed.named_run(self._run):

@@ -103,6 +103,8 @@ def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
         "busy": False,
         "created_at": session["created_at"],
         "deadline": session["deadline"],
+        "memory_bytes": session["memory_bytes"],
+        "cpu_s": session["cpu_s"],
         "remaining_s": session["remaining_s"],
         "executions": 2,
         "pids": [pid],
