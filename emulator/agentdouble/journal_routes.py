@@ -31,6 +31,8 @@ _FILTERS: Mapping[str, Callable[[Entry, str], bool]] = {
     "unread": lambda entry, wanted: wanted in entry.unread,
     "fault": lambda entry, wanted: wanted in entry.faults,
     "failure": lambda entry, wanted: wanted in entry.failures,
+    "session": lambda entry, wanted: entry.session == wanted,
+    "caused_by": lambda entry, wanted: str(entry.caused_by) == wanted,
 }
 _PARAMETERS = ("after", "limit", "bodies", *_FILTERS)
 
@@ -49,6 +51,8 @@ class JournalQuery(TypedDict, total=False):
     unread: str
     fault: str
     failure: str
+    session: str
+    caused_by: str
 
 
 class Entries(TypedDict):
