@@ -281,3 +281,26 @@ def test_nothing_is_noted_while_nobody_listens() -> None:
         bus = double._platform.context.events
 
         assert (False, {}, 0) == (bus.watched, bus._news, len(bus._ring))
+
+
+def test_a_slow_listener_is_told_that_it_missed_events(double: Emulator) -> None:
+    """It holds up nobody, and costs no more than the ring."""
+    bus = double._platform.context.events
+
+    async def happen(round_: int) -> None:
+        for number in range(40):
+            bus.publish("clock", f"{round_}-{number}", "moved", lambda: {"pad": "x" * 100_000})
+        bus._send()
+
+    with listening(double) as events:
+        for round_ in range(12):  # 48 MB: more than the ring and the buffers of a socket
+            double._call(happen(round_))
+        held = bus._bytes
+        names = [next(events).event]
+        while names[-1] != "resync":
+            names.append(next(events).event)
+        http.get(f"{double.url}/ping")
+        until(events, "request", "answered")
+
+    assert held <= event_bus.KEPT_BYTES
+    assert len(names) < 12 * 40
