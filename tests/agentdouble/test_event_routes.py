@@ -4,12 +4,13 @@ import datetime as dt
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from httpx_sse import EventSource, ServerSentEvent
 
-from agentdouble import Emulator, event_bus
+from agentdouble import Emulator, MCPApp, event_bus
 from tests.agentdouble.calling import (
     act,
     background,
@@ -159,6 +160,27 @@ def test_what_is_created_is_told(double: Emulator) -> None:
     assert created == {"happened": ["created"], "id": tool, "name": "told"}
     assert deleted["id"] == tool
     assert {"happened": ["reset"]} == reset
+
+
+def test_services_toolsets_and_runtimes_are_told(double: Emulator, tmp_path: Path) -> None:
+    """Those that the program makes too, by their names."""
+    with listening(double, only="service,toolset,runtime") as events:
+        double.mcp.create("told", MCPApp("told"))
+        made = [until(events, "service", "created")]
+        double.mcp_toolsets.create("tolds", ["told"])
+        made.append(until(events, "toolset", "created"))
+        double.mcp_toolsets.delete("tolds")
+        until(events, "toolset", "deleted")
+        double.mcp.delete("told")
+        until(events, "service", "deleted")
+        double.runtimes.create("runs", command="sleep 60", directory=str(tmp_path))
+        made.append(until(events, "runtime", "created"))
+        double.runtimes.update("runs", max_instances=2)
+        until(events, "runtime", "changed")
+        double.runtimes.delete("runs")
+        until(events, "runtime", "deleted")
+
+    assert ["told", "tolds", "runs"] == [one["name"] for one in made]
 
 
 def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
