@@ -115,9 +115,9 @@ class EventBus:
         for listener in self._listeners:
             listener.close()
 
-    def id(self, number: int | None = None) -> str:
-        """Return the id of the event with this number, by default of the last one."""
-        return f"{self._name}-{self._last if number is None else number}"
+    def id(self, number: int) -> str:
+        """Return the id of the event with this number."""
+        return f"{self._name}-{number}"
 
     @property
     def last(self) -> int:
@@ -147,8 +147,7 @@ class EventBus:
         if self.watched or self._closed:
             return
         self._loop = asyncio.get_running_loop()
-        self._ring.clear()
-        self._bytes = 0
+        self._forget()  # something that another thread published too late
         self._last += 1  # stands for what was not noted, so that nobody resumes before it
         self.watched = True
 
@@ -156,6 +155,12 @@ class EventBus:
         self.watched = False
         with self._lock:
             self._news.clear()
+        if not self._closed:  # otherwise listeners still read
+            self._forget()
+
+    def _forget(self) -> None:
+        self._ring.clear()
+        self._bytes = 0
 
     def _send(self) -> None:
         with self._lock:
@@ -163,7 +168,7 @@ class EventBus:
         for (name, _), one in news.items():
             data = json.dumps({"happened": list(one.happened), **one.show()})
             self._last += 1
-            self._keep(Event(self.id(), name, data))
+            self._keep(Event(self.id(self._last), name, data))
         for listener in self._listeners:
             listener.wake()
 
@@ -190,13 +195,13 @@ class Listener:
         None stands for 15 seconds without an event.
         """
         if self._greets:
-            yield Event(self._bus.id(), "listening", "{}")
+            yield Event(self._bus.id(self._number), "listening", "{}")
         while True:
             self._news.clear()
             found = self._bus.after(self._number)
             if found is None:
                 self._number = self._bus.last
-                yield Event(self._bus.id(), "resync", "{}")
+                yield Event(self._bus.id(self._number), "resync", "{}")
                 continue
             for event in found:
                 self._number += 1

@@ -4,12 +4,13 @@ import datetime as dt
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from httpx_sse import EventSource, ServerSentEvent
 
-from agentdouble import Emulator, event_bus
+from agentdouble import Emulator, MCPApp, event_bus
 from tests.agentdouble.calling import (
     act,
     background,
@@ -161,6 +162,27 @@ def test_what_is_created_is_told(double: Emulator) -> None:
     assert {"happened": ["reset"]} == reset
 
 
+def test_services_toolsets_and_runtimes_are_told(double: Emulator, tmp_path: Path) -> None:
+    """Those that the program makes too, by their names."""
+    with listening(double, only="service,toolset,runtime") as events:
+        double.mcp.create("told", MCPApp("told"))
+        made = [until(events, "service", "created")]
+        double.mcp_toolsets.create("tolds", ["told"])
+        made.append(until(events, "toolset", "created"))
+        double.mcp_toolsets.delete("tolds")
+        until(events, "toolset", "deleted")
+        double.mcp.delete("told")
+        until(events, "service", "deleted")
+        double.runtimes.create("runs", command="sleep 60", directory=str(tmp_path))
+        made.append(until(events, "runtime", "created"))
+        double.runtimes.update("runs", max_instances=2)
+        until(events, "runtime", "changed")
+        double.runtimes.delete("runs")
+        until(events, "runtime", "deleted")
+
+    assert ["told", "tolds", "runs"] == [one["name"] for one in made]
+
+
 def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
     """The state is the last one, and nothing that happened is left out."""
     with listening(double, only="session,double") as events:
@@ -281,3 +303,26 @@ def test_nothing_is_noted_while_nobody_listens() -> None:
         bus = double._platform.context.events
 
         assert (False, {}, 0) == (bus.watched, bus._news, len(bus._ring))
+
+
+def test_a_slow_listener_is_told_that_it_missed_events(double: Emulator) -> None:
+    """It holds up nobody, and costs no more than the ring."""
+    bus = double._platform.context.events
+
+    async def happen(round_: int) -> None:
+        for number in range(40):
+            bus.publish("clock", f"{round_}-{number}", "moved", lambda: {"pad": "x" * 100_000})
+        bus._send()
+
+    with listening(double) as events:
+        for round_ in range(12):  # 48 MB: more than the ring and the buffers of a socket
+            double._call(happen(round_))
+        held = bus._bytes
+        names = [next(events).event]
+        while names[-1] != "resync":
+            names.append(next(events).event)
+        http.get(f"{double.url}/ping")
+        until(events, "request", "answered")
+
+    assert held <= event_bus.KEPT_BYTES
+    assert len(names) < 12 * 40

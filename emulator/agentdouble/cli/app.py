@@ -7,6 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from agentdouble.cli.double_commands import (
+    JOURNAL_EXAMPLES,
+    RESET_EXAMPLES,
+    clock_app,
+    journal,
+    reset,
+)
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.fault_commands import fault_app
 from agentdouble.cli.mcp_commands import mcp_app
@@ -264,3 +271,6 @@ app.add_typer(mcp_app, name="mcp")
 app.add_typer(runtime_app, name="runtime")
 app.add_typer(fault_app, name="faults")
 app.command(epilog=ATTACH_EXAMPLES)(attach)
+app.command(epilog=JOURNAL_EXAMPLES)(journal)
+app.add_typer(clock_app, name="clock")
+app.command(epilog=RESET_EXAMPLES)(reset)

@@ -88,13 +88,14 @@ class ControlPlane:
 
     @asynccontextmanager
     async def own_events(
-        self, path: str, query: Mapping[str, str]
+        self, path: str, query: Mapping[str, str], headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[httpx_sse.EventSource]:
         """Yield the event stream of one of the double's own routes; raise AgentDoubleError."""
+        sent = {**_key(), **(headers or {})}
         with self._reached():
             async with (
                 httpx.AsyncClient(**self._options()) as client,
-                client.stream("GET", self.url + path, params=query, headers=_key()) as answer,
+                client.stream("GET", self.url + path, params=query, headers=sent) as answer,
             ):
                 if not answer.is_success:
                     await answer.aread()

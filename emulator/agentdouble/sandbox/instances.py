@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from agentdouble import ledger
+from agentdouble import journal, ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import (
     InstanceEndedError,
@@ -146,6 +146,7 @@ class Instances:
 
     def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
         """Use a living instance, and move its deadline if the ledger says so."""
+        journal.note_session(instance.id)
         renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
         if renewed and ttl_s is not None:
             instance.ttl = dt.timedelta(seconds=ttl_s)
@@ -163,6 +164,7 @@ class Instances:
         self.destroy_due()
         instance = self._living.by_id(session_id)
         if instance is not None and tool_id in (None, instance.key.tool_id):
+            journal.note_session(instance.id)
             return instance
         ended = self.look_up_ended(session_id, tool_id)
         raise InstanceEndedError(session_id, ended.why)
@@ -198,6 +200,7 @@ class Instances:
             log=SessionLog(self._clock),
         )
         self._living.add(instance)
+        journal.note_session(instance.id)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
         self._publish(instance, "begun")
         await self._history.begin(instance, lambda: self._undo_creation(instance))

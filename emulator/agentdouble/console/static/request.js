@@ -54,7 +54,10 @@ function drawn(entry) {
     h("p", { class: "facts" },
       h("span", { class: "tag", "data-state": kind }, kind === "running" ? "running" : entry.status ?? "none"),
       h("span", null, duration(entry.duration_ms)), h("span", null, stamp(new Date(entry.at))),
-      h("span", null, `#${entry.id}`)),
+      h("span", null, `#${entry.id}`),
+      entry.session && h("a", { href: `/sessions/${encodeURIComponent(entry.session)}` }, "Its session"),
+      entry.caused_by && h("a", { href: `/requests/${entry.caused_by}` }, `Caused by #${entry.caused_by}`),
+      causedBy(entry)),
     h("p", { class: "address" }, h("code", null, `${entry.method} ${entry.url}`)),
     h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl), againButton(entry)),
     entry.curl.includes("***") && h("p", { class: "hint" }, "*** stands for secrets that the journal hides: fill them in."),
@@ -67,6 +70,12 @@ function drawn(entry) {
     headers("Answer headers", entry.response_headers),
     headers("Request headers", entry.request_headers),
   ].filter(Boolean);
+}
+
+/** @param {any} entry */
+function causedBy(entry) {
+  const caused = double.requests.filter((one) => one.caused_by === entry.id);
+  return caused.map((one) => h("a", { href: `/requests/${one.id}` }, `Caused #${one.id} ${operationOf(one)}`));
 }
 
 /** @param {any} entry */

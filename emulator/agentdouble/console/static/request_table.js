@@ -25,7 +25,7 @@ export function requestTable(label) {
       const status = h("span", { class: "tag" });
       const took = h("span", { class: "number" });
       const said = h("span", { class: "notes" });
-      const row = h("div", null,
+      const row = h("div", { class: entry.caused_by ? "caused" : null },
         h("span", { class: "number" }, timeOfDay(entry.at)),
         h("span", { class: "what" }, h("a", { href: `/requests/${entry.id}` }, operationOf(entry)),
           h("small", null, entry.method)),
