@@ -144,7 +144,6 @@ def _facts(emulator: Emulator) -> dict[str, str]:
     grpc = {} if emulator.a2a_grpc is None else {"A2A over gRPC": emulator.a2a_grpc}
     console = {} if emulator.console_url is None else {"console": emulator.console_url}
     return {
-        **console,
         "application": f"{first} at {emulator.url}{path}",
         "MCP": f"{mcp_first} at {emulator.url}{mcp_path}",
         **{f"and {name}": f"{emulator.url}{below}" for below, name in further},
@@ -155,6 +154,7 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
         "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset, "
         "/runtimes, /metrics",
+        **console,
         "tool id": emulator.tool_id,
         "access key": emulator.credentials.access_key,
         "secret key": emulator.credentials.secret_key,

@@ -5,7 +5,7 @@ import { h, list, setText } from "./dom.js";
 import { double } from "./live.js";
 import { requestTable } from "./request_table.js";
 import { sessionTable } from "./session_table.js";
-import { counted, median, outcome, span } from "./words.js";
+import { counted, median, newestFirst, outcome, span } from "./words.js";
 
 const FIGURES = /** @type {[string, () => string | number, string][]} */ ([
   ["sessions", () => double.sessions.length, "/sessions"],
@@ -63,7 +63,7 @@ export function overview() {
       empty.hidden = !bare;
       columns.hidden = bare;
       if (bare && !empty.firstChild) empty.append(...firstSteps());
-      latest.show(double.requests.slice(-100).reverse());
+      latest.show(newestFirst(double.requests.slice(-100)));
       living.show(double.sessions);
       list(served, Object.entries(double.connection?.served ?? {}), ([path]) => path, ([path, name]) =>
         h("li", null, h("strong", null, name), " ", h("code", null, double.connection.url + path)));

@@ -8,7 +8,7 @@ import { EXAMPLES, filterOf } from "./filter.js";
 import { double, read } from "./live.js";
 import { requestDetail } from "./request.js";
 import { requestTable } from "./request_table.js";
-import { counted } from "./words.js";
+import { counted, newestFirst } from "./words.js";
 
 export function requests() {
   const rows = requestTable("Requests");
@@ -36,7 +36,7 @@ export function requests() {
   let shown = [];
   function update() {
     const all = held ?? double.requests;
-    shown = all.filter(filterOf(filter.value)).reverse();
+    shown = newestFirst(all.filter(filterOf(filter.value)));
     rows.show(shown);
     none.hidden = shown.length > 0;
     setText(none, all.length ? "No request fits the filter." : "No request has come yet.");

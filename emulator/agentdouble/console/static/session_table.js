@@ -40,8 +40,8 @@ export function sessionTable() {
       };
       row.update = (/** @type {any} */ next) => {
         session = next;
-        setText(state, next.state);
-        state.dataset.state = next.state;
+        setText(state, next.busy ? "busy" : next.state);
+        state.dataset.state = next.busy ? "busy" : next.state;
         setText(runs, next.executions);
         row.tick();
       };

@@ -27,6 +27,13 @@ export function operationOf(entry) {
   return url.searchParams.get("Action") ?? url.pathname;
 }
 
+/** The newest first, and below each what it caused, in the order in which it came.
+ * @param {any[]} entries */
+export function newestFirst(entries) {
+  const root = (/** @type {any} */ one) => one.caused_by ?? one.id;
+  return [...entries].sort((a, b) => root(b) - root(a) || a.id - b.id);
+}
+
 /** "ok", "bad", "worse" or "running", for colour and for words. @param {any} entry */
 export function outcome(entry) {
   if (entry.status === null) return entry.duration_ms === null ? "running" : "worse";
