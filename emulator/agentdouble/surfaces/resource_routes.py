@@ -167,8 +167,12 @@ def _id_of(actions: Any) -> Any:
 
 def _change(actions: Any) -> Any:
     """Return the type of a body that changes a resource: its path has the id."""
-    absent: Any = {actions.id_field: (str | None, None)}
-    return create_model(f"Change{actions.noun}", __base__=actions.update_request, **absent)
+    kept: Any = {
+        name: (field.annotation, field)
+        for name, field in actions.update_request.model_fields.items()
+        if name != actions.id_field
+    }
+    return create_model(f"Change{actions.noun}", **kept)
 
 
 async def _shown(document: Mapping[str, Any], status: int = 200) -> Response:
