@@ -243,7 +243,6 @@ _PAGES = {
     "/clock": "the platform's time; POST moves it or stops it",
     "/journal": "the requests, and what their answers relied on",
     "/unknowns": "what the specification leaves open, and what the double does about it",
-    "/events": "everything that happens from now on, as server-sent events",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
     "/runtimes": "the runtimes with their instances",
