@@ -156,19 +156,42 @@ def test_a_forged_cause_is_ignored(double: Emulator, forged: str) -> None:
     assert [None] == [id_ for _, id_ in causes(double)]
 
 
+REMOTE = """
+from agentdouble import A2AApp, MCPApp, SimpleApp, run_code
+
+simple, mcp, a2a = SimpleApp("simple"), MCPApp("mcp"), A2AApp("a2a", runner="coder")
+
+@simple.entrypoint
+async def entrypoint(payload, headers):
+    return run_code("print(1)")
+
+@mcp.tool
+def calculate() -> str:
+    return run_code("print(1)")
+"""
+CALL = mcp_wire.message("tools/call", {"name": "calculate", "arguments": {}})
+SEND = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "print(1)"}]}
+
+
 def test_a_runtime_passes_its_cause_on(tmp_path: Path) -> None:
     """An instance is another process: the request that was passed on to it is the cause."""
-    (tmp_path / "remote.py").write_text(
-        "from agentdouble import SimpleApp, run_code\n"
-        "app = SimpleApp('remote')\n"
-        "@app.entrypoint\n"
-        "async def entrypoint(payload, headers):\n"
-        "    return run_code('print(1)')\n"
-    )
-    table = {"name": "remote", "directory": str(tmp_path), "application": "remote:app"}
-    with Emulator(runtimes=[table]) as double:
-        answer = http.post(f"{double.url}/runtimes/remote/invoke", json={}, headers=WHO)
+    (tmp_path / "remote.py").write_text(REMOTE)
+    tables = [
+        {"name": name, "directory": str(tmp_path), "application": f"remote:{name}"}
+        for name in ("simple", "mcp", "a2a")
+    ]
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": SEND}}
+    with Emulator(runtimes=tables) as double:
+        place = f"{double.url}/runtimes"
+        session = mcp_wire.open_session(f"{place}/mcp/mcp", None)
+        answers = [
+            http.post(f"{place}/simple/invoke", json={}, headers=WHO),
+            mcp_wire.post(f"{place}/mcp/mcp", CALL, None, session),
+            http.post(f"{place}/a2a/", json=rpc, headers={"A2A-Version": "1.0"}),
+        ]
 
-        assert answer.is_success, answer.text
-        (cause,) = entries(double, path="/runtimes/remote/invoke")
-        assert [cause["id"]] == [id_ for _, id_ in causes(double)]
+        assert not [answer.text for answer in answers if '"error"' in answer.text]
+        told = {one["id"]: one["url"].removeprefix(place) for one in entries(double)}
+        assert ["/simple/invoke", "/mcp/mcp", "/a2a/"] == [
+            told[id_ or 0] for _, id_ in causes(double)
+        ]

@@ -246,7 +246,6 @@ _PAGES = {
     "/journal": "the requests, and what their answers relied on",
     "/unknowns": "what the specification leaves open, and what the double does about it",
     "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
-    "/events": "everything that happens from now on, as server-sent events",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
     "/tools": "the sandbox tools; POST makes one",

@@ -53,7 +53,6 @@ def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
             "/_emulator/journal",
             "/_emulator/unknowns",
             "/_emulator/unknowns/catalogue",
-            "/_emulator/events",
             "/_emulator/faults",
             "/_emulator/sessions",
             "/_emulator/tools",
