@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 Watcher = Callable[[], None]
+Follower = Callable[[str], None]
 
 _MARGIN = dt.timedelta(days=366)  # the clock also moves by itself, and deadlines lie after it
 
@@ -25,6 +26,7 @@ class Clock:
         self._stopped_at: dt.datetime | None = None
         self._stood_still = dt.timedelta(0)
         self._watchers: list[Watcher] = []
+        self._followers: list[Follower] = []
 
     @property
     def offset(self) -> dt.timedelta:
@@ -55,6 +57,7 @@ class Clock:
         """
         if self._stopped_at is None:
             self._stopped_at = self.wall()
+            self._tell("frozen")
         return FrozenClock(self)
 
     def unfreeze(self) -> None:
@@ -62,6 +65,7 @@ class Clock:
         if self._stopped_at is not None:
             self._stood_still += self.wall() - self._stopped_at
             self._stopped_at = None
+            self._tell("unfrozen")
 
     def move(self, by: dt.timedelta) -> None:
         """Move the platform's time by ``by`` without calling the watchers.
@@ -76,6 +80,7 @@ class Clock:
         except OverflowError:
             raise ValueError(f"The clock ends with the year 9999: {by} is too far.") from None
         self._offset += by
+        self._tell("moved")
 
     def advance(self, by: dt.timedelta | None = None, **units: float) -> None:
         """Move the platform's time; return when everything that became due is handled.
@@ -91,6 +96,7 @@ class Clock:
         """Set the platform's time back to the wall clock, which runs."""
         self._offset = self._stood_still = dt.timedelta(0)
         self._stopped_at = None
+        self._tell("reset")
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that sets the clock as it is now: how far it is moved, or stopped."""
@@ -98,6 +104,7 @@ class Clock:
 
         def back() -> None:
             self._offset, self._stood_still, self._stopped_at = now
+            self._tell("reset")
 
         return back
 
@@ -105,6 +112,14 @@ class Clock:
         """Call ``watcher`` after each ``advance()``; return a function that ends this."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
+
+    def follow(self, follower: Follower) -> None:
+        """Call ``follower`` with "moved", "frozen", "unfrozen" or "reset" after each change."""
+        self._followers.append(follower)
+
+    def _tell(self, what: str) -> None:
+        for follower in self._followers:
+            follower(what)
 
     def __repr__(self) -> str:
         return f"<Clock {self.now():%Y-%m-%d %H:%M:%S} UTC{', frozen' * self.frozen}>"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractContextManager, ExitStack, aclosing
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Send
+from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
 
@@ -51,3 +51,19 @@ class EventStreamResponse(StreamingResponse):
     async def stream_response(self, send: Send) -> None:
         async with aclosing(self.body_iterator):  # type: ignore[type-var]
             await super().stream_response(send)
+
+
+class ListenerResponse(EventStreamResponse):
+    """The stream of what ``written`` makes of a listener, who is registered until its end."""
+
+    def __init__(
+        self,
+        listening: AbstractContextManager[T],
+        written: Callable[[T], AsyncGenerator[str, None]],
+    ) -> None:
+        self._place = ExitStack()
+        super().__init__(written(self._place.enter_context(listening)))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._place:
+            await super().__call__(scope, receive, send)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import reprlib
+import socket
 import ssl
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from starlette.types import ASGIApp
 
 from agentdouble import environment, ledger, serving
 from agentdouble.apps.loading import App, application
@@ -21,6 +24,9 @@ from agentdouble.routing import certificate
 from agentdouble.settings import Settings
 from agentdouble.surfaces import HostedA2A, HostedApplications, MCPServices, Runtimes, Surface
 from agentdouble.surfaces.resetting import Snapshot
+
+if TYPE_CHECKING:
+    from agentdouble.console import Console
 
 S = TypeVar("S", bound=Surface)
 T = TypeVar("T")
@@ -56,6 +62,9 @@ class Emulator:
                 resources.callback(self._tls.close)
             self.url = serving.address_of(listener, "http" if self._tls is None else "https")
             self._platform = Platform(self.settings, apps, self.credentials, self.environment())
+            self._console = self._open_console()
+            if self._console is not None:
+                resources.callback(self._console.listener.close)
             self._resources = resources.pop_all()
         self._listener = listener
         self.app = self._platform.app
@@ -106,6 +115,11 @@ class Emulator:
         return None if self._tls is None else self._tls.bundle
 
     @property
+    def console_url(self) -> str | None:
+        """The address of the web console, with its token, or None without ``console=True``."""
+        return None if self._console is None else self._console.url
+
+    @property
     def connection(self) -> environment.Connection:
         """The data that a client needs to call this double."""
         return environment.Connection(
@@ -133,7 +147,12 @@ class Emulator:
             )
         platform, tls = self._platform, self._ssl_context
         self._thread = serving.ServerThread(
-            self.app, self._listener, platform.restore, tls, platform.begin_shutdown
+            self._served,
+            self._listener,
+            platform.restore,
+            tls,
+            platform.begin_shutdown,
+            self._further,
         )
         try:
             self._thread.start()
@@ -160,7 +179,13 @@ class Emulator:
         with self._resources:
             platform, tls = self._platform, self._ssl_context
             serving.serve(
-                self.app, self._listener, started, platform.restore, tls, platform.begin_shutdown
+                self._served,
+                self._listener,
+                started,
+                platform.restore,
+                tls,
+                platform.begin_shutdown,
+                self._further,
             )
 
     def reset(self, *, keep: Collection[str] | None = None) -> None:
@@ -203,6 +228,33 @@ class Emulator:
 
     def _surface(self, kind: type[S]) -> S:
         return self._platform.context.surface(kind)
+
+    @property
+    def _served(self) -> ASGIApp:
+        """The application of both listeners."""
+        return self.app if self._console is None else self._console.beside(self.app)
+
+    @property
+    def _further(self) -> tuple[socket.socket, ...]:
+        return () if self._console is None else (self._console.listener,)
+
+    def _open_console(self) -> Console | None:
+        if not self.settings.console:
+            return None
+        from agentdouble.console import Double, open_console  # costs nothing where it is not opened
+
+        context, key = self._platform.context, self.settings.api_key
+        double = Double(
+            app=self._platform.app,
+            journal=context.journal,
+            connection=self.connection,
+            credentials=self.credentials,
+            version=context.version,
+            served=self.addresses,
+            variables=self.environment(),
+            api_key=None if key is None else key.get_secret_value(),
+        )
+        return open_console(double, self.settings.console_port)
 
     @property
     def _ssl_context(self) -> ssl.SSLContext | None:

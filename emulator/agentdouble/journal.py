@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import secrets
 import shlex
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated
 
+from pydantic import Field
 from starlette.types import Scope
 from typing_extensions import TypedDict
 
+from agentdouble import causes
 from agentdouble.clock import Clock
+from agentdouble.event_bus import EventBus
 from agentdouble.redaction import REDACTED, hide_in_query, redact, tells_a_secret, without_tokens
 
 BODY_LIMIT = 64 * 1024
 UNREAD_LIMIT = 100
 UNREAD_LENGTH = 200
-_NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding"})
+_NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding", causes.HEADER})
 
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
@@ -36,8 +42,12 @@ class ShortEntry(TypedDict):
     at: str
     method: str
     url: str
+    session: Annotated[str | None, Field(description="The SessionId of the session it used.")]
+    caused_by: Annotated[int | None, Field(description="The id of the entry whose code sent it.")]
     status: int | None
     duration_ms: float | None
+    received_bytes: Annotated[int, Field(description="The size of the body, or of all messages.")]
+    sent_bytes: int
     unknowns: list[str]
     unread: list[str]
     faults: list[str]
@@ -68,10 +78,14 @@ class Entry:
     url: str
     request_head: RawHeaders = field(repr=False)
     request_start: Start | None = field(default=None, repr=False)
+    caused_by: int | None = None
+    session: str | None = None
     status: int | None = None
     response_head: RawHeaders = field(default=(), repr=False)
     response_start: Start | None = field(default=None, repr=False)
     duration_ms: float | None = None
+    received_bytes: int = 0
+    sent_bytes: int = 0
     unknowns: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -96,7 +110,7 @@ class Entry:
 
     @property
     def response_body(self) -> str:
-        """The answer's body, empty until it has been sent completely."""
+        """The answer's body as far as it has been sent."""
         return self.response_start.text() if self.response_start else ""
 
     def curl(self) -> str:
@@ -117,8 +131,12 @@ class Entry:
                 "at": self.at.isoformat(),
                 "method": self.method,
                 "url": self.url,
+                "session": self.session,
+                "caused_by": self.caused_by,
                 "status": self.status,
                 "duration_ms": self.duration_ms,
+                "received_bytes": self.received_bytes,
+                "sent_bytes": self.sent_bytes,
                 "unknowns": self.unknowns,
                 "unread": self.unread,
                 "faults": self.faults,
@@ -129,12 +147,16 @@ class Entry:
             "at": self.at.isoformat(),
             "method": self.method,
             "url": self.url,
+            "session": self.session,
+            "caused_by": self.caused_by,
             "request_headers": dict(self.request_headers),
             "request_body": self.request_body,
             "status": self.status,
             "response_headers": dict(self.response_headers),
             "response_body": self.response_body,
             "duration_ms": self.duration_ms,
+            "received_bytes": self.received_bytes,
+            "sent_bytes": self.sent_bytes,
             "unknowns": self.unknowns,
             "unread": self.unread,
             "faults": self.faults,
@@ -154,6 +176,13 @@ def note_secret(name: str) -> None:
         address, mark, query = entry.url.partition("?")
         wanted = name.lower()
         entry.url = f"{address}{mark}{hide_in_query(query, lambda found: found.lower() == wanted)}"
+
+
+def note_session(session_id: str) -> None:
+    """Note the session instance that the current request uses."""
+    entry = current_entry.get()
+    if entry is not None:
+        entry.session = session_id
 
 
 def note_unread(fields: Iterable[str]) -> None:
@@ -190,7 +219,9 @@ def _printable(text: str) -> str:
 class Journal:
     """The last ``size`` requests, oldest first."""
 
-    def __init__(self, size: int, clock: Clock) -> None:
+    def __init__(self, size: int, clock: Clock, events: EventBus | None = None) -> None:
+        self.events = events or EventBus()
+        self.name = secrets.token_hex(8)
         self._entries: deque[Entry] = deque(maxlen=size)
         self._ids = itertools.count(1)
         self._clock = clock
@@ -206,21 +237,43 @@ class Journal:
     def clear(self) -> None:
         """Remove every entry; the ids continue."""
         self._entries.clear()
+        if self.events.watched:
+            self.events.publish("journal", "", "cleared", dict)
 
     def open(self, scope: Scope) -> Entry:
         """Start the entry of a request that has just arrived."""
         headers = scope["headers"]
-        host = next((value for name, value in headers if name == b"host"), b"").decode("latin-1")
+        host = cause = b""
+        for name, value in headers:
+            if name == b"host":
+                host = value
+            elif name == causes.RAW_HEADER:
+                cause = value
         query = hide_in_query(scope["query_string"].decode("latin-1"), tells_a_secret)
         entry = Entry(
             id=next(self._ids),
             at=self._clock.now(),
-            method=scope["method"],
-            url=f"{scope['scheme']}://{host}{scope['path']}{'?' + query if query else ''}",
+            method=scope.get("method", "GET"),  # a WebSocket's handshake has none
+            url=f"{scope['scheme']}://{host.decode('latin-1')}{scope['path']}{'?' + query if query else ''}",
             request_head=headers,
+            caused_by=self._cause(cause) if cause else None,
         )
         self._entries.append(entry)
+        if self.events.watched:
+            self.publish(entry, "opened")
         return entry
+
+    def _cause(self, header: bytes) -> int | None:
+        """Return the id of the entry that a header names, if it is one of this journal."""
+        name, id_ = causes.read(header.decode("latin-1")) or ("", 0)
+        is_there = bool(self._entries) and self._entries[0].id <= id_ <= self._entries[-1].id
+        return id_ if name == self.name and is_there else None
+
+    def publish(self, entry: Entry, happened: str) -> None:
+        """Publish that a request was opened or answered."""
+        self.events.publish(
+            "request", str(entry.id), happened, partial(entry.to_dict, bodies=False)
+        )
 
 
 class Start:
@@ -237,6 +290,10 @@ class Start:
             self._kept.append(chunk[: self._room])
         self._cut += max(0, len(chunk) - self._room)
         self._room = max(0, self._room - len(chunk))
+
+    def whole(self) -> bytes | None:
+        """Return the body as it came, or None if some of it was cut off."""
+        return None if self._cut else b"".join(self._kept)
 
     def text(self) -> str:
         """Return the start as text, without tokens."""

@@ -1,4 +1,4 @@
-"""The layer that writes one entry of the journal for each request.
+"""The layer that writes one entry of the journal for each request and each WebSocket.
 
 It also sets the response headers that list the unknowns the answer relied on, and the armed faults
 that happened. The headers have those known when they are sent; the journal has all of them.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import ledger
+from agentdouble import causes, ledger
 from agentdouble.journal import Entry, Journal, Start, current_entry
 from agentdouble.ledger import Ledger
 from agentdouble.mistakes import printable
@@ -40,37 +42,82 @@ class JournalMiddleware:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        if scope["type"] == "websocket" or scope["path"].startswith(self._except_prefix):
+        if scope["path"].startswith(self._except_prefix):
             with ledger.using(self._ledger):
                 await self._app(scope, receive, send)
             return
         entry = self._journal.open(scope)
-        recorder = _Recorder(entry, receive, send)
+        kind = _Recorder if scope["type"] == "http" else _WebSocketRecorder
+        recorder = kind(self._journal, entry, receive, send)
         token = current_entry.set(entry)
+        cause = causes.current.set((self._journal.name, entry.id))
         with ledger.using(self._ledger) as recorder.noted:
             try:
                 await self._app(scope, recorder.receive, recorder.send)
             finally:
+                causes.current.reset(cause)
                 current_entry.reset(token)
                 recorder.close()
 
 
-class _Recorder:
+class Recording:
+    """The time that a request takes, until it is closed, and the unknowns noted meanwhile."""
+
+    def __init__(self, journal: Journal, entry: Entry) -> None:
+        self.noted: set[str] = set()
+        self._journal = journal
+        self._entry = entry
+        self._started = time.perf_counter()
+
+    def close(self) -> None:
+        """Finish the entry once: at the end of the answer, or when no answer will follow."""
+        entry = self._entry
+        if entry.duration_ms is not None:
+            return
+        entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
+        entry.unknowns = sorted(self.noted)
+        if self._journal.events.watched:
+            self._journal.publish(entry, "answered")
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        path = entry.url.partition("://")[2].partition("/")[2]
+        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
+        _log.handle(  # not info(), because its search for the caller costs as much as all the rest
+            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
+        )
+
+
+@contextmanager
+def recorded(journal: Journal, in_force: Ledger, scope: Scope) -> Iterator[Entry]:
+    """Write a call that is no request of ASGI into the journal, as if ``scope`` were its own."""
+    entry = journal.open(scope)
+    recording = Recording(journal, entry)
+    token, cause = current_entry.set(entry), causes.current.set((journal.name, entry.id))
+    with ledger.using(in_force) as recording.noted:
+        try:
+            yield entry
+        finally:
+            causes.current.reset(cause)
+            current_entry.reset(token)
+            recording.close()
+
+
+class _Recorder(Recording):
     """A wrapper of ``receive`` and ``send`` that records one request and its answer."""
 
-    def __init__(self, entry: Entry, receive: Receive, send: Send) -> None:
-        self.noted: set[str] = set()
-        self._entry = entry
+    def __init__(self, journal: Journal, entry: Entry, receive: Receive, send: Send) -> None:
+        super().__init__(journal, entry)
         self._receive = receive
         self._send = send
         self._request = Start()
         self._response = Start()
-        self._started = time.perf_counter()
 
     async def receive(self) -> Message:
         message = await self._receive()
         if message["type"] == "http.request":
-            self._request.add(message.get("body", b""))
+            body = message.get("body", b"")
+            self._request.add(body)
+            self._entry.received_bytes += len(body)
             if not message.get("more_body", False):
                 self._entry.request_start = self._request
         return message
@@ -85,24 +132,40 @@ class _Recorder:
             message = {**message, "headers": headers}
             self._entry.status = message["status"]
             self._entry.response_head = headers
+            self._entry.response_start = self._response  # a stream is shown while it runs
         elif message["type"] == "http.response.body":
-            self._response.add(message.get("body", b""))
+            body = message.get("body", b"")
+            self._response.add(body)
+            self._entry.sent_bytes += len(body)
             if not message.get("more_body", False):
                 self.close()  # before the caller has the answer, so that it finds a complete entry
         await self._send(message)
 
-    def close(self) -> None:
-        """Finish the entry once: at the end of the answer, or when no answer will follow."""
-        if self._entry.duration_ms is not None:
-            return
-        self._entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
-        self._entry.response_start = self._response
-        self._entry.unknowns = sorted(self.noted)
-        entry = self._entry
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        path = entry.url.partition("://")[2].partition("/")[2]
-        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
-        _log.handle(  # not info(), because its search for the caller costs as much as all the rest
-            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
-        )
+
+class _WebSocketRecorder(_Recorder):
+    """A wrapper that records a WebSocket: its handshake, and how many bytes its messages have."""
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "websocket.receive":
+            self._entry.received_bytes += _size(message)
+        return message
+
+    async def send(self, message: Message) -> None:
+        kind = message["type"]
+        if kind == "websocket.send":
+            self._entry.sent_bytes += _size(message)
+        elif kind == "websocket.accept":
+            self._entry.status = 101
+            self._entry.response_head = list(message.get("headers", ()))
+        elif kind == "websocket.http.response.start":
+            self._entry.status = message["status"]
+            self._entry.response_head = list(message.get("headers", ()))
+        elif kind == "websocket.close" and self._entry.status is None:
+            self._entry.status = 403  # what the server answers for it
+        await self._send(message)
+
+
+def _size(message: Message) -> int:
+    text: str | None = message.get("text")
+    return len(message.get("bytes") or b"") if text is None else len(text.encode())

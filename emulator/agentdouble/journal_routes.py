@@ -22,7 +22,7 @@ from agentdouble.openapi import operation
 
 _LONGEST_NUMBER = 18  # digits
 _AT_ONCE = 8  # entries that are converted before other requests run
-_FILTERS: Mapping[str, Callable[[Entry, str], bool]] = {
+FILTERS: Mapping[str, Callable[[Entry, str], bool]] = {  # they look at what a short entry has
     "method": lambda entry, wanted: entry.method == wanted.upper(),
     "path": lambda entry, wanted: urlsplit(entry.url).path == wanted,
     "status": lambda entry, wanted: str(entry.status) == wanted,
@@ -31,8 +31,10 @@ _FILTERS: Mapping[str, Callable[[Entry, str], bool]] = {
     "unread": lambda entry, wanted: wanted in entry.unread,
     "fault": lambda entry, wanted: wanted in entry.faults,
     "failure": lambda entry, wanted: wanted in entry.failures,
+    "session": lambda entry, wanted: entry.session == wanted,
+    "caused_by": lambda entry, wanted: str(entry.caused_by) == wanted,
 }
-_PARAMETERS = ("after", "limit", "bodies", *_FILTERS)
+_PARAMETERS = ("after", "limit", "bodies", *FILTERS)
 
 
 class JournalQuery(TypedDict, total=False):
@@ -49,6 +51,8 @@ class JournalQuery(TypedDict, total=False):
     unread: str
     fault: str
     failure: str
+    session: str
+    caused_by: str
 
 
 class Entries(TypedDict):
@@ -83,7 +87,7 @@ class _Asked:
         return [one for one in later if self._fits(one)][:last]
 
     def _fits(self, entry: Entry) -> bool:
-        return all(_FILTERS[name](entry, wanted) for name, wanted in self.filters.items())
+        return all(FILTERS[name](entry, wanted) for name, wanted in self.filters.items())
 
 
 def journal_routes(journal: Journal) -> list[Route]:
@@ -155,7 +159,7 @@ def _read(request: Request) -> _Asked:
     if bodies not in ("true", "false"):
         raise _QueryError(f"bodies must be true or false, not {bodies[:40]!r}.")
     limit = _number(query.get("limit"), "limit")
-    filters = {name: query[name] for name in _FILTERS if name in query}
+    filters = {name: query[name] for name in FILTERS if name in query}
     return _Asked(_number(query.get("after"), "after") or 0, limit, bodies == "true", filters)
 
 

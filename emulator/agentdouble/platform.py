@@ -11,6 +11,7 @@ from agentdouble.admission import Address
 from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
+from agentdouble.event_bus import EventBus
 from agentdouble.faults import Faults
 from agentdouble.journal import Journal
 
@@ -38,14 +39,15 @@ class Platform:
         credentials: Credentials,
         environment: Mapping[str, str],
     ) -> None:
-        clock = Clock()
+        clock, events = Clock(), EventBus()
         self.context = Context(
             settings=settings,
             version=__version__,
             apps=apps,
             clock=clock,
-            journal=Journal(settings.journal_size, clock),
-            faults=Faults(OF_THE_PLATFORM, settings.faults),
+            journal=Journal(settings.journal_size, clock, events),
+            faults=Faults(OF_THE_PLATFORM, settings.faults, events),
+            events=events,
             credentials=credentials,
             environment=environment,
             ledger=settings.chosen(),
@@ -58,7 +60,9 @@ class Platform:
             self.context.surfaces.append(make(self.context))
         self._starting = tuple(reversed(self.context.surfaces))  # callers start last
         self.parts = Parts(
-            tuple(self._parts()), outlives=not isinstance(self.context.store, MemoryStore)
+            tuple(self._parts()),
+            outlives=not isinstance(self.context.store, MemoryStore),
+            events=events,
         )
         policy = policy_of(self.context)
         self.rules = admission(self.context, policy)

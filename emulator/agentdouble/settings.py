@@ -104,6 +104,16 @@ class Settings(BaseSettings):
         True, description="name that address in the made card; RemoteA2aAgent refuses such cards"
     )
 
+    console: bool | None = Field(
+        None, description="open the web console; absent, agentdouble serve does and Emulator not"
+    )
+    console_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="its port on loopback; 0 takes a free one; absent, port + 1 or the next free",
+    )
+
     upload_limit: int = Field(
         4096 * MIB, ge=1, description="largest upload to a session's files, in bytes"
     )

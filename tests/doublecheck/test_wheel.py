@@ -48,6 +48,14 @@ def test_the_wheel_brings_the_plugin(fresh: Path) -> None:
     assert "1 passed" in said
 
 
+def test_the_wheel_brings_the_console(fresh: Path) -> None:
+    """Its pages are files beside the code, and each is there."""
+    static = ROOT / "emulator" / "agentdouble" / "console" / "static"
+    (installed,) = (fresh / "env").glob("lib/python*/site-packages/agentdouble/console/static")
+
+    assert {one.name for one in static.iterdir()} == {one.name for one in installed.iterdir()}
+
+
 def test_the_wheel_brings_the_checks(fresh: Path) -> None:
     """With the files beside the code that they read."""
     doublecheck = fresh / "env" / "bin" / "doublecheck"

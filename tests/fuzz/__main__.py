@@ -23,8 +23,9 @@ CHECKS = (
     "response_schema_conformance",
 )
 DOCUMENTS = ("/openapi.json", "/_emulator/openapi.json")
-# The first streams until its client leaves, the second waits as long as it is told, up to a minute.
-LONG = ("/_emulator/outputs", "/v1/browser/actions")
+# The first two stream until their client leaves, the third waits as long as it is told, up to a
+# minute.
+LONG = ("/_emulator/outputs", "/_emulator/events", "/v1/browser/actions")
 _HERE = Path(__file__).parent
 
 

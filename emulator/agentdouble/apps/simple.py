@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from agentdouble import guard, ledger, serving
+from agentdouble import causes, guard, ledger, serving
 from agentdouble.application_loop import ApplicationLoop
 from agentdouble.apps import simple_responses as responses
 from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
@@ -175,7 +175,7 @@ class SimpleApp:
     ) -> Response:
         invocation = self._invocation(headers)
         try:
-            with invoked_by(invocation):
+            with invoked_by(invocation), causes.passed_on(headers):
                 value = entrypoint(payload, headers)
                 if inspect.iscoroutine(value):
                     value = await self._loop.run(value)
@@ -192,7 +192,7 @@ class SimpleApp:
         except Exception as error:
             return self._failed(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
-            stream = self._stream(_chunks(value, invocation))
+            stream = self._stream(_chunks(value, invocation, headers))
             return EventStreamResponse(stream)
         return responses.result(value)
 
@@ -258,14 +258,14 @@ class SimpleApp:
 
 
 async def _chunks(
-    value: AsyncIterator[Any] | Iterator[Any], invocation: Invocation
+    value: AsyncIterator[Any] | Iterator[Any], invocation: Invocation, headers: Mapping[str, str]
 ) -> AsyncIterator[Any]:
     """Yield an entrypoint's chunks, with run_code bound to the invocation.
 
     When this is closed, it closes the entrypoint's generator, which would otherwise wait for the
     garbage collector.
     """
-    with invoked_by(invocation):
+    with invoked_by(invocation), causes.passed_on(headers):
         if inspect.isgenerator(value):
             with closing(value):
                 for chunk in value:

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from agentdouble.cli.double_commands import (
+    JOURNAL_EXAMPLES,
+    RESET_EXAMPLES,
+    clock_app,
+    journal,
+    reset,
+)
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
+from agentdouble.cli.fault_commands import fault_app
 from agentdouble.cli.mcp_commands import mcp_app
 from agentdouble.cli.options import (
     MARKUP,
@@ -125,6 +133,19 @@ def serve(
     state: State = None,
     faults: Faults = None,
     config: Config = None,
+    console: Annotated[
+        bool | None,
+        typer.Option(
+            "--console/--no-console", help="Open the web console (yes).", show_default=False
+        ),
+    ] = None,
+    console_port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Its port; 0 takes a free one (PORT + 1 or the next)."),
+    ] = None,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Show the web console in the browser.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
@@ -140,13 +161,17 @@ def serve(
         "tls": tls or None,
         "allow_hosts": tuple(allow_host) if allow_host else None,
         "a2a_grpc_port": a2a_grpc_port,
+        "console": console,
+        "console_port": console_port,
         "agents": agents,
         "runtime_sources": tuple(runtime_sources) if runtime_sources else None,
         "reload": reload or None,
         "profile": profile,
         "faults": None if faults is None else serving.read_faults(faults),
     }
-    serving.serve(tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet)
+    serving.serve(
+        tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet, opening=open_
+    )
 
 
 @app.command(
@@ -244,4 +269,8 @@ app.add_typer(tool_app, name="tool")
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(runtime_app, name="runtime")
+app.add_typer(fault_app, name="faults")
 app.command(epilog=ATTACH_EXAMPLES)(attach)
+app.command(epilog=JOURNAL_EXAMPLES)(journal)
+app.add_typer(clock_app, name="clock")
+app.command(epilog=RESET_EXAMPLES)(reset)

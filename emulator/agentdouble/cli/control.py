@@ -74,20 +74,28 @@ class ControlPlane:
             raise KeyboardInterrupt from None
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
-    def own(self, path: str, query: Mapping[str, str]) -> httpx.Response:
-        """Return the answer of one of the double's own routes; raise AgentDoubleError."""
+    def own(
+        self, path: str, query: Mapping[str, str], *, method: str = "GET", body: Any = None
+    ) -> httpx.Response:
+        """Return the answer of one of the double's own routes; raise AgentDoubleError.
+
+        ``body`` is sent as JSON.
+        """
+        more = {} if body is None else {"json": body}
         with self._reached(), httpx.Client(**self._options()) as client:
-            return _accepted(client.get(self.url + path, params=query, headers=_key()))
+            url = self.url + path
+            return _accepted(client.request(method, url, params=query, headers=_key(), **more))
 
     @asynccontextmanager
     async def own_events(
-        self, path: str, query: Mapping[str, str]
+        self, path: str, query: Mapping[str, str], headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[httpx_sse.EventSource]:
         """Yield the event stream of one of the double's own routes; raise AgentDoubleError."""
+        sent = {**_key(), **(headers or {})}
         with self._reached():
             async with (
                 httpx.AsyncClient(**self._options()) as client,
-                client.stream("GET", self.url + path, params=query, headers=_key()) as answer,
+                client.stream("GET", self.url + path, params=query, headers=sent) as answer,
             ):
                 if not answer.is_success:
                     await answer.aread()

@@ -6,6 +6,8 @@ import contextlib
 import logging
 import os
 import shlex
+import threading
+import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,15 +37,18 @@ def serve(
     config: Path | None,
     *,
     quiet: bool,
+    opening: bool = False,
 ) -> None:
-    """Serve applications in the foreground until SIGINT or SIGTERM."""
+    """Serve in the foreground until SIGINT or SIGTERM; ``opening`` shows the web console."""
     settings = settings_of(overrides, unknowns, config)
+    if settings.console is None:  # a person looks on, while a program that makes an Emulator asks
+        settings = settings.model_copy(update={"console": True})
     open_files.raise_limit()
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
     os.environ.update(emulator.environment())  # for hosted code that reads the environment itself
     with running.announced(emulator.connection):
-        emulator.serve(lambda: _say(emulator))
+        emulator.serve(lambda: _say(emulator, opening=opening))
 
 
 def read_faults(file: Path) -> tuple[Mapping[str, Any], ...]:
@@ -106,9 +111,12 @@ def log_to_terminal(*, quiet: bool) -> None:
         logging.getLogger("agentdouble.journal").setLevel(logging.INFO)
 
 
-def _say(emulator: Emulator) -> None:
+def _say(emulator: Emulator, *, opening: bool) -> None:
     with contextlib.suppress(BrokenPipeError):  # serve even if no program reads the output
         _greet(emulator)
+    if opening and emulator.console_url is not None:
+        # in a thread, because a browser that runs in the terminal would not return
+        threading.Thread(target=webbrowser.open, args=(emulator.console_url,), daemon=True).start()
 
 
 def _greet(emulator: Emulator) -> None:
@@ -134,6 +142,7 @@ def _greet(emulator: Emulator) -> None:
 def _facts(emulator: Emulator) -> dict[str, str]:
     (path, first), (mcp_path, mcp_first), *further = emulator.addresses.items()
     grpc = {} if emulator.a2a_grpc is None else {"A2A over gRPC": emulator.a2a_grpc}
+    console = {} if emulator.console_url is None else {"console": emulator.console_url}
     return {
         "application": f"{first} at {emulator.url}{path}",
         "MCP": f"{mcp_first} at {emulator.url}{mcp_path}",
@@ -145,6 +154,7 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
         "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset, "
         "/runtimes, /metrics",
+        **console,
         "tool id": emulator.tool_id,
         "access key": emulator.credentials.access_key,
         "secret key": emulator.credentials.secret_key,

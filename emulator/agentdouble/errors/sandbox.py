@@ -20,12 +20,10 @@ class LiveRequestError(LiveError):
 
 
 class TooManyListenersError(LiveError):
-    """Too many clients listen to the outputs of code; ``limit`` is the allowed number."""
+    """Too many clients listen to ``what``; ``limit`` is the allowed number."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(
-            f"{limit} listen to the outputs of sessions, which is as many as may: end some."
-        )
+    def __init__(self, limit: int, what: str = "the outputs of sessions") -> None:
+        super().__init__(f"{limit} listen to {what}, which is as many as may: end some.")
         self.limit = limit
 
 

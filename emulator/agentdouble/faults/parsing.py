@@ -45,6 +45,17 @@ def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, O
     return fault, operation
 
 
+def schemas() -> Mapping[str, Any]:
+    """Return the JSON Schema of each kind of fault; ``x-only-for`` says for which operations."""
+    with _building:
+        found = {kind: cls.model_json_schema() for kind, cls in KINDS.items()}
+    return {
+        kind: schema if only is None else {**schema, "x-only-for": _ONLY[only]}
+        for kind, schema in found.items()
+        for only in (KINDS[kind].only,)
+    }
+
+
 def _check_fits(fault: Fault, operation: Operation) -> None:
     fits = fault.only is None or operation.text == fault.only
     if fits or (fault.only == "code" and operation.runs_code):

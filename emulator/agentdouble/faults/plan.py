@@ -12,6 +12,7 @@ from typing import Any
 
 from agentdouble import journal
 from agentdouble.errors import FaultError
+from agentdouble.event_bus import EventBus
 from agentdouble.faults.operations import Call, Operation
 from agentdouble.faults.parsing import parse
 from agentdouble.faults.values import LONGEST_S, Fault
@@ -44,11 +45,19 @@ class FaultState:
 class ArmedFault:
     """One armed fault; it uses the lock of its plan."""
 
-    def __init__(self, id_: str, fault: Fault, operation: Operation, lock: threading.Lock) -> None:
+    def __init__(
+        self,
+        id_: str,
+        fault: Fault,
+        operation: Operation,
+        lock: threading.Lock,
+        events: EventBus,
+    ) -> None:
         self.id = id_
         self.fault = fault
         self.operation = operation
         self._lock = lock
+        self._events = events
         self._calls = self._met = self._fired = 0
         # Tests wait in their own thread for events in the server's thread.
         self._happened = threading.Condition(lock)
@@ -56,9 +65,11 @@ class ArmedFault:
         self._is_disarmed = False
 
     @classmethod
-    def of(cls, state: FaultState, operation: Operation, lock: threading.Lock) -> ArmedFault:
+    def of(
+        cls, state: FaultState, operation: Operation, lock: threading.Lock, events: EventBus
+    ) -> ArmedFault:
         """Return a fault in a state that it had."""
-        armed = cls(state.id, state.fault, operation, lock)
+        armed = cls(state.id, state.fault, operation, lock, events)
         armed._calls, armed._met, armed._fired = state.calls, state.met, state.fired
         return armed
 
@@ -79,6 +90,7 @@ class ArmedFault:
         with self._lock:
             self._fired += 1
             self._happened.notify_all()
+        self.publish("fired")
 
     def wait(self, fired: int, timeout_s: float) -> bool:
         """Block until the fault has happened ``fired`` times; return False after the timeout."""
@@ -111,6 +123,16 @@ class ArmedFault:
             self._happened.notify_all()
         for hold in held:
             hold.release()
+        self.publish("removed" if disarm else "released")
+
+    def publish(self, happened: str) -> None:
+        """Publish what happened; not called with the lock, because listeners are shown the state."""
+        if self._events.watched:
+            self._events.publish("fault", self.id, happened, self._shown)
+
+    def _shown(self) -> Mapping[str, Any]:
+        with self._lock:
+            return self.state().to_dict()
 
     def state(self) -> FaultState:
         """Return the state of the fault; the plan holds the lock."""
@@ -136,7 +158,13 @@ class Faults:
     and again when the double is reset. Raises FaultError for a wrong fault.
     """
 
-    def __init__(self, actions: Iterable[str], at_start: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        actions: Iterable[str],
+        at_start: Sequence[Mapping[str, Any]] = (),
+        events: EventBus | None = None,
+    ) -> None:
+        self._events = events or EventBus()
         self._actions = tuple(actions)
         self._at_start = tuple(parse(document, self._actions) for document in at_start)
         self._lock = threading.Lock()
@@ -165,10 +193,13 @@ class Faults:
         with self._lock:
             if len(self._armed) >= MOST:
                 raise FaultError(f"{MOST} faults are armed, and that is the limit.")
-            return self._add(fault, operation).state()
+            armed = self._add(fault, operation)
+            state = armed.state()
+        armed.publish("armed")
+        return state
 
     def _add(self, fault: Fault, operation: Operation) -> ArmedFault:
-        armed = ArmedFault(f"f{next(self._ids)}", fault, operation, self._lock)
+        armed = ArmedFault(f"f{next(self._ids)}", fault, operation, self._lock, self._events)
         self._armed = (*self._armed, armed)
         return armed
 
@@ -192,8 +223,9 @@ class Faults:
         """Disarm every fault, then arm those of the start again."""
         self.clear()
         with self._lock:
-            for fault, operation in self._at_start:
-                self._add(fault, operation)
+            again = [self._add(fault, operation) for fault, operation in self._at_start]
+        for armed in again:
+            armed.publish("armed")
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that arms the faults as they are armed now, with their counts."""
@@ -204,8 +236,10 @@ class Faults:
         def back() -> None:
             self.clear()
             with self._lock:
-                self._armed = tuple(ArmedFault.of(*one, self._lock) for one in states)
-                self._seen = dict(seen)
+                again = tuple(ArmedFault.of(*one, self._lock, self._events) for one in states)
+                self._armed, self._seen = again, dict(seen)
+            for armed in again:
+                armed.publish("armed")
 
         return back
 

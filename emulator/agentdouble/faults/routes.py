@@ -15,9 +15,11 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from agentdouble.errors import FaultError
+from agentdouble.faults.parsing import schemas
 from agentdouble.faults.plan import Faults
 from agentdouble.faults.values import KINDS
 from agentdouble.openapi import Answer, operation
+from agentdouble.threads import run_in_thread
 
 LONGEST_WAIT_S = 60.0
 _ANY_KIND: Any = functools.reduce(operator.or_, KINDS.values())
@@ -30,6 +32,7 @@ def fault_routes(faults: Faults) -> list[Route]:
         Route("/faults", routes.show),
         Route("/faults", routes.arm, methods=["POST"]),
         Route("/faults", routes.clear, methods=["DELETE"]),
+        Route("/faults/kinds", routes.kinds),
         Route("/faults/{id}", routes.wait),
         Route("/faults/{id}", routes.disarm, methods=["DELETE"]),
         Route("/faults/{id}/release", routes.release, methods=["POST"]),
@@ -60,6 +63,12 @@ class ShownFaults(TypedDict):
     seen: dict[str, int]
 
 
+class Kinds(TypedDict):
+    """The JSON Schema of each kind of fault, by its name."""
+
+    kinds: dict[str, dict[str, Any]]
+
+
 class WaitQuery(TypedDict, total=False):
     """How long to wait for a fault."""
 
@@ -84,6 +93,11 @@ class _Routes:
         except (ValueError, RecursionError) as error:
             raise FaultError(f"The body is not JSON: {error}.") from None
         return JSONResponse(self._faults.arm_document(document).to_dict(), 201)
+
+    @operation(Kinds)
+    async def kinds(self, _request: Request) -> Response:
+        """Return the JSON Schema of each kind of fault, from which a form can be made."""
+        return JSONResponse({"kinds": await run_in_thread(schemas)})
 
     @operation(ShownFaults)
     async def clear(self, _request: Request) -> Response:

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from starlette.types import Scope
 
+from agentdouble import causes
 from agentdouble.on_behalf import MARK
 from agentdouble.runtimes import PREFIX
 from agentdouble.upstream import RawHeaders
@@ -24,7 +25,7 @@ _OF_ONE_HOP = frozenset(
         *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
     )
 )
-_SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host"))
+_SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host", causes.RAW_HEADER))
 _OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server sets them
 _OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # a runtime shares its origin
 _WEBSOCKET = b"sec-websocket-"
@@ -79,7 +80,8 @@ def onward(scope: Scope, address: Address) -> RawHeaders:
         for name, value in sent
         if name not in stays and not name.startswith((b"x-forwarded-", _WEBSOCKET))
     ]
-    return [*passed, *_forwarded(scope, address), VIA, MARK]
+    cause = [(name.encode(), value.encode()) for name, value in causes.headers().items()]
+    return [*passed, *cause, *_forwarded(scope, address), VIA, MARK]
 
 
 def _forwarded(scope: Scope, address: Address) -> RawHeaders:

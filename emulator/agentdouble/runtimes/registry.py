@@ -106,6 +106,7 @@ class RuntimeRegistry(Registry[Managed]):
                 raise
             if release:
                 await found.runtime.release(version.number, "Updating")
+        self._publish(found, "changed")
         return version
 
     async def release(self, id_: str, number: int | None = None) -> Version:
@@ -124,6 +125,7 @@ class RuntimeRegistry(Registry[Managed]):
                 raise UnknownVersionError(found.name, number or 0, sorted(versions))
             changed = replace(found.with_release(version), updated_at=self._clock.now())
             await self._keep(changed)
+            self._publish(found, "changed")
             return await found.runtime.release(version.number)
 
     def _unknown(self, asked: str, by: str) -> UnknownRuntimeError:

@@ -62,6 +62,19 @@ class EndedInstance:
         )
 
 
+def ended_instance(instance: Instance, reason: str, at: dt.datetime) -> EndedInstance:
+    """Return the end of an instance."""
+    return EndedInstance(
+        id=instance.id,
+        key=instance.key,
+        at=at,
+        reason=reason,
+        executions=instance.executions,
+        created_at=instance.created_at,
+        log=instance.log,
+    )
+
+
 class EndedInstances:
     """The session instances that have ended, oldest first, and the records of all in the store."""
 
@@ -103,19 +116,10 @@ class EndedInstances:
         record = _made(instance.key, instance.created_at)
         return self._store.write([Change(KIND, instance.id, record)], undo)
 
-    def end(self, instance: Instance, reason: str, at: dt.datetime) -> None:
-        """Remember an instance that has ended; a failed write does not undo this."""
-        self._keep(
-            EndedInstance(
-                id=instance.id,
-                key=instance.key,
-                at=at,
-                reason=reason,
-                executions=instance.executions,
-                created_at=instance.created_at,
-                log=instance.log,
-            )
-        )
+    def end(self, instance: Instance, reason: str, at: dt.datetime) -> EndedInstance:
+        """Remember an instance that has ended, and return that; a failed write undoes nothing."""
+        self._keep(ended := ended_instance(instance, reason, at))
+        return ended
 
     async def clear(self) -> None:
         """Forget everything."""

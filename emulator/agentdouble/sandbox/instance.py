@@ -29,6 +29,7 @@ from agentdouble.sandbox.questions import Completion
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess
+from agentdouble.sandbox.variables import Variables, listed_variables
 from agentdouble.sandbox.workbench.paths import DIRECTORY
 from agentdouble.sandbox.working_directory import inside
 from agentdouble.threads import run_in_thread
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.fork_planner import SessionProcess
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
+    from agentdouble.sandbox.session_events import SessionEvents
+    from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
 
 
@@ -60,6 +63,7 @@ class Instance:
         on_lost: Callable[[Instance, str], None],
         expire: Callable[[Instance], Awaitable[None]],
         on_change: Callable[[Instance], None],
+        events: SessionEvents,
         variables: Mapping[str, str],
         log: SessionLog,
     ) -> None:
@@ -70,6 +74,7 @@ class Instance:
         self.ttl = ttl
         self.deadline = created_at + ttl
         self.executions = 0
+        self.used: Used | None = None  # when it was measured, at most 5 s ago
         self.variables = variables
         self.log = log
         self._source = kernels
@@ -77,6 +82,7 @@ class Instance:
         self._on_lost = on_lost
         self._expire = lambda: expire(self)
         self._on_change = on_change  # called when the instance becomes idle or starts a process
+        self._events = events
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
         self.named_kernels = NamedKernels(self._start_further_kernel, output_limit, self._expire)
@@ -141,11 +147,15 @@ class Instance:
     async def _taking_turns(self) -> AsyncIterator[None]:
         with self._working():
             self._executing += 1
+            if self._events.bus.watched:
+                self._events.publish(self, "busy")
             try:
                 async with self._turn:
                     yield
             finally:
                 self._executing -= 1
+                if self._events.bus.watched and not self._executing:
+                    self._events.publish(self, "idle")
 
     @property
     def home(self) -> Path | None:
@@ -219,6 +229,28 @@ class Instance:
         if kernel is None or not free:
             return questions.no_completion(position)
         return await questions.complete(kernel, code, position)
+
+    async def list_variables(self) -> Variables:
+        """Return the variables of the session's Python kernel.
+
+        This does not wait for code that runs, and does not count as use of the session.
+        """
+        kernel = self._kernels.get(languages.PYTHON.name)
+        if kernel is None or not kernel.alive:
+            return Variables("none")
+        if self.busy or self.state != "active":
+            return Variables("busy")
+        return await listed_variables(kernel)
+
+    async def interrupt(self) -> tuple[str, ...]:
+        """Interrupt the code that the session's kernels run; return the names of their languages.
+
+        A command in bash is not interrupted.
+        """
+        named = (one.kernel for one in self.named_kernels.living())
+        kernels = (*self._kernels.values(), *named)
+        ran = await asyncio.gather(*(kernel.interrupt_code() for kernel in kernels))
+        return tuple(one.language.name for one, had in zip(kernels, ran, strict=True) if had)
 
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher

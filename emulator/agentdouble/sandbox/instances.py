@@ -12,23 +12,30 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from agentdouble import ledger
+from agentdouble import journal, ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import (
     InstanceEndedError,
     TooManyInstancesError,
     UnknownSessionError,
 )
+from agentdouble.event_bus import EventBus
 from agentdouble.processes import capacity
 from agentdouble.processes.capacity import SessionLimit
 from agentdouble.real_files import used_in_background
-from agentdouble.sandbox.ended_instances import KIND, EndedInstance, EndedInstances
+from agentdouble.sandbox.ended_instances import (
+    KIND,
+    EndedInstance,
+    EndedInstances,
+    ended_instance,
+)
 from agentdouble.sandbox.instance import Instance, ends_session
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.living_instances import LivingInstances
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog
+from agentdouble.sandbox.session_events import Happened, SessionEvents
 from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import MemoryStore, Store
@@ -68,12 +75,14 @@ class Instances:
         *,
         store: Store | None = None,
         variables_of: VariablesOf = _no_variables,
+        events: EventBus | None = None,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._store = store or MemoryStore()
         self._variables_of = variables_of
         self._closing = False
+        self._events = SessionEvents(events or EventBus(), clock)
         self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
         self._most = most_sessions(settings)
         self._living = LivingInstances()
@@ -137,12 +146,14 @@ class Instances:
 
     def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
         """Use a living instance, and move its deadline if the ledger says so."""
+        journal.note_session(instance.id)
         renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
         if renewed and ttl_s is not None:
             instance.ttl = dt.timedelta(seconds=ttl_s)
         if renewed or ledger.choose("U-TTL-EXTENDS") == "sliding":
             instance.deadline = self._clock.now() + instance.ttl
             self._living.update(instance)
+            self._publish(instance, "ttl")
         return instance
 
     async def look_up(self, session_id: str, tool_id: str | None = None) -> Instance:
@@ -153,6 +164,7 @@ class Instances:
         self.destroy_due()
         instance = self._living.by_id(session_id)
         if instance is not None and tool_id in (None, instance.key.tool_id):
+            journal.note_session(instance.id)
             return instance
         ended = self.look_up_ended(session_id, tool_id)
         raise InstanceEndedError(session_id, ended.why)
@@ -183,11 +195,14 @@ class Instances:
             on_lost=self._on_lost,
             expire=self._expire,
             on_change=self._on_change,
+            events=self._events,
             variables={**given, **variables},
             log=SessionLog(self._clock),
         )
         self._living.add(instance)
+        journal.note_session(instance.id)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
+        self._publish(instance, "begun")
         await self._history.begin(instance, lambda: self._undo_creation(instance))
         return instance
 
@@ -197,6 +212,8 @@ class Instances:
         instance.refuse(reason)
         if self._living.remove(instance):
             self._watch.forget(instance.id)
+            if self._events.bus.watched:
+                self._events.ended(ended_instance(instance, reason, self._clock.now()))
         self._ending_of(instance, reason).add_done_callback(_log_failure)
 
     async def execute(
@@ -254,7 +271,9 @@ class Instances:
         """
         instance.log.note(f"ended: {reason}")
         if not self._closing:
-            self._history.end(instance, reason, at)
+            ended = self._history.end(instance, reason, at)
+            if self._events.bus.watched:
+                self._events.ended(ended)
 
     def _on_lost(self, instance: Instance, reason: str) -> None:
         """Destroy an instance whose kernel has ended without an answer that reports it."""
@@ -281,22 +300,29 @@ class Instances:
         instance.deadline = self._clock.now()
         self._living.update(instance)
         instance.log.note("reached its deadline, because a fault was armed")
+        self._publish(instance, "ttl")
         if instance.is_due(instance.deadline):
             self._destroy_in_background(
                 instance, _expired(instance)
             )  # not awaited: it waits for the code
             await instance.processes_gone.wait()
 
+    def _publish(self, instance: Instance, happened: Happened) -> None:
+        if self._events.bus.watched:
+            self._events.publish(instance, happened)
+
     def pause(self, instance: Instance) -> None:
         """Pause an instance: it starts no code until it is resumed."""
         instance.pause(self._clock.now())
         instance.log.note("paused")
+        self._publish(instance, "paused")
 
     def resume(self, instance: Instance) -> None:
         """Resume a paused instance (U-TTL-PAUSED)."""
         instance.resume(self._clock.now())
         self._living.update(instance)
         instance.log.note("resumed")
+        self._publish(instance, "resumed")
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Set the deadline of an instance to ``ttl`` from now."""
@@ -304,6 +330,7 @@ class Instances:
         instance.ttl = ttl
         self._living.update(instance)
         instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
+        self._publish(instance, "ttl")
 
     def destroy_due(self) -> None:
         """Make the instances that are due unreachable, and end them in the background (SBX-03)."""
@@ -348,6 +375,8 @@ class Instances:
                 self._watch.forget(name)
             watched = [WatchedSession(i.id, i.pids, i.directories) for i in sessions.values()]
             reasons = await run_in_thread(lambda: self._watch.check(watched)) if watched else {}
+            for name, instance in sessions.items():
+                instance.used = self._watch.used_by(name)
         await asyncio.gather(
             *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
         )

@@ -271,6 +271,24 @@ class Kernel:
             with contextlib.suppress(OSError):  # it ended meanwhile
                 await self._provisioner.send_signal(_NUDGE)
 
+    async def interrupt_code(self) -> bool:
+        """Interrupt the code that runs, if any; return whether there was some.
+
+        Return when it has ended, or after 2 s if it goes on. What waits for its turn is not
+        interrupted.
+        """
+        execution = self._request
+        if not isinstance(execution, Execution):
+            return False
+        await self._has_begun(execution)
+        if not self.alive or self._request is not execution or execution.finished.done():
+            return False
+        self._enter(KernelState.ENDING)  # or a reply that never comes would be waited for
+        await self.interrupt()
+        if await self._heeds(execution):
+            await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
+        return True
+
     async def evaluate(self, expression: str) -> str:
         """Return the text of an expression's value, without an output or an execution count.
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractContextManager, ExitStack, aclosing
+from contextlib import aclosing
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import threads
-from agentdouble.disconnects import EventStreamResponse
+from agentdouble.disconnects import ListenerResponse
 from agentdouble.errors import LiveRequestError
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.operation import EVENTS
@@ -79,7 +78,7 @@ class _Routes:
         query = request.query_params
         tool_id = query.get("tool_id", self._tool_id)
         key = InstanceKey(tool_id, _given(query, "user_session_id", str))
-        return _ListenerEvents(self._instances.feed.listen(key))
+        return ListenerResponse(self._instances.feed.listen(key), _written)
 
     @operation(Completions, body=Complete)
     async def complete(self, request: Request) -> Response:
@@ -98,18 +97,6 @@ class _Routes:
             found = await instance.complete(code, place, language)
         ends = {"cursor_start": found.start, "cursor_end": found.end}
         return JSONResponse({"matches": found.matches, **ends})
-
-
-class _ListenerEvents(EventStreamResponse):
-    """The response with a listener's events; it keeps the listener registered until its end."""
-
-    def __init__(self, listening: AbstractContextManager[Listener]) -> None:
-        self._place = ExitStack()
-        super().__init__(_written(self._place.enter_context(listening)))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._place:
-            await super().__call__(scope, receive, send)
 
 
 async def _written(listener: Listener) -> AsyncGenerator[str, None]:

@@ -40,6 +40,14 @@ class WatchedSession:
     directories: tuple[Path, ...]
 
 
+@dataclass(frozen=True)
+class Used:
+    """What a session's processes use: memory in bytes, and processor time in seconds."""
+
+    memory: int
+    cpu_s: float
+
+
 class Watch:
     """Measures the memory and files of sessions; each may use ``memory`` and ``files`` bytes.
 
@@ -55,6 +63,7 @@ class Watch:
         self._told: set[str] = set()
         self._counted: dict[str, dict[int, int]] = {}  # the times of each session's processes
         self._seen: dict[str, dict[int, int]] = {}  # the newer times of sessions that were active
+        self._used: dict[str, Used] = {}
         self._rests: dict[str, int] = {}  # the number of the look until which a session is left out
         self._in_turn: list[str] = []
 
@@ -65,8 +74,12 @@ class Watch:
     def forget(self, name: str) -> None:
         """Forget a session that has ended."""
         self._told.discard(name)
-        for memory in (self._counted, self._seen, self._rests):
+        for memory in (self._counted, self._seen, self._used, self._rests):
             memory.pop(name, None)
+
+    def used_by(self, name: str) -> Used | None:
+        """Return what a session used when it was measured, or None before that."""
+        return self._used.get(name)
 
     def active_sessions(self) -> set[str]:
         """Return the sessions that may have grown since they were measured.
@@ -118,7 +131,9 @@ class Watch:
         return reason
 
     def _reason(self, session: WatchedSession, tree: list[Process]) -> str | None:
-        if usage.memory(tree, self._memory) > self._memory:
+        memory = usage.memory(tree, self._memory)
+        self._used[session.name] = Used(memory, sum(one.busy_s for one in tree))
+        if memory > self._memory:
             return f"killed: its memory grew over {_size(self._memory)}"
         try:
             room = usage.files(map(str, session.directories), tree, self._files)

@@ -7,7 +7,7 @@ import functools
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
 import uvicorn
@@ -47,13 +47,14 @@ def serve(
     prepare: Prepare = _nothing,
     tls: ssl.SSLContext | None = None,
     stopping: Callable[[], None] = _nothing_to_end,
+    further: Sequence[socket.socket] = (),
 ) -> None:
     """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers.
 
-    ``prepare`` runs before, in the same loop; its errors are raised here. ``stopping`` is called
+    ``further`` are listeners that ``app`` answers as well. ``prepare`` runs before, in the same loop; its errors are raised here. ``stopping`` is called
     in the loop when the server stops, to end answers that would not end by themselves.
     """
-    run(_prepared(_server(app, started, tls, stopping), listener, prepare))
+    run(_prepared(_server(app, started, tls, stopping), (listener, *further), prepare))
 
 
 class ServerThread:
@@ -66,8 +67,9 @@ class ServerThread:
         prepare: Prepare = _nothing,
         tls: ssl.SSLContext | None = None,
         stopping: Callable[[], None] = _nothing_to_end,
+        further: Sequence[socket.socket] = (),
     ) -> None:
-        self._listener = listener
+        self._listeners = (listener, *further)
         self._prepare = prepare
         self._up = threading.Event()
         self._error: BaseException | None = None
@@ -106,21 +108,26 @@ class ServerThread:
         finally:
             if not self._server.started and self._error is None:
                 self._error = RuntimeError("The application's startup failed; its log says why.")
-            self._listener.close()
+            _close(self._listeners)
             self._up.set()
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        await _prepared(self._server, self._listener, self._prepare)
+        await _prepared(self._server, self._listeners, self._prepare)
 
 
-async def _prepared(server: Server, listener: socket.socket, prepare: Prepare) -> None:
+async def _prepared(server: Server, listeners: Sequence[socket.socket], prepare: Prepare) -> None:
     try:
         await prepare()
     except BaseException:
-        listener.close()
+        _close(listeners)
         raise
-    await server.serve(sockets=[listener])
+    await server.serve(sockets=list(listeners))
+
+
+def _close(listeners: Sequence[socket.socket]) -> None:
+    for listener in listeners:
+        listener.close()
 
 
 def _server(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from agentdouble.clock import Clock
 from agentdouble.errors import ClientTokenError
+from agentdouble.event_bus import EventBus
 from agentdouble.state.changes import Change, Record, unbroken
 from agentdouble.state.store import MemoryStore, Store
 
@@ -58,6 +59,16 @@ class Registry(Generic[R]):
         self._store = store or MemoryStore()
         self._items: dict[str, R] = {}
         self._changing = asyncio.Lock()
+        self._events = EventBus()
+
+    def publish_to(self, events: EventBus) -> None:
+        """Publish what requests create, change and delete from now on."""
+        self._events = events
+
+    def _publish(self, one: R, happened: str) -> None:
+        if self._events.watched:
+            shown = {"id": one.id, "name": one.name}
+            self._events.publish(self.noun, one.id, happened, lambda: shown)
 
     async def load(self) -> None:
         """Restore the resources from the store."""
@@ -150,6 +161,7 @@ class Registry(Generic[R]):
             del self._items[new.id]
             await self._stop(new)
             raise
+        self._publish(new, "created")
         return new
 
     async def _replace(self, id_: str, change: Callable[[R], R]) -> R:
@@ -158,6 +170,7 @@ class Registry(Generic[R]):
             after = replace(change(before), updated_at=self._clock.now())
             await self._keep(after)
             await self._exchange(before, after)
+        self._publish(after, "changed")
         return after
 
     async def _delete(self, id_: str) -> None:
@@ -165,6 +178,7 @@ class Registry(Generic[R]):
             found = self.get(id_)
             await self._write(Change(self.kind, id_))
             del self._items[id_]
+        self._publish(found, "deleted")
         # the stop may take a minute, and other changes need not wait for it
         await self._stop(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from starlette.routing import BaseRoute, Route
@@ -11,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.apps.hosted import A2AApplications
+from agentdouble.journal_middleware import recorded
 from agentdouble.openapi import Format
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.resetting import Part
@@ -71,4 +73,5 @@ class HostedA2A(Surface):
             body_limit=settings.body_limit,
             refuses=self.context.refuses,
             in_card=settings.a2a_grpc_in_card,
+            record=partial(recorded, self.context.journal, self.context.ledger),
         )

@@ -33,13 +33,15 @@ from agentdouble.errors import (
     UnknownServiceError,
     UnknownSnapshotError,
 )
+from agentdouble.event_routes import event_routes
 from agentdouble.faults.routes import fault_routes
 from agentdouble.guard import ErrorFields, Refusal
 from agentdouble.journal_routes import journal_routes
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.reset_routes import reset_routes
-from agentdouble.surfaces.surface import Surface
+from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.unknown_routes import unknown_routes
 from agentdouble.whole_paths import WholeMount
 
 _LONGEST_ID = 18  # digits
@@ -103,6 +105,10 @@ class Admin(Surface):
 
     name = "The double's own"
 
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        context.clock.follow(self._publish_time)
+
     def paths(self) -> Mapping[str, str]:
         """Return the pages that can be read without an id or a query."""
         return {OWN + path: says for path, says in _PAGES.items()}
@@ -124,9 +130,11 @@ class Admin(Surface):
             *reset_routes(self.context.parts()),
             Route("/clock", self._clock),
             Route("/clock", self._change_clock, methods=["POST"]),
+            *event_routes(self.context.events),
             *journal_routes(self.context.journal),
             Route("/unknowns", self._unknowns),
             Route("/unknowns", self._change_unknowns, methods=["PUT"]),
+            *unknown_routes(self.context.ledger, self.context.journal),
             *fault_routes(self.context.faults),
         ]
 
@@ -153,13 +161,22 @@ class Admin(Surface):
     @operation(Time)
     async def _clock(self, _request: Request) -> Response:
         """Return the platform's time."""
+        return JSONResponse(self._time())
+
+    def _time(self) -> Time:
         clock = self.context.clock
-        shown: Time = {
+        return {
             "now": clock.now().isoformat(),
             "offset_s": clock.offset.total_seconds(),
             "frozen": clock.frozen,
         }
-        return JSONResponse(shown)
+
+    def _publish_time(self, happened: str) -> None:
+        if self.context.events.watched:
+            self.context.events.publish("clock", "", happened, self._time)
+
+    def begin_shutdown(self) -> None:
+        self.context.events.close()
 
     @operation(Time, body=Advance | Freeze)
     async def _change_clock(self, request: Request) -> Response:
@@ -201,7 +218,12 @@ class Admin(Surface):
             self.context.ledger.change(_choices(await request.body()))
         except (ValueError, LedgerError) as error:
             raise RefusedError(400, "BadRequest", str(error)) from None
+        if self.context.events.watched:
+            self.context.events.publish("unknowns", "", "chosen", self._in_force)
         return JSONResponse(self._shown_unknowns(0))
+
+    def _in_force(self) -> Mapping[str, Mapping[str, str]]:
+        return {"in_force": self.context.ledger.answers()}
 
     def _shown_unknowns(self, after: int) -> Unknowns:
         ledger = self.context.ledger
@@ -223,8 +245,11 @@ _PAGES = {
     "/clock": "the platform's time; POST moves it or stops it",
     "/journal": "the requests, and what their answers relied on",
     "/unknowns": "what the specification leaves open, and what the double does about it",
+    "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
+    "/tools": "the sandbox tools; POST makes one",
+    "/mcp-services": "the MCP services; POST makes one",
     "/runtimes": "the runtimes with their instances",
     "/metrics": "metrics of the runtimes, in the format of Prometheus",
 }

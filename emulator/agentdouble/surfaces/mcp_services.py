@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import functools
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,11 +17,24 @@ from agentdouble.mcp_hosting.refusals import JsonRpcError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.toolsets import Toolsets
 from agentdouble.openapi import Format
+from agentdouble.state import Registry
 from agentdouble.surfaces.mcp_programs import ServicePrograms
+from agentdouble.surfaces.mcp_routes import (
+    AccessRoutes,
+    NewService,
+    NewToolset,
+    service_body,
+    toolset_body,
+)
+from agentdouble.surfaces.own_requests import own_url
 from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.resource_routes import Body, ResourceRoutes
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.surface import Context, Surface
 from agentdouble.threads import import_in_thread
+
+if TYPE_CHECKING:
+    from agentdouble.control_plane.resource_actions import ResourceActions
 
 
 class MCPServices(Surface):
@@ -34,6 +49,8 @@ class MCPServices(Surface):
         self.programs = ServicePrograms(context)
         self.services = Services(clock, self._host, self.programs, store)
         self.toolsets = Toolsets(clock, self._host, self.services, store)
+        self.services.publish_to(context.events)
+        self.toolsets.publish_to(context.events)
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of all endpoints."""
@@ -49,17 +66,41 @@ class MCPServices(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage services and toolsets."""
+        services, toolsets = self._actions()
+        return {**services.by_name(), **toolsets.by_name()}
+
+    def _actions_of(self, index: Literal[0, 1]) -> ResourceActions[Any, Any, Any]:
+        return self._actions()[index]
+
+    def _actions(self) -> tuple[ResourceActions[Any, Any, Any], ResourceActions[Any, Any, Any]]:
         from agentdouble.control_plane.actions import MCPServiceActions, MCPToolsetActions
 
         sources = self.context.surface(Runtimes).sources
-        return {
-            **MCPServiceActions(self.services, sources).by_name(),
-            **MCPToolsetActions(self.toolsets).by_name(),
-        }
+        return MCPServiceActions(self.services, sources), MCPToolsetActions(self.toolsets)
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return the route for the logs of services that are commands."""
-        return [Route("/mcp/{name}/logs", self._logs)]
+        """Return the routes of services and toolsets, and that for the logs of commands."""
+        return [
+            *self._routes("/mcp-services", self.services, 0, service_body, NewService),
+            *self._routes("/mcp-toolsets", self.toolsets, 1, self._toolset_body, NewToolset),
+            Route("/mcp/{name}/logs", self._logs),
+        ]
+
+    def _routes(
+        self,
+        path: str,
+        registry: Registry[Any],
+        index: Literal[0, 1],
+        complete: Callable[[Body], Body],
+        body: Any,
+    ) -> list[Route]:
+        variables = self.context.environment
+        make = functools.partial(self._actions_of, index)
+        resources = ResourceRoutes(path, registry, make, complete, body, variables)
+        return AccessRoutes(resources, self._host, own_url(variables)).routes()
+
+    def _toolset_body(self, body: Body) -> Body:
+        return toolset_body({one.name: one.id for one in self.services.all()}, body)
 
     async def _logs(self, request: Request) -> Response:
         """Return what the processes of a service have printed."""

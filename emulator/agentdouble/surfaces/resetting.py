@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentdouble.errors import PartError, UnknownSnapshotError
+from agentdouble.event_bus import EventBus
 
 Return = Callable[[], Awaitable[None]]
 
@@ -67,7 +68,10 @@ class Parts:
     ``outlives`` says whether the double has a state that outlives it.
     """
 
-    def __init__(self, parts: Sequence[Part], *, outlives: bool) -> None:
+    def __init__(
+        self, parts: Sequence[Part], *, outlives: bool, events: EventBus | None = None
+    ) -> None:
+        self._events = events or EventBus()
         self._parts = tuple(parts)
         self._outlives = outlives
         self._resetting = asyncio.Lock()  # two resets at once would declare the same runtimes
@@ -83,6 +87,7 @@ class Parts:
             for part in self._parts:
                 if part.name not in kept:
                     await part.reset(wait)
+        self._publish("reset")
 
     async def snapshot(self) -> Snapshot:
         """Return how the parts are now; the oldest snapshot is forgotten if there are too many."""
@@ -105,6 +110,7 @@ class Parts:
             for part in self._parts:
                 back = snapshot.returns.get(part.name)
                 await (part.reset(True) if back is None else back())
+        self._publish("restored")
 
     def forget(self, id_: str) -> None:
         """Forget a snapshot; raise UnknownSnapshotError."""
@@ -113,6 +119,10 @@ class Parts:
     def snapshots(self) -> Sequence[str]:
         """Return the ids of the snapshots, the oldest first."""
         return tuple(self._snapshots)
+
+    def _publish(self, happened: str) -> None:
+        if self._events.watched:
+            self._events.publish("double", "", happened, dict)
 
     def _find(self, id_: str) -> Snapshot:
         found = self._snapshots.get(id_)

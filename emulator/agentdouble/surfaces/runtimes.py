@@ -189,6 +189,7 @@ class Runtimes(Surface):
                 variables=lambda: context.environment,
                 version=context.version,
             )
+            self._hosting.registry.publish_to(context.events)
             if self._serving is not None:
                 # its background work belongs to the double, not to the current request
                 self._serving.run(self._hosting.begin)

@@ -6,7 +6,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
@@ -20,11 +20,16 @@ from agentdouble.sandbox.data_plane import refusals
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
-from agentdouble.sandbox.tools import Tools
+from agentdouble.sandbox.tools import CODE_ENV, Tools
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.resource_routes import Body, NewTool, ResourceRoutes
+from agentdouble.surfaces.session_code_routes import session_code_routes
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
+
+if TYPE_CHECKING:
+    from agentdouble.control_plane.resource_actions import ResourceActions
 
 _ALL_BELOW = ("", "/{rest:rest}")
 
@@ -39,7 +44,14 @@ class Sandbox(Surface):
         settings, clock, store = context.settings, context.clock, context.store
         self._input_drivers = InputDrivers()
         self.tools = Tools(clock, settings.tool_id, store)
-        self.instances = Instances(clock, settings, store=store, variables_of=self.tools.variables)
+        self.tools.publish_to(context.events)
+        self.instances = Instances(
+            clock,
+            settings,
+            store=store,
+            variables_of=self.tools.variables,
+            events=context.events,
+        )
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""
@@ -84,10 +96,25 @@ class Sandbox(Surface):
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes that show and end sessions, and those for live output."""
+        tool_id, actions = self.context.settings.tool_id, functools.cache(self.actions)
         return [
-            *session_routes(self.instances, self.context.clock),
-            *live_routes(self.instances, self.context.settings.tool_id),
+            *session_routes(self.instances, self.context.clock, tool_id, actions),
+            *session_code_routes(self.instances, actions),
+            *self._tool_routes(),
+            *live_routes(self.instances, tool_id),
         ]
+
+    def _tool_routes(self) -> list[Route]:
+        def make() -> ResourceActions[Any, Any, Any]:
+            from agentdouble.control_plane.actions import ToolActions
+
+            return ToolActions(self.tools, self.instances)
+
+        def complete(body: Body) -> Body:
+            return {"ToolType": CODE_ENV, **body}
+
+        variables = self.context.environment
+        return ResourceRoutes("/tools", self.tools, make, complete, NewTool, variables).routes()
 
     def health(self) -> Mapping[str, Any]:
         """Return the number of living sessions."""

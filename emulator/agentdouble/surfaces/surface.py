@@ -14,6 +14,7 @@ from agentdouble.admission import Address
 from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
 from agentdouble.control_plane.routes import Action
+from agentdouble.event_bus import EventBus
 from agentdouble.faults import Faults
 from agentdouble.guard import ErrorBody
 from agentdouble.journal import Journal
@@ -43,6 +44,7 @@ class Context:
     clock: Clock
     journal: Journal
     faults: Faults
+    events: EventBus
     credentials: Credentials
     ledger: Ledger
     store: Store

@@ -16,7 +16,10 @@ import pytest
 
 from agentdouble.cli import main
 
-_ASKING = ("attach", "doctor", "env", "runtime", "session", "tool", "unknowns")
+_ASKING = (
+    *("attach", "clock", "doctor", "env", "faults", "journal", "reset"),
+    *("runtime", "session", "tool", "unknowns"),
+)
 PATIENCE_S = 180  # a program takes half a minute to start and end on a busy machine
 _URL = re.compile(r"https?://127\.0\.0\.1:\d+")
 

@@ -70,7 +70,10 @@ def test_refusals_of_the_platform_are_one_line(
     )
 
 
-@pytest.mark.parametrize("words", [("tool", "list"), ("session", "list"), ("attach", "s-1")])
+@pytest.mark.parametrize(
+    "words",
+    [("tool", "list"), ("session", "list"), ("attach", "s-1"), ("journal", "-f"), ("reset",)],
+)
 def test_without_a_double_they_say_how_to_start_one(
     command_line: CommandLine, words: tuple[str, ...]
 ) -> None:

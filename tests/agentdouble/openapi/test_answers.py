@@ -306,13 +306,42 @@ def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPla
         driver.ask("GET", "/v1/sandbox")
 
 
+def drive_resources(driver: Driver) -> None:
+    """Make, show, change and delete a tool, a service and a toolset."""
+    service = {"Name": "own", "Definition": json.dumps(API), "Url": "http://127.0.0.1:9"}
+    for path, body in (
+        ("tools", {"Name": "own"}),
+        ("mcp-services", service),
+        ("mcp-toolsets", {"Name": "all", "MCPServices": ["own"]}),
+    ):
+        at = f"/_emulator/{path}"
+        for status in (201, 409):
+            assert status == driver.ask("POST", at, json=body).status_code
+        assert 400 == driver.ask("POST", at, json={}).status_code
+        driver.ask("GET", at)
+        driver.ask("PATCH", f"{at}/{body['Name']}", json={})
+        driver.ask("GET", f"{at}/{body['Name']}")
+    for at in ("/_emulator/mcp-services/own", "/_emulator/mcp-toolsets/all"):
+        driver.ask("GET", f"{at}/access")
+        names = [one["name"] for one in driver.ask("GET", f"{at}/tools").json()["tools"]]
+        driver.ask("POST", f"{at}/call", json={"tool": names[0]})
+        driver.ask("POST", f"{at}/call", json={"tool": 3})
+    driver.ask("GET", "/_emulator/mcp/own/logs")
+    for at in ("mcp-toolsets/all", "mcp-services/own", "tools/own", "tools/own"):
+        driver.ask("DELETE", f"/_emulator/{at}")
+
+
 def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> None:
     """All but those of runtimes, which another test drives."""
     ask = own_driver.ask
-    tags = ("The double's own", "Sessions of the sandbox", "OpenAPI")
+    tags = (
+        *("The double's own", "Sessions of the sandbox", "OpenAPI"),
+        "MCP services and toolsets",
+    )
     made = own_driver.double
     data_plane(made, "own")
     with whole(own_driver, own_document, *tags):
+        drive_resources(own_driver)
         for path in ("health", "clock", "unknowns", "openapi.json", "sessions", "journal"):
             ask("GET", f"/_emulator/{path}")
         entry = made.journal.entries()[-1]
@@ -329,7 +358,8 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
             fault = ask("POST", "/_emulator/faults", json=armed).json()["id"]
             method = "POST" if end else "GET"
             ask(method, f"/_emulator/faults/{fault}{end}")
-        ask("GET", "/_emulator/faults")
+        for path in ("faults", "faults/kinds", "unknowns/catalogue"):
+            ask("GET", f"/_emulator/{path}")
         ask("DELETE", f"/_emulator/faults/{fault}")
         ask("DELETE", f"/_emulator/faults/{fault}")
         ask("DELETE", "/_emulator/faults")
@@ -338,9 +368,16 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
         ask("POST", f"/_emulator/sessions/{own}/ttl", json={"ttl_s": 60})
         ask("POST", f"/_emulator/sessions/{own}/pause")
         ask("POST", f"/_emulator/sessions/{own}/resume")
+        ask("POST", "/_emulator/sessions", json={"UserSessionId": "own"})
+        ask("POST", f"/_emulator/sessions/{own}/run", json={"code": "x = 1"})
+        ask("POST", f"/_emulator/sessions/{own}/run", json={"code": ""})
+        ask("POST", f"/_emulator/sessions/{own}/interrupt")
+        for rest in ("variables", "variables?language=js", "log", "log?limit=x"):
+            ask("GET", f"/_emulator/sessions/{own}/{rest}")
         code = {"user_session_id": "own", "code": "pri"}
         ask("POST", "/_emulator/complete", json=code)
         own_driver.listen("/_emulator/outputs", user_session_id="own")
+        own_driver.listen("/_emulator/events", only="session")
         ask("DELETE", f"/_emulator/sessions/{own}")
         ask("DELETE", f"/_emulator/sessions/{own}")
         snapshot = ask("POST", "/_emulator/snapshots").json()["id"]

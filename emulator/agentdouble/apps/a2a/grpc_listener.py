@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from starlette.types import Scope
 
 from agentdouble import guard, ledger, serving
 from agentdouble.admission import Address
 from agentdouble.apps.a2a.cards import GRPC, GRPC_VERSION
 from agentdouble.errors import CardError, MissingExtraError, NotBuiltError
+from agentdouble.journal import Entry
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 Refuses = Callable[[Address, Address], Awaitable[bool]]
+Record = Callable[[Scope], AbstractContextManager[Entry]]
 GetHandler = Callable[[], "Awaitable[RequestHandler]"]
 
 
@@ -28,7 +33,7 @@ class GrpcBinding:
 
     If no key is needed, ``refuses`` decides which callers are refused. It gets the address of the
     connection's other end and the local address. ``in_card`` decides whether a made card names the
-    address.
+    address. ``record`` writes a call into the journal, given the scope of a request like it.
     """
 
     port: int
@@ -37,6 +42,7 @@ class GrpcBinding:
     body_limit: int = guard.Policy.body_limit
     refuses: Refuses | None = None
     in_card: bool = True
+    record: Record | None = None
 
 
 class GrpcListener:

@@ -6,9 +6,11 @@ starts it.
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -27,9 +29,12 @@ from agentdouble.admission import Address
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.cards import GRPC_VERSION
 from agentdouble.apps.a2a.request_checks import VERSION_HEADER, check_version
+from agentdouble.journal import Entry
 
 if TYPE_CHECKING:
     from agentdouble.apps.a2a.grpc_listener import GetHandler, GrpcBinding
+
+Recorded = Callable[[Any], AbstractContextManager[Entry]]
 
 FAILED = "The application failed. Its log says why."
 
@@ -60,17 +65,35 @@ class _Authenticator(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         self._callers = callers
         self._api_key = binding.api_key
         self._refuses = None if needs_key else binding.refuses
+        self._record = binding.record
         self.at = (binding.host, binding.port)
 
     async def intercept_service(self, continuation: Callable[..., Any], call: Any) -> Any:
         """Return the handler that answers a call."""
         connection = _connection(call.invocation_metadata)
+        recorded = partial(self._recorded, call.method, connection)
         key = self._api_key
         if (key is None or guard.has_key(connection.headers, key)) and self._callers.admits(
             connection
         ):
-            return _reading(await continuation(call), self._check)
-        return grpc.stream_unary_rpc_method_handler(_refuse)
+            return _reading(await continuation(call), self._check, recorded)
+        return grpc.stream_unary_rpc_method_handler(partial(_refuse, recorded))
+
+    @contextmanager
+    def _recorded(self, path: str, connection: HTTPConnection, context: Any) -> Iterator[Entry]:
+        """Write a call into the journal, if there is one; its status is a header of the answer."""
+        if self._record is None:
+            yield Entry(0, dt.datetime.now(dt.timezone.utc), "POST", path, ())
+            return
+        host, port = self.at
+        headers = [(b"host", f"{host}:{port}".encode()), *connection.headers.raw]
+        said = {"method": "POST", "scheme": "grpc", "path": path, "query_string": b""}
+        with self._record({**said, "headers": headers}) as entry:
+            try:
+                yield entry
+            finally:
+                entry.status = 200  # gRPC's own status follows the answer
+                entry.response_head = [(b"grpc-status", str(_code(context)).encode())]
 
     async def _check(self, context: Any) -> None:
         if self._refuses is not None and await self._refuses(_peer(context.peer()), self.at):
@@ -144,33 +167,51 @@ def _peer(text: str) -> Address:
     return host.strip("[]"), int(port)
 
 
-def _reading(method: Any, check: Callable[[Any], Awaitable[None]]) -> Any:
+def _reading(method: Any, check: Callable[[Any], Awaitable[None]], recorded: Recorded) -> Any:
     """Return a method that parses its message itself: gRPC logs an invalid one as our error."""
     if method is None:  # no method has that name
         return None
+    written = method.response_serializer
 
-    async def read(data: bytes, context: Any) -> Any:
+    async def read(data: bytes, context: Any, entry: Entry) -> Any:
+        entry.received_bytes = len(data)
         await check(context)
         try:
             return method.request_deserializer(data)
         except DecodeError as error:
             return await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
-    async def unary(data: bytes, context: Any) -> Any:
-        return await method.unary_unary(await read(data, context), context)
+    async def unary(data: bytes, context: Any) -> bytes:
+        with recorded(context) as entry:
+            message = await read(data, context, entry)
+            answer: bytes = written(await method.unary_unary(message, context))
+            entry.sent_bytes = len(answer)
+            return answer
 
-    async def stream(data: bytes, context: Any) -> AsyncIterator[Any]:
-        async for event in method.unary_stream(await read(data, context), context):
-            yield event
+    async def stream(data: bytes, context: Any) -> None:
+        with recorded(context) as entry:
+            message = await read(data, context, entry)
+            async for event in method.unary_stream(message, context):
+                piece: bytes = written(event)
+                entry.sent_bytes += len(piece)
+                await context.write(piece)
 
     if method.response_streaming:
-        return grpc.unary_stream_rpc_method_handler(stream, None, method.response_serializer)
-    return grpc.unary_unary_rpc_method_handler(unary, None, method.response_serializer)
+        return grpc.unary_stream_rpc_method_handler(stream)
+    return grpc.unary_unary_rpc_method_handler(unary)
 
 
-async def _refuse(_requests: Any, context: Any) -> None:
+async def _refuse(recorded: Recorded, _requests: Any, context: Any) -> None:
     what = "Send 'authorization: Bearer <key>' in the metadata."
-    await context.abort(grpc.StatusCode.UNAUTHENTICATED, what)
+    with recorded(context):
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, what)
+
+
+def _code(context: Any) -> int:
+    """Return the number of the status of a call that ends now."""
+    code = context.code()
+    number: int = code.value[0] if isinstance(code, grpc.StatusCode) else code or 0
+    return number
 
 
 def _check_version(asked: str) -> None:

@@ -19,7 +19,7 @@ from a2a.utils.errors import (
 )
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from agentdouble import ledger
+from agentdouble import causes, ledger
 from agentdouble.apps.a2a.definition import A2ADefinition
 from agentdouble.apps.a2a.event_order import EventOrder
 from agentdouble.apps.a2a.executor_loop import ExecutorLoop
@@ -53,7 +53,8 @@ class GuardingExecutor(AgentExecutor):
         task_id = context.task_id or ""
         self._running[task_id] = order
         try:
-            with invoked_by(self._invocation(context)):
+            headers = context.call_context.state.get("headers", {})
+            with invoked_by(self._invocation(context)), causes.passed_on(headers):
                 await self._turn(order, context, event_queue)
         finally:
             if self._running.get(task_id) is order:

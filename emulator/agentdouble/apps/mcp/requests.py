@@ -9,9 +9,8 @@ from mcp.types import InputResponseRequestParams
 
 from agentdouble.apps.mcp.context import Asked, Request, ask
 from agentdouble.apps.mcp.hosting import Runner, current_runner
-from agentdouble.apps.mcp.invocations import invocation_of
+from agentdouble.apps.mcp.invocations import invoked
 from agentdouble.apps.mcp.offers import Offers
-from agentdouble.code_tool import invoked_by
 
 
 class Requests:
@@ -37,5 +36,5 @@ class Requests:
         """Answer a request inside."""
         runner = self.runner
         made = ask(request, params, self._offers.sdk, runner.changes, runner.run)
-        with invoked_by(invocation_of(self._name, request)), made.current():
+        with invoked(self._name, request), made.current():
             yield made

@@ -22,12 +22,11 @@ from mcp.types import Tool as ToolOnWire
 from agentdouble import ledger
 from agentdouble.apps.contract import from_application, text_of
 from agentdouble.apps.mcp.hosting import Runner, current_runner
-from agentdouble.apps.mcp.invocations import invocation_of
+from agentdouble.apps.mcp.invocations import invoked
 from agentdouble.apps.mcp.rounds import check_round
 from agentdouble.apps.mcp.tool_answers import Answer, answer_of, failure
 from agentdouble.apps.mcp.tool_arguments import UNKNOWN_ARGUMENTS
 from agentdouble.apps.mcp.tools import Tool
-from agentdouble.code_tool import invoked_by
 from agentdouble.errors import ToolArgumentsError
 from agentdouble.failing import beneath
 from agentdouble.mcp_hosting.pages import ToolPages
@@ -116,7 +115,7 @@ class _Tools:
         if tool.asks:
             with self._requests().asked(request, params) as asked:
                 return await _ask(tool, values, asked)
-        with invoked_by(invocation_of(self._name, request)):
+        with invoked(self._name, request):
             runner = current_runner(self._alone)
             return await runner.run(tool.function, tool.arguments.bind(values))
 

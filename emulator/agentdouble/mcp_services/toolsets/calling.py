@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mcp.client import ClientSession
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     CallToolRequest,
@@ -62,6 +64,27 @@ def failed(message: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
+async def call_one(member: Member, tool: str, arguments: dict[str, Any]) -> Answer:
+    """Call a tool of a service for a caller that answers no requests of it.
+
+    Raises ServiceUnansweredError, and MCPError if the service answers with one.
+    """
+    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+    return await ask(member, lambda session: _request(session, request), [])
+
+
+async def _request(
+    session: ClientSession, request: CallToolRequest, report: ProgressFnT | None = None
+) -> Answer:
+    try:
+        return await session.send_request(request, _ANSWER, progress_callback=report)
+    except MCPError as error:
+        if error.code != HEADER_MISMATCH:
+            raise
+    await every_page(session)  # the list says which arguments are headers, too
+    return await session.send_request(request, _ANSWER, progress_callback=report)
+
+
 async def _find(members: Sequence[Member], name: str, sent: Headers) -> tuple[Member, str] | None:
     by_name = {member.name: member for member in members}
     parts = split(name, by_name)
@@ -82,14 +105,8 @@ async def _passed_on(
 
     async def question(session: ClientSession) -> Answer:
         nonlocal begun
-        begun, report = True, context.session.report_progress
-        try:
-            return await session.send_request(request, _ANSWER, progress_callback=report)
-        except MCPError as error:
-            if error.code != HEADER_MISMATCH:
-                raise
-        await every_page(session)  # the list says which arguments are headers, too
-        return await session.send_request(request, _ANSWER, progress_callback=report)
+        begun = True
+        return await _request(session, request, context.session.report_progress)
 
     back = AskingBack(context).callbacks()
     if back and context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:

@@ -479,3 +479,25 @@ def test_run_serves_both_until_it_is_told(tmp_path: Path) -> None:
             running.kill()
 
     assert ("hello", 0) == (found, ended)
+
+
+def test_a_call_is_in_the_journal(double: Emulator, ann: Caller) -> None:
+    """With its time, its bytes and its status; the key is hidden. So is one that is refused."""
+    http.delete(f"{double.url}/_emulator/journal")
+    ann.send("hello")
+    list(ann.call("SendStreamingMessage", said("again")))
+    ann.refusal("GetTask", GetTaskRequest(id="none"))
+    with Caller(double.a2a_grpc, V1) as nobody:
+        nobody.refusal("GetTask", GetTaskRequest(id="none"))
+
+    found = http.get(f"{double.url}/_emulator/journal", params={"bodies": "true"}).json()["entries"]
+
+    where = f"grpc://{double.a2a_grpc}/lf.a2a.v1.A2AService/"
+    names = [entry["url"].removeprefix(where) for entry in found]
+    assert ["SendMessage", "SendStreamingMessage", "GetTask", "GetTask"] == names
+    codes = [entry["response_headers"]["grpc-status"] for entry in found]
+    assert ["0", "0", "5", "16"] == codes
+    assert all(entry["duration_ms"] >= 0 and entry["status"] == 200 for entry in found)
+    assert [True, True, False, False] == [entry["sent_bytes"] > 0 for entry in found]
+    assert [True, True, True, False] == [entry["received_bytes"] > 0 for entry in found]
+    assert "ann's key" not in str(found)

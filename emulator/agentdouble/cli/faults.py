@@ -1,0 +1,108 @@
+"""``agentdouble faults arm | list | kinds | release | remove``: the faults of a running double."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import typer
+
+from agentdouble.cli import control, tables
+from agentdouble.errors import AgentDoubleError
+
+_FAULTS = "/_emulator/faults"
+_COMMON = ("kind", "operation")
+_SHAPE = (
+    "A fault is KIND OPERATION NAME=VALUE ..., or one JSON object. "
+    "See: agentdouble faults arm --help, agentdouble faults kinds"
+)
+
+
+def show_all(url: str | None, *, as_json: bool) -> None:
+    """Print the armed faults."""
+    shown = _asked(url, "GET")
+    if as_json:
+        typer.echo(json.dumps(shown, indent=2))
+        return
+    rows = [
+        {"Id": one["id"], "Fault": one["described"], "Calls": one["calls"], "Fired": one["fired"]}
+        for one in shown["faults"]
+    ]
+    tables.show(("Id", "Fault", "Calls", "Fired"), rows)
+
+
+def show_kinds(url: str | None, *, as_json: bool) -> None:
+    """Print the kinds of faults with their fields, or as JSON Schemas."""
+    shown = _asked(url, "GET", "/kinds")
+    if as_json:
+        typer.echo(json.dumps(shown, indent=2))
+        return
+    rows = [
+        {
+            "Kind": kind,
+            "Fields": ", ".join(name for name in schema["properties"] if name not in _COMMON),
+            "What happens": schema["description"].partition("\n")[0],
+        }
+        for kind, schema in shown["kinds"].items()
+    ]
+    tables.show(("Kind", "Fields", "What happens"), rows)
+
+
+def arm(words: Sequence[str], url: str | None, *, as_json: bool) -> None:
+    """Arm a fault and print its id."""
+    document = _document(words)
+    try:
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:
+        raise AgentDoubleError(f"The fault has a value that JSON cannot have: {error}.") from None
+    armed = _asked(url, "POST", body=document)
+    typer.echo(json.dumps(armed) if as_json else f"{armed['id']}: {armed['described']}")
+
+
+def release(id_: str, url: str | None, *, as_json: bool) -> None:
+    """Release the calls that a fault holds."""
+    shown = _asked(url, "POST", f"/{quote(id_, safe='')}/release")
+    typer.echo(json.dumps(shown) if as_json else f"The calls that {shown['id']} holds go on.")
+
+
+def remove(id_: str | None, url: str | None, *, everything: bool, as_json: bool) -> None:
+    """Remove one fault, or every one."""
+    if (id_ is None) != everything:
+        raise AgentDoubleError("Say which fault: an id such as f1, or --all.")
+    if id_ is None:
+        gone = _asked(url, "DELETE")
+        said = f"{len(gone['faults'])} faults are removed."
+    else:
+        gone = _asked(url, "DELETE", f"/{quote(id_, safe='')}")
+        said = f"{gone['id']} is removed; it has happened {gone['fired']} times."
+    typer.echo(json.dumps(gone) if as_json else said)
+
+
+def _asked(url: str | None, method: str, path: str = "", body: Any = None) -> Any:
+    """Return what a route below ``/_emulator/faults`` answers."""
+    return control.connect(url).own(_FAULTS + path, {}, method=method, body=body).json()
+
+
+def _document(words: Sequence[str]) -> Mapping[str, Any]:
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        try:
+            document: Mapping[str, Any] = json.loads(words[0])
+        except (ValueError, RecursionError) as error:
+            raise AgentDoubleError(f"The fault is no JSON: {error}.") from None
+        return document
+    if len(words) < 2:
+        raise AgentDoubleError(_SHAPE)
+    kind, operation, *fields = words
+    return {"kind": kind, "operation": operation, **dict(map(_field, fields))}
+
+
+def _field(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    if not (name and separator):
+        raise AgentDoubleError(f"{text!r} is no NAME=VALUE. {_SHAPE}")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value

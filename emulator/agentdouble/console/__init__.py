@@ -1,0 +1,72 @@
+"""The web console: a double's pages in a browser, on a listener of their own.
+
+It has its own port because everything else that a double serves (applications, runtimes, files that
+agents write) shares the origin of the double's port: a page there could read what the console reads.
+The floor is below ``emulator``, because an ``Emulator`` opens its own console; it knows of the
+double only what is handed to it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentdouble import environment, serving
+from agentdouble.console.app import make_app
+from agentdouble.console.checks import Checks
+from agentdouble.console.double import Double
+from agentdouble.errors import AddressInUseError
+
+__all__ = ["Console", "Double", "open_console"]
+
+HOST = "127.0.0.1"  # loopback only, also where the double is not
+_TRIED = 20  # ports after the double's own
+
+
+@dataclass(frozen=True)
+class Console:
+    """An open console; ``url`` has the token in its fragment, which no browser sends."""
+
+    listener: socket.socket
+    app: ASGIApp = field(repr=False)
+    url: str = field(repr=False)
+
+    def beside(self, double: ASGIApp) -> ASGIApp:
+        """Return one application that answers both listeners, each with its own."""
+        address = self.listener.getsockname()[:2]
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            ours = scope["type"] != "lifespan" and tuple(scope["server"] or ()) == address
+            await (self.app if ours else double)(scope, receive, send)
+
+        return answer
+
+
+def open_console(double: Double, port: int | None) -> Console:
+    """Open a console; without a port, on the one after the double's or the next free.
+
+    Raises AddressInUseError if the given port is in use.
+    """
+    listener = _listener(double.connection, port)
+    token = secrets.token_urlsafe(32)
+    scheme = double.connection.url.partition(":")[0]
+    url = f"{serving.address_of(listener, scheme)}/#token={token}"
+    return Console(listener, Checks(make_app(double), token), url)
+
+
+def _listener(connection: environment.Connection, port: int | None) -> socket.socket:
+    if port is not None:
+        try:
+            return serving.open_socket(HOST, port)
+        except AddressInUseError:
+            raise AddressInUseError(HOST, port, option="--console-port") from None
+    first = int(connection.url.rpartition(":")[2]) + 1
+    for candidate in range(first, min(first + _TRIED, 65536)):
+        try:
+            return serving.open_socket(HOST, candidate)
+        except AddressInUseError:
+            continue
+    return serving.open_socket(HOST, 0)

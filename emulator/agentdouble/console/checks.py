@@ -1,0 +1,110 @@
+"""What a request to the console must be, before anything answers it.
+
+A page of another origin is known by ``Origin`` and ``Sec-Fetch-Site``, a name that was bound anew to
+this machine by ``Host``. The token keeps out what is on this machine and is no browser of the user:
+a session's own browser, and code of sessions where callers are not told apart.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble import guard
+from agentdouble.guard import Refusal
+
+API = "/api/"
+_READING = frozenset({"GET", "HEAD"})
+_SITES = frozenset({None, "none", "same-origin"})
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Checks:
+    """An ASGI application in front of the console that passes on only the user's own requests."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope)
+        refusal = self._refusal(connection)
+        if refusal is None:
+            await self._app(scope, receive, _secured(send))
+        else:
+            await guard.render_json(connection, refusal)(scope, receive, _secured(send))
+
+    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+        if connection.scope["type"] != "http":
+            return Refusal(404, "NotFound", "The console has no WebSockets.")
+        return _foreign(connection) or self._unauthorized(connection) or _unwritable(connection)
+
+    def _unauthorized(self, connection: HTTPConnection) -> Refusal | None:
+        """Refuse a request for data without the token; the shell and its modules hold none."""
+        if not connection.scope["path"].startswith(API):
+            return None
+        scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(token.encode(), self._token.encode()):
+            return None
+        return Refusal(
+            401,
+            "Unauthorized",
+            "This is not the token of this console. Open the address that agentdouble serve "
+            "printed at its start, or Emulator.console_url.",
+        )
+
+
+def _foreign(connection: HTTPConnection) -> Refusal | None:
+    """Refuse another name than loopback's, and pages of other origins."""
+    headers = connection.headers
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or guard.host_name(hosts[0]) not in guard.LOOPBACK_NAMES:
+        named = ", ".join(hosts)[:200]
+        return Refusal(
+            403, "ForbiddenHost", f"The console answers localhost and 127.0.0.1, not {named!r}."
+        )
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    ours = f"{connection.scope['scheme']}://{hosts[0]}"
+    if origin not in (None, ours) or site not in _SITES:
+        page = f"the web page {origin!r}" if origin else f"a {site} request of a web page"
+        return Refusal(
+            403,
+            "ForbiddenOrigin",
+            f"The console does not answer {page}. Enter its address in the browser by hand.",
+        )
+    return None
+
+
+def _unwritable(connection: HTTPConnection) -> Refusal | None:
+    """Refuse to write what a form of a foreign page can send, too."""
+    content_type = connection.headers.get("content-type", "").partition(";")[0].strip()
+    if connection.scope["method"] in _READING or content_type == "application/json":
+        return None
+    return Refusal(
+        415, "UnsupportedMediaType", "To change something, send Content-Type: application/json."
+    )
+
+
+def _secured(send: Send) -> Send:
+    async def add(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message.setdefault("headers", [])
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return add

@@ -1,0 +1,74 @@
+"""The double that a console shows, and requests to it within the process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentdouble import serving
+from agentdouble.admission import OWN
+from agentdouble.environment import Connection
+from agentdouble.journal import Journal
+from agentdouble.signing import Credentials
+
+_OF_THE_PAGE = (
+    *(b"authorization", b"cookie", b"origin", b"referer", b"x-api-key"),
+    *(b"sec-fetch-dest", b"sec-fetch-mode", b"sec-fetch-site", b"sec-fetch-user"),
+)
+
+
+@dataclass(frozen=True)
+class Double:
+    """What a console is given of its double; ``app`` is the whole double with all its layers."""
+
+    app: ASGIApp = field(repr=False)
+    journal: Journal = field(repr=False)
+    connection: Connection = field(repr=False)
+    credentials: Credentials = field(repr=False)
+    version: str
+    served: Mapping[str, str]
+    variables: Mapping[str, str] = field(repr=False)
+    api_key: str | None = field(default=None, repr=False)
+
+    async def own(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer ``/api/PATH`` as the double answers ``/_emulator/PATH``.
+
+        Forwarding keeps one set of routes, so that pages and commands cannot differ. The request
+        passes all layers of the double, with the addresses of the console's own connection: what
+        ``admission`` refuses to the code of sessions and runtimes, it refuses here as well. What a
+        browser adds is taken out, because the console's own checks have judged it.
+        """
+        path = OWN + scope["path"][len("/api") :]
+        raw = scope.get("raw_path") or scope["path"].encode()
+        headers = [
+            self._at_the_double(one) for one in scope["headers"] if one[0] not in _OF_THE_PAGE
+        ]
+        changed = {
+            "path": path,
+            "raw_path": OWN.encode() + raw[len(b"/api") :],
+            "root_path": "",
+            "headers": self.with_key(headers),
+        }
+        await self.app({**scope, **changed}, receive, send)
+
+    def _at_the_double(self, header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+        """Return a header with the double's port, because some answers have its own address."""
+        name, value = header
+        if name != b"host":
+            return header
+        console_s = urlsplit(f"//{value.decode('latin-1')}").hostname or "localhost"
+        host = f"[{console_s}]" if ":" in console_s else console_s
+        return name, f"{host}:{urlsplit(self.connection.url).port}".encode()
+
+    def with_key(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Return headers with the double's API key, if it has one."""
+        if self.api_key is None:
+            return headers
+        return [*headers, (b"authorization", b"Bearer " + self.api_key.encode())]
+
+    def without_connection(self, scope: Scope) -> Scope:
+        """Return a scope of this process, so that no fault ends the console's own connection."""
+        return {name: scope[name] for name in scope if name != serving.TRANSPORT}

@@ -1,0 +1,95 @@
+// Requests to the double, with the token that only this tab knows.
+
+const KEY = "agentdouble-token";
+
+/** An answer that is an error: what the double said about it. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Take the token from the address, keep it for this tab, and take it out of sight. */
+export function takeToken() {
+  const found = /(?:^#|&)token=([\w-]+)/.exec(location.hash);
+  if (!found) return;
+  sessionStorage.setItem(KEY, found[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+/** @returns {boolean} */
+export function hasToken() {
+  return sessionStorage.getItem(KEY) !== null;
+}
+
+/**
+ * Ask the double; "/sessions" is what its own /_emulator/sessions answers.
+ * @param {string} path
+ * @param {{method?: string, body?: any, signal?: AbortSignal, headers?: Record<string, string>}} [options]
+ * @returns {Promise<Response>}
+ */
+export async function open(path, { method = "GET", body, signal, headers = {} } = {}) {
+  const sent = { Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}`, ...headers };
+  if (method !== "GET") sent["Content-Type"] = "application/json";
+  const answer = await fetch(`/api${path}`, {
+    method, signal, headers: sent, body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (answer.ok) return answer;
+  throw new ApiError(answer.status, await reason(answer));
+}
+
+/** Ask for JSON. @param {string} path @param {any} [options] @returns {Promise<any>} */
+export async function ask(path, options) {
+  return (await open(path, options)).json();
+}
+
+/** @param {string} path @param {any} [body] */
+export const post = (path, body = {}) => ask(path, { method: "POST", body });
+
+/** @param {string} path */
+export const remove = (path) => ask(path, { method: "DELETE" });
+
+/** @param {Response} answer @returns {Promise<string>} */
+async function reason(answer) {
+  const text = await answer.text();
+  try {
+    return JSON.parse(text).error.message;
+  } catch {
+    return text.slice(0, 300) || `The double answered ${answer.status}.`;
+  }
+}
+
+/** Yield the lines of an answer as they come. @param {Response} answer */
+export async function* lines(answer) {
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = /** @type {string} */ (parts.pop());
+      yield* parts;
+    }
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Yield server-sent events as they come; fetch can send the token, EventSource cannot.
+ * @param {Response} answer */
+export async function* events(answer) {
+  let event = { id: "", kind: "message", data: "" };
+  for await (const line of lines(answer)) {
+    const [, name, value] = /^(\w*):? ?(.*?)\r?$/.exec(line) ?? [];
+    if (!line.trim()) {
+      if (event.data) yield { ...event, data: JSON.parse(event.data) };
+      event = { id: event.id, kind: "message", data: "" };
+    } else if (name === "data") event.data += value;
+    else if (name === "event") event.kind = value;
+    else if (name === "id") event.id = value;
+  }
+}

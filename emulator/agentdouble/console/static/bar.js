@@ -1,0 +1,110 @@
+// What is always in sight: is the double there, what time does it think it is, where can it be reached.
+
+import { ask, post } from "./api.js";
+import { dialog, h, say, setText } from "./dom.js";
+import { double, now, read } from "./live.js";
+import { counted, span, stamp } from "./words.js";
+
+const STATES = {
+  connecting: "Connecting",
+  live: "Connected",
+  away: "The double does not answer; looking for it",
+  refused: "No access",
+};
+
+/** Move the platform's time. @param {number} seconds */
+export async function travel(seconds) {
+  const before = double.sessions.length;
+  await post("/clock", { advance_s: seconds });
+  await Promise.all([read("clock"), read("sessions")]);
+  const ended = Math.max(0, before - double.sessions.length);
+  say(`The time is ${stamp(now())}. ${counted(ended, "session")} ended.`);
+}
+
+export function topBar() {
+  const dot = h("span", { class: "dot", "aria-hidden": "true" });
+  const status = h("span", { class: "status", role: "status" }, STATES.connecting);
+  const time = h("time", { class: "time" }, "");
+  const offset = h("span", { class: "offset" });
+  const jump = [1, 5, 30].map((minutes) =>
+    h("button", { onclick: () => attempt(() => travel(minutes * 60)),
+      "aria-label": `Move the time forward by ${minutes} min` }, `+${minutes} min`));
+  const elements = [
+    h("a", { class: "brand", href: "/" }, "agentdouble"),
+    h("span", { class: "state" }, dot, status),
+    h("span", { class: "clock", role: "group", "aria-label": "Platform time" }, time, offset, ...jump),
+    h("button", { onclick: connect }, "Connect"),
+    h("button", { onclick: reset }, "Reset"),
+  ];
+  return {
+    elements,
+    update() {
+      dot.dataset.status = double.status;
+      setText(status, STATES[double.status]);
+      const away = double.status !== "live";
+      for (const button of [...jump, elements[3], elements[4]]) button.disabled = away;
+      const seconds = Math.round(double.clock?.offset_s ?? 0);
+      setText(offset, double.clock?.frozen ? "stands still" : seconds ? `+${span(seconds)}` : "");
+    },
+    tick() {
+      if (double.clock) setText(time, stamp(now()));
+    },
+  };
+}
+
+/** Do something, and show why it failed. @param {() => Promise<any>} what */
+export async function attempt(what) {
+  try {
+    await what();
+  } catch (error) {
+    const close = h("button", { onclick: () => box.close(), autofocus: true }, "Close");
+    const box = dialog("That did not work", h("p", null, /** @type {Error} */ (error).message),
+      h("p", { class: "buttons" }, close));
+  }
+}
+
+function reset() {
+  const go = async () => {
+    box.close();
+    await attempt(() => post("/reset"));
+    await attempt(() => Promise.all([read("clock"), read("sessions"), read("requests"), read("faults")]));
+    say("The double is reset.");
+  };
+  const box = dialog("Reset the double?",
+    h("p", null, "All sessions end, the journal, the faults and the clock start anew."),
+    h("p", { class: "buttons" },
+      h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
+      h("button", { class: "danger", onclick: go }, "Reset")));
+}
+
+async function connect() {
+  await attempt(async () => {
+    const found = await ask("/console/connection");
+    /** @param {boolean} hidden */
+    const exports_ = (hidden) => Object.entries(found.variables).map(([name, value]) =>
+      `export ${name}=${hidden && /SECRET/.test(name) ? "***" : quoted(value)}`).join("\n");
+    const text = h("pre", { tabindex: "0", "aria-label": "Variables" }, exports_(true));
+    const show = h("button", { onclick: () => setText(text, exports_(false)) }, "Show the secret");
+    const box = dialog("Connect a client",
+      h("p", null, "In another terminal: ", h("code", null, 'eval "$(agentdouble env)"'), ", which is"),
+      text,
+      h("p", { class: "buttons" }, show, copyButton("Copy with the secret", () => exports_(false)),
+        h("button", { onclick: () => box.close(), autofocus: true }, "Close")));
+  });
+}
+
+/** @param {string} value */
+const quoted = (value) => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
+
+/** A button that copies text. @param {string} name @param {() => string} text */
+export function copyButton(name, text) {
+  const button = h("button", {
+    onclick: () => attempt(async () => {
+      await navigator.clipboard.writeText(text());
+      setText(button, "Copied");
+      say("Copied");
+      setTimeout(() => setText(button, name), 1500);
+    }),
+  }, name);
+  return button;
+}

@@ -1,0 +1,166 @@
+// What the page knows of the double, kept up to date, and who is told when it changes.
+
+import { ApiError, ask, events, open } from "./api.js";
+
+const LONGEST_WAIT_MS = 2000;
+const DRAWN_MS = 100;
+const KEPT = 1000; // requests, as many as the double's journal keeps by default
+
+/** @typedef {"connecting" | "live" | "away" | "refused"} Status */
+
+export const double = {
+  status: /** @type {Status} */ ("connecting"),
+  connection: /** @type {any} */ (null),
+  clock: /** @type {any} */ (null),
+  sessions: /** @type {any[]} */ ([]),
+  ended: /** @type {any[]} */ ([]),
+  requests: /** @type {any[]} */ ([]),
+  faults: /** @type {any[]} */ ([]),
+  ready: false,
+};
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+let waits = false;
+let drawnAt = 0;
+let clockRead = 0;
+let seen = ""; // the id of the last event
+
+/** Call a function after each change: at once, and then ten times a second at most.
+ * @param {() => void} listener */
+export function watch(listener) {
+  listeners.add(listener);
+}
+
+function changed() {
+  if (waits) return;
+  waits = true;
+  // no frame, which a tab in the background does not have
+  setTimeout(draw, Math.max(0, drawnAt + DRAWN_MS - performance.now()));
+}
+
+function draw() {
+  waits = false;
+  drawnAt = performance.now();
+  for (const listener of listeners) listener();
+}
+
+/** The platform's time now, which goes on between two looks. @returns {Date} */
+export function now() {
+  if (!double.clock) return new Date();
+  const passed = double.clock.frozen ? 0 : performance.now() - clockRead;
+  return new Date(Date.parse(double.clock.now) + passed);
+}
+
+/** @param {any} clock */
+function setClock(clock) {
+  double.clock = clock;
+  clockRead = performance.now();
+}
+
+async function readClock() {
+  setClock(await ask("/clock"));
+}
+
+async function readSessions() {
+  const shown = await ask("/sessions");
+  double.sessions = shown.sessions;
+  double.ended = shown.ended;
+}
+
+async function readFaults() {
+  double.faults = (await ask("/faults")).faults;
+}
+
+async function readRequests() {
+  double.requests = (await ask("/journal")).entries.slice(-KEPT);
+}
+
+const readers = { clock: readClock, sessions: readSessions, faults: readFaults, requests: readRequests };
+
+/** @type {Map<string, Promise<void>>} */
+const running = new Map();
+const again = new Set();
+
+/** Read a part anew; calls meanwhile become one more reading. @param {keyof typeof readers} part */
+export function read(part) {
+  const now_ = running.get(part);
+  if (now_) {
+    again.add(part);
+    return now_;
+  }
+  const reading = readers[part]().then(changed).finally(() => {
+    running.delete(part);
+    if (again.delete(part)) read(part).catch(() => undefined);
+  });
+  running.set(part, reading);
+  return reading;
+}
+
+/** @param {Status} status */
+function become(status) {
+  if (double.status === status) return;
+  double.status = status;
+  changed();
+}
+
+const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Follow the double for as long as the page is open; after a break, find it again. */
+export async function follow() {
+  let wait = 250;
+  for (;;) {
+    try {
+      const stream = await open("/events", { headers: seen ? { "Last-Event-ID": seen } : {} });
+      for await (const event of events(stream)) {
+        await take(event);
+        wait = 250;
+      }
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return become("refused");
+      seen = ""; // another double, perhaps: everything is read anew
+    }
+    become("away");
+    await pause(wait);
+    wait = Math.min(wait * 1.5, LONGEST_WAIT_MS);
+  }
+}
+
+/** @param {{id: string, kind: string, data: any}} event */
+async function take({ id, kind, data }) {
+  const before = double.status;
+  if (kind === "listening" || kind === "resync" || kind === "double" || kind === "journal") await readAll();
+  else if (kind === "request") put(double.requests, data, "id");
+  else if (kind === "clock") setClock(data);
+  else if (kind === "session") putSession(data);
+  else if (kind === "fault") await read("faults");
+  seen = id;
+  become("live");
+  if (before === "live") changed();
+}
+
+async function readAll() {
+  double.connection = await ask("/console/connection");
+  await Promise.all([read("clock"), read("sessions"), read("faults"), read("requests")]);
+  double.ready = true;
+}
+
+/** Put an item in the place of its older version, or at the end. @param {any[]} items @param {any} item
+ * @param {string} key */
+function put(items, item, key) {
+  let place = items.length - 1;
+  while (place >= 0 && items[place][key] > item[key]) place -= 1;
+  if (place >= 0 && items[place][key] === item[key]) items[place] = item;
+  else items.splice(place + 1, 0, item);
+  if (items.length > KEPT) items.shift();
+}
+
+/** @param {any} session */
+function putSession(session) {
+  const isOther = (/** @type {any} */ one) => one.SessionId !== session.SessionId;
+  if (session.state === "destroyed") {
+    double.sessions = double.sessions.filter(isOther);
+    double.ended = [...double.ended.filter(isOther), session];
+  } else if (double.sessions.every(isOther)) double.sessions = [...double.sessions, session];
+  else double.sessions = double.sessions.map((one) => (isOther(one) ? one : session));
+}

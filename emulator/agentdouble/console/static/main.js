@@ -1,0 +1,109 @@
+// The shell: which page is shown, its address, the keys.
+
+import { navigate } from "./address.js";
+import { hasToken, takeToken } from "./api.js";
+import { topBar } from "./bar.js";
+import { h } from "./dom.js";
+import { double, follow, watch } from "./live.js";
+import { overview } from "./overview.js";
+import { requests } from "./requests.js";
+import { session } from "./session.js";
+import { sessions } from "./sessions.js";
+
+/** @typedef {{element: Element, update?: () => void, tick?: () => void, close?: () => void,
+ *             move?: (by: number) => void, filter?: HTMLInputElement, go?: (id: string) => void}} Page */
+
+const PAGES = [
+  { path: "/", name: "Overview", make: overview },
+  { path: "/sessions", name: "Sessions", make: sessions },
+  { path: "/requests", name: "Requests", make: requests },
+];
+
+const main = /** @type {HTMLElement} */ (document.getElementById("page"));
+const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
+/** @type {Page | null} */
+let page = null;
+let shown = "";
+
+function show() {
+  if (!hasToken()) return;
+  const [, first = "", ...rest] = location.pathname.split("/");
+  const id = decodeURIComponent(rest.join("/"));
+  const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
+  const kind = first === "sessions" && id ? `sessions/${id}` : entry.path;
+  if (kind !== shown) {
+    page?.close?.();
+    page = first === "sessions" && id ? session(id) : entry.make();
+    main.replaceChildren(page.element);
+    shown = kind;
+    if (double.ready) {
+      page.update?.();
+      page.tick?.();
+    }
+  }
+  page?.go?.(id);
+  document.title = `${id || entry.name} · agentdouble`;
+  for (const link of nav.querySelectorAll("a")) {
+    if (link.getAttribute("href") === entry.path) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/** Say where the token is; what the page has shown stays in sight. */
+function refused() {
+  if (main.querySelector(".notice")) return;
+  main.prepend(h("section", { class: "notice panel", role: "alert" },
+    h("h1", null, "This address has no valid token"),
+    h("p", null, "A double makes a new token at each start. Open the address that ",
+      h("code", null, "agentdouble serve"), " printed, or ", h("code", null, "double.console_url"), ".")));
+}
+
+document.addEventListener("click", (event) => {
+  const link = /** @type {Element} */ (event.target).closest?.("a[href^='/']");
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  navigate(/** @type {string} */ (link.getAttribute("href")));
+});
+
+document.addEventListener("keydown", (event) => {
+  const target = /** @type {HTMLElement} */ (event.target);
+  const writes = target.closest("input, textarea, select, dialog");
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape" && target === page?.filter) {
+    event.preventDefault(); // or Chromium empties the field
+    return target.blur();
+  }
+  if (writes) return;
+  const chosen = PAGES[Number(event.key) - 1];
+  if (chosen) navigate(chosen.path);
+  else if (event.key === "j" || event.key === "k") page?.move?.(event.key === "j" ? 1 : -1);
+  else if (event.key === "/" && page?.filter) page.filter.focus();
+  else return;
+  event.preventDefault();
+});
+
+takeToken();
+addEventListener("hashchange", () => {
+  if (location.hash.includes("token=")) location.reload();
+});
+nav.append(...PAGES.map((one, index) =>
+  h("a", { href: one.path, "aria-keyshortcuts": index + 1 },
+    h("kbd", { "aria-hidden": "true" }, index + 1), one.name)));
+const bar = topBar();
+/** @type {HTMLElement} */ (document.getElementById("bar")).append(...bar.elements);
+if (hasToken()) {
+  show();
+  window.addEventListener("popstate", show);
+  setInterval(() => { bar.tick(); if (double.ready) page?.tick?.(); }, 1000);
+  watch(() => {
+    bar.update();
+    bar.tick();
+    if (double.status === "refused") refused();
+    if (double.ready) page?.update?.();
+  });
+  follow();
+} else {
+  double.status = "refused";
+  bar.update();
+  refused();
+}

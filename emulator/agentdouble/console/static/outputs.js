@@ -1,0 +1,86 @@
+// The outputs of code, as they come. What a session wrote is text, a picture, or HTML in a frame that
+// has no origin, no network and no scripts of its own.
+
+import { coloured } from "./ansi.js";
+import { h } from "./dom.js";
+
+const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/svg+xml"];
+const LARGEST_HEIGHT = 600;
+const LONGEST_TEXT = 200000; // characters of one output that are shown
+
+/** A place for the outputs of one execution. */
+export function outputArea() {
+  const element = h("div", { class: "outputs" });
+  let clears = false;
+  let stream = /** @type {any} */ (null);
+
+  /** @param {string} name @param {string} text */
+  function write(name, text) {
+    if (stream?.name !== name || stream.element !== element.lastChild) {
+      stream = { name, text: "", element: h("pre", { class: `out ${name}` }) };
+      element.append(stream.element);
+    }
+    stream.text = (stream.text + text).slice(-LONGEST_TEXT);
+    stream.element.replaceChildren(...coloured(overwritten(stream.text)));
+  }
+
+  return {
+    element,
+    /** @param {string} kind @param {any} content */
+    add(kind, content) {
+      if (kind === "clear_output") {
+        clears = content.wait;
+        if (!clears) element.replaceChildren();
+        return;
+      }
+      if (clears) element.replaceChildren();
+      clears = false;
+      if (kind === "stream") return write(content.name, content.text);
+      const id = content.transient?.display_id;
+      const made = kind === "error" ? h("pre", { class: "out error" }, coloured(content.traceback.join("\n")))
+        : display(content.data);
+      if (id) made.dataset.display = id;
+      const old = id && [...element.children].find((one) => one.dataset.display === id);
+      if (kind === "update_display_data" && old) old.replaceWith(made);
+      else if (kind !== "update_display_data") element.append(made);
+    },
+    /** @param {string} text @param {string} [kind] */
+    note(text, kind = "note") {
+      element.append(h("p", { class: kind }, text));
+    },
+  };
+}
+
+/** Text after its carriage returns, as a terminal leaves it. @param {string} text */
+const overwritten = (text) => text.replace(/[^\n]*\r(?!\n|$)/g, "").replaceAll("\r\n", "\n");
+
+/** @param {Record<string, any>} data the same output in several formats @returns {HTMLElement} */
+function display(data) {
+  const plain = joined(data["text/plain"]);
+  const picture = PICTURES.find((mime) => data[mime]);
+  if (picture) return h("img", { class: "out", alt: plain || "Picture", src: address(picture, joined(data[picture])) });
+  if (data["text/html"]) return frame(joined(data["text/html"]), plain);
+  const found = data["application/json"];
+  return h("pre", { class: "out" }, coloured((plain || (found && JSON.stringify(found, null, 2)) || "").slice(0, LONGEST_TEXT)));
+}
+
+/** @param {string | string[] | undefined} text */
+const joined = (text) => (Array.isArray(text) ? text.join("") : text ?? "");
+
+/** An image does not run the scripts of an SVG. @param {string} mime @param {string} content */
+const address = (mime, content) => (mime === "image/svg+xml"
+  ? `data:${mime},${encodeURIComponent(content)}` : `data:${mime};base64,${content.replace(/\s/g, "")}`);
+
+/** @param {string} html @param {string} plain */
+function frame(html, plain) {
+  const element = h("iframe", { class: "out", sandbox: "allow-scripts", src: "/frame", title: plain || "HTML output" });
+  const heard = (/** @type {MessageEvent} */ event) => {
+    if (!element.isConnected) return removeEventListener("message", heard);
+    if (event.source !== element.contentWindow) return undefined;
+    if (event.data === "ready") element.contentWindow.postMessage(html, "*");
+    else element.style.height = `${Math.min(LARGEST_HEIGHT, Math.max(20, Number(event.data) || 20))}px`;
+    return undefined;
+  };
+  addEventListener("message", heard);
+  return element;
+}

@@ -1,0 +1,71 @@
+// How times, requests and JSON look.
+
+/** A duration as 1:34 or 2:03:00. @param {number} seconds */
+export function span(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const tail = `${String(rest).padStart(2, "0")}`;
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${tail}` : `${minutes}:${tail}`;
+}
+
+/** @param {Date} date */
+export const stamp = (date) => `${date.toISOString().slice(0, 19).replace("T", " ")}Z`;
+
+/** The time of day of a request. @param {string} at */
+export const timeOfDay = (at) => new Date(at).toISOString().slice(11, 19);
+
+/** @param {number | null} ms */
+export const duration = (ms) => (ms === null ? "…" : ms < 10 ? `${ms.toFixed(1)} ms`
+  : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+/** "1 session", "2 sessions". @param {number} count @param {string} one @param {string} [more] */
+export const counted = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
+
+/** What a request asks for: an action of the control plane, or a path. @param {any} entry */
+export function operationOf(entry) {
+  const url = new URL(entry.url, "http://double");
+  return url.searchParams.get("Action") ?? url.pathname;
+}
+
+/** The newest first, and below each what it caused, in the order in which it came.
+ * @param {any[]} entries */
+export function newestFirst(entries) {
+  const root = (/** @type {any} */ one) => one.caused_by ?? one.id;
+  return [...entries].sort((a, b) => root(b) - root(a) || a.id - b.id);
+}
+
+/** "ok", "bad", "worse" or "running", for colour and for words. @param {any} entry */
+export function outcome(entry) {
+  if (entry.status === null) return entry.duration_ms === null ? "running" : "worse";
+  return entry.status >= 500 ? "worse" : entry.status >= 400 ? "bad" : "ok";
+}
+
+/** The median of numbers, null of none. @param {number[]} numbers */
+export function median(numbers) {
+  if (!numbers.length) return null;
+  return numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+}
+
+/** JSON in lines; text inside that is JSON itself is unfolded. null if it is none.
+ * @param {string} text @returns {string | null} */
+export function unfolded(text) {
+  try {
+    return JSON.stringify(inner(JSON.parse(text)), null, 2);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {any} value @returns {any} */
+function inner(value) {
+  if (Array.isArray(value)) return value.map(inner);
+  if (value && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one)]));
+  }
+  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
+  try {
+    return inner(JSON.parse(value));
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,94 @@
+"""``agentdouble faults``: what it arms happens, and what it prints is what the routes answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import background, http
+from tests.agentdouble.cli.conftest import CommandLine
+
+
+@pytest.fixture
+def faults(double: Emulator, command_line: CommandLine) -> Any:
+    """Run a command on a double of this process; return what it printed, or how it was refused."""
+    command_line.environment.update(double.environment())
+
+    def run(*words: str) -> str:
+        done = command_line.run("faults", *words, "--url", double.url)
+        assert (0, "") == (done.returncode, done.stderr) or (2, "", 1) == (
+            done.returncode,
+            done.stdout,
+            done.stderr.count("\n"),
+        )
+        return done.stdout or done.stderr
+
+    return run
+
+
+def test_a_fault_is_armed_happens_and_is_removed(double: Emulator, faults: Any) -> None:
+    """By its fields; values are JSON or text."""
+    fields = ("status=503", "nth=2", "message=not now", 'headers={"X-A": "1"}', "times=all")
+
+    made = faults("arm", "fail", "/ping", *fields)
+    first, second = (http.get(f"{double.url}/ping") for _ in range(2))
+
+    id_ = made.partition(":")[0]
+    assert made.startswith(f"{id_}: fail /ping (nth=2, ")
+    assert (200, 503) == (first.status_code, second.status_code)
+    assert ("1", True) == (second.headers["x-a"], "not now" in second.text)
+    assert f"{id_} │ fail /ping (nth=2, " in faults("list")
+    (listed,) = json.loads(faults("list", "--json"))["faults"]
+    assert http.get(f"{double.url}/_emulator/faults").json()["faults"] == [listed]
+    assert (2, 1) == (listed["calls"], listed["fired"])
+    assert f"{id_} is removed; it has happened 1 times.\n" == faults("remove", id_)
+    assert 200 == http.get(f"{double.url}/ping").status_code
+
+
+def test_a_held_call_is_released(double: Emulator, faults: Any) -> None:
+    """A delay without a time holds its call."""
+    armed = json.loads(faults("arm", '{"kind": "delay", "operation": "/ping"}', "--json"))
+    held = background(lambda: http.get(f"{double.url}/ping").status_code)
+    double.faults.wait(armed["id"], fired=1)
+
+    assert not held.done()
+    assert f"The calls that {armed['id']} holds go on.\n" == faults("release", armed["id"])
+    assert 200 == held.result()
+    faults("arm", "reset", "/ping")
+    assert "2 faults are removed.\n" == faults("remove", "--all")
+    assert () == double.faults.states()
+
+
+def test_kinds_are_listed_with_their_fields(double: Emulator, faults: Any) -> None:
+    """A table for people, schemas for programs."""
+    table = faults("kinds")
+
+    assert "The call is refused, and nothing is executed." in table
+    assert "nth, every, times, seconds, after_execution" in table
+    kinds = http.get(f"{double.url}/_emulator/faults/kinds").json()
+    assert kinds == json.loads(faults("kinds", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("arm", "fial", "/ping"), "Did you mean 'fail'?"),
+        (("arm", "fail", "/ping", "statsu=500"), "Did you mean 'status'?"),
+        (("arm", "fail", "/ping", "503"), "'503' is no NAME=VALUE."),
+        (("arm", "fail"), "A fault is KIND OPERATION NAME=VALUE"),
+        (("arm", "{"), "The fault is no JSON"),
+        (("arm", "{}"), "A fault needs its kind."),
+        (("arm", "delay", "/ping", "seconds=1e999"), "a value that JSON cannot have"),
+        (("arm", "fail", "/ping", "message=\udcff"), "a value that JSON cannot have"),
+        (("remove",), "Say which fault"),
+        (("remove", "f1", "--all"), "Say which fault"),
+        (("remove", "f99"), "There is no armed fault 'f99'"),
+        (("release", "f99"), "There is no armed fault 'f99'"),
+    ],
+)
+def test_what_is_wrong_is_one_line(faults: Any, words: tuple[str, ...], says: str) -> None:
+    """With what to write in its place."""
+    assert says in faults(*words)

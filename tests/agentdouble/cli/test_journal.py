@@ -1,0 +1,171 @@
+"""``agentdouble journal``, ``reset`` and ``clock`` at a double of this process."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import http, run, text
+from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
+
+
+@pytest.fixture(scope="module")
+def _double() -> Iterator[Emulator]:
+    with Emulator() as double:
+        yield double
+
+
+@pytest.fixture
+def double(_double: Emulator) -> Emulator:
+    """A double as it is at its start."""
+    _double.reset()
+    return _double
+
+
+@pytest.fixture
+def shell(command_line: CommandLine, double: Emulator) -> CommandLine:
+    """A command line that knows the double's keys."""
+    environment = {**command_line.environment, **double.environment()}
+    return CommandLine(command_line.folder, environment)
+
+
+def said(shell: CommandLine, double: Emulator, *words: str) -> str:
+    """Run a command at the double that succeeds, and return what it printed."""
+    done = shell.run(*words, "--url", double.url)
+    assert (0, "") == (done.returncode, done.stderr)
+    return done.stdout
+
+
+def read(shell: CommandLine, double: Emulator, *words: str) -> list[dict[str, Any]]:
+    lines = said(shell, double, "journal", *words, "--json").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_requests_are_listed(shell: CommandLine, double: Emulator) -> None:
+    """A line for each: an action by its name, another request by its address."""
+    http.get(f"{double.url}/%1B%5B31m?a=b")
+    text(double, "1")
+
+    first, second = said(shell, double, "journal").splitlines()
+
+    assert re.fullmatch(r"[\d:.]{12} #\d+ GET /\\x1b\[31m\?a=b 404 \d+ ms.*", first), first
+    assert re.fullmatch(r"[\d:.]{12} #\d+ InvokeTool 200 \d+ ms, s-\w{20}, \d+ unknowns", second), (
+        second
+    )
+    assert "\x1b" not in first + second
+
+
+def test_json_is_what_the_route_answers(shell: CommandLine, double: Emulator) -> None:
+    """The filters are the route's own, and the last ones are shown."""
+    for _ in range(3):
+        http.get(f"{double.url}/ping")
+    http.get(f"{double.url}/nowhere")
+    route = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+
+    assert route == read(shell, double)
+    assert route[-2:] == read(shell, double, "--tail", "2")
+    assert [] == read(shell, double, "--tail", "0")
+    assert route[3:] == read(shell, double, "--status", "404", "--method", "get")
+
+
+def test_requests_are_followed_over_a_lost_connection(shell: CommandLine, double: Emulator) -> None:
+    """Each is told once, with the filters of the list, until Ctrl-C."""
+    http.get(f"{double.url}/ping")
+    words = ("journal", "--url", double.url, "-f", "--json", "--action", "InvokeTool")
+    following = shell.start(*words)
+    assert following.stdout is not None
+    text(double, "1")
+    first = json.loads(following.stdout.readline())
+
+    async def lose() -> None:  # the connection ends, the double lives
+        for listener in tuple(double._platform.context.events._listeners):
+            listener.close()
+
+    double._call(lose())
+    run(double, "2")
+    http.get(f"{double.url}/ping")
+    second = json.loads(following.stdout.readline())
+    following.send_signal(signal.SIGINT)
+    rest, errors = following.communicate(timeout=PATIENCE_S)
+
+    route = http.get(f"{double.url}/_emulator/journal", params={"action": "InvokeTool"}).json()
+    assert route["entries"] == [first, second]
+    assert (0, "") == (following.returncode, rest)
+    assert "The connection is lost; it is tried again until Ctrl-C.\n" == errors
+
+
+def test_a_double_that_is_started_again_is_followed(shell: CommandLine) -> None:
+    """Its entries begin anew, and all of them are told."""
+    with Emulator() as double:
+        shell.environment |= double.environment()
+        following = shell.start("journal", "--url", double.url, "-f", "--json")
+        assert following.stdout is not None
+        http.get(f"{double.url}/ping")
+        assert json.loads(following.stdout.readline())["url"] == f"{double.url}/ping"
+    try:
+        with Emulator(port=int(double.url.rpartition(":")[2])) as again:
+            http.get(f"{again.url}/health")
+            assert json.loads(following.stdout.readline())["url"] == f"{again.url}/health"
+    finally:
+        following.send_signal(signal.SIGINT)
+        following.communicate(timeout=PATIENCE_S)
+
+    assert 0 == following.returncode
+
+
+def test_the_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulator) -> None:
+    """A session that is due ends before the command does."""
+    text(double, "1")
+    shown = said(shell, double, "clock", "show")
+    assert "frozen" in said(shell, double, "clock", "freeze")
+    moved = said(shell, double, "clock", "advance", "1h30m")
+    unfrozen = json.loads(said(shell, double, "clock", "unfreeze", "--json"))
+
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d [\d:]{8} UTC\n", shown)
+    assert moved.endswith(" UTC, 1:30:00 ahead of the wall clock, frozen\n")
+    assert (5400.0, False) == (unfrozen["offset_s"], unfrozen["frozen"])
+    assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+
+
+@pytest.mark.parametrize("time", ["", "5", "-1s", "1s1m", "1..s", "9999999999d", "1h\n"])
+def test_a_time_that_is_none(shell: CommandLine, double: Emulator, time: str) -> None:
+    """Is refused with examples, before anything is asked."""
+    done = shell.run("clock", "advance", "--url", double.url, "--", time)
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith("agentdouble: A time is such as 90s, 29m58s, 1h or 2d, not ")
+
+
+def test_a_reset_keeps_what_it_is_told_to(shell: CommandLine, double: Emulator) -> None:
+    """A part that there is not is refused by name."""
+    http.get(f"{double.url}/ping")
+    text(double, "1")
+    told = said(shell, double, "reset", "--keep", "sessions", "--keep", "journal")
+    kept = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    journal = read(shell, double)
+    said(shell, double, "reset", "--everything")
+    refused = shell.run("reset", "--keep", "nothing", "--url", double.url)
+    both = shell.run("reset", "--keep", "tools", "--everything", "--url", double.url)
+
+    assert f"{double.url} is as it was when it started.\n" == told
+    assert (1, 2) == (len(kept), len(journal))
+    assert [] == read(shell, double)
+    assert (2, True) == (refused.returncode, "'nothing'" in refused.stderr)
+    assert (2, True) == (both.returncode, "leave --keep out" in both.stderr)
+
+
+def test_an_entry_tells_what_caused_it(shell: CommandLine, double: Emulator) -> None:
+    """The line has the id of the request whose code made the call."""
+    headers = {"user_id": "ann", "session_id": "s1"}
+    http.post(f"{double.url}/invoke", json={"prompt": "print(1)"}, headers=headers)
+    cause, caused = said(shell, double, "journal").splitlines()
+    id_ = cause.split()[1]
+
+    assert f", caused by {id_}, s-" in caused
+    assert caused in said(shell, double, "journal", "--caused-by", id_[1:])

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from httpx_sse import EventSource, ServerSentEvent
+
+from agentdouble import Emulator, MCPApp, event_bus
+from tests.agentdouble.calling import (
+    act,
+    background,
+    body_of,
+    call,
+    eventually,
+    http,
+    instances_of,
+    run,
+    text,
+)
+
+
+@contextmanager
+def following(double: Emulator, after: str | None = None, **query: str) -> Iterator[Any]:
+    """Follow the events of a double."""
+    headers = {} if after is None else {"Last-Event-ID": after}
+    address = f"{double.url}/_emulator/events"
+    with http.stream("GET", address, params=query, headers=headers) as response:
+        assert 200 == response.status_code, response.read()
+        yield EventSource(response).iter_sse()
+
+
+@contextmanager
+def listening(double: Emulator, **query: str) -> Iterator[Iterator[ServerSentEvent]]:
+    """Follow the events from now on."""
+    with following(double, **query) as events:
+        assert "listening" == next(events).event
+        yield events
+
+
+def until(events: Iterator[ServerSentEvent], name: str, happened: str) -> dict[str, Any]:
+    """Return the data of the first event of that name in which that happened."""
+    for event in events:
+        data: dict[str, Any] = json.loads(event.data)
+        if event.event == name and happened in data["happened"]:
+            return data
+    raise AssertionError(f"The stream ended without {name} {happened}.")
+
+
+def test_a_request_is_told_with_its_entry(double: Emulator) -> None:
+    """When it is answered it has a status, and its entry in the journal is the same."""
+    with listening(double) as events:
+        http.get(f"{double.url}/ping")
+
+        told = until(events, "request", "answered")
+
+    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    del told["happened"]
+    assert entry == told
+
+
+def test_a_request_is_told_before_its_answer(double: Emulator) -> None:
+    """One that takes long is open first, without a status and a duration."""
+    double.faults.arm("delay", "/ping", seconds=30)
+    with listening(double) as events, ExitStack() as stack:
+        stack.callback(double.faults.clear)
+        asked = http.build_request("GET", f"{double.url}/ping")
+
+        answer = background(lambda: http.send(asked))
+        opened = until(events, "request", "opened")
+        double.faults.clear()
+        answered = until(events, "request", "answered")
+        answer.result()
+
+    assert (["opened"], None, None) == (
+        opened["happened"],
+        opened["status"],
+        opened["duration_ms"],
+    )
+    assert (opened["id"], 200) == (answered["id"], answered["status"])
+
+
+def test_the_life_of_a_session_is_told(double: Emulator) -> None:
+    """From its begin to its end, with the fields that the list of sessions has."""
+    address = f"{double.url}/_emulator/sessions"
+    with listening(double, only="session") as events:
+        text(double, "1")
+        begun = until(events, "session", "begun")
+        (shown,) = http.get(address).json()["sessions"]
+        own = f"{address}/{shown['SessionId']}"
+        http.post(f"{own}/pause")
+        paused = until(events, "session", "paused")
+        http.post(f"{own}/resume")
+        until(events, "session", "resumed")
+        http.post(f"{own}/ttl", json={"ttl_s": 60})
+        until(events, "session", "ttl")
+        double.clock.advance(minutes=2)
+        ended = until(events, "session", "ended")
+
+    (gone,) = http.get(address).json()["ended"]
+    assert begun.keys() - {"happened"} == shown.keys()
+    assert (shown["SessionId"], "paused") == (paused["SessionId"], paused["state"])
+    assert gone == {name: value for name, value in ended.items() if name != "happened"}
+
+
+def test_a_session_is_busy_while_code_runs_or_waits(double: Emulator) -> None:
+    """And idle when the last has ended, however many there were."""
+    with listening(double, only="session") as events:
+        running = background(lambda: run(double, "import time; time.sleep(0.2)"))
+        busy = until(events, "session", "busy")
+        idle = until(events, "session", "idle")
+        running.result()
+
+    assert busy["busy"]
+    assert not idle["busy"]
+
+
+def test_clock_faults_and_unknowns_are_told(double: Emulator) -> None:
+    """Whichever way they are changed: by a request, or by the program that has the double."""
+    with listening(double) as events:
+        double.clock.advance(minutes=5)
+        moved = until(events, "clock", "moved")
+        with double.clock.freeze():
+            assert until(events, "clock", "frozen")["frozen"]
+        assert not until(events, "clock", "unfrozen")["frozen"]
+        armed = double.faults.arm("fail", "ping", status=503)
+        until(events, "fault", "armed")
+        http.get(f"{double.url}/ping")
+        fired = until(events, "fault", "fired")
+        double.faults.disarm(armed.id)
+        until(events, "fault", "removed")
+        http.put(f"{double.url}/_emulator/unknowns", json={"U-TTL-EXTENDS": "sliding"})
+        chosen = until(events, "unknowns", "chosen")
+        http.put(f"{double.url}/_emulator/unknowns", json={})
+
+    assert dt.timedelta(minutes=5).total_seconds() == moved["offset_s"]
+    assert (armed.id, 1) == (fired["id"], fired["fired"])
+    assert "sliding" == chosen["in_force"]["U-TTL-EXTENDS"]
+
+
+def test_what_is_created_is_told(double: Emulator) -> None:
+    """A tool: created, changed and deleted; and a reset."""
+    with listening(double) as events:
+        tool = act(double, "CreateTool", Name="told", ToolType="CodeEnv")["ToolId"]
+        created = until(events, "tool", "created")
+        act(double, "UpdateTool", ToolId=tool, Description="other")
+        until(events, "tool", "changed")
+        act(double, "DeleteTool", ToolId=tool)
+        deleted = until(events, "tool", "deleted")
+        double.reset()
+        reset = until(events, "double", "reset")
+        cleared = http.delete(f"{double.url}/_emulator/journal")
+        until(events, "journal", "cleared")
+
+    assert cleared.is_success
+    assert created == {"happened": ["created"], "id": tool, "name": "told"}
+    assert deleted["id"] == tool
+    assert {"happened": ["reset"]} == reset
+
+
+def test_services_toolsets_and_runtimes_are_told(double: Emulator, tmp_path: Path) -> None:
+    """Those that the program makes too, by their names."""
+    with listening(double, only="service,toolset,runtime") as events:
+        double.mcp.create("told", MCPApp("told"))
+        made = [until(events, "service", "created")]
+        double.mcp_toolsets.create("tolds", ["told"])
+        made.append(until(events, "toolset", "created"))
+        double.mcp_toolsets.delete("tolds")
+        until(events, "toolset", "deleted")
+        double.mcp.delete("told")
+        until(events, "service", "deleted")
+        double.runtimes.create("runs", command="sleep 60", directory=str(tmp_path))
+        made.append(until(events, "runtime", "created"))
+        double.runtimes.update("runs", max_instances=2)
+        until(events, "runtime", "changed")
+        double.runtimes.delete("runs")
+        until(events, "runtime", "deleted")
+
+    assert ["told", "tolds", "runs"] == [one["name"] for one in made]
+
+
+def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
+    """The state is the last one, and nothing that happened is left out."""
+    with listening(double, only="session,double") as events:
+        text(double, "1")
+        until(events, "session", "idle")
+        (one,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+
+        async def change() -> None:
+
+            instances = instances_of(double)
+            (instance,) = instances.living()
+            for _ in range(1000):
+                instances.pause(instance)
+                instances.resume(instance)
+            instances.pause(instance)
+
+        double._call(change())
+        told = until(events, "session", "paused")
+
+    assert (one["SessionId"], "paused") == (told["SessionId"], told["state"])
+    assert ["resumed", "paused"] == told["happened"]
+
+
+def test_a_stream_resumes_after_an_event(double: Emulator) -> None:
+    """What happened in between follows, and only that."""
+    with listening(double, only="request") as events:
+        http.get(f"{double.url}/ping")
+        first = next(event for event in events if json.loads(event.data)["status"])
+    http.get(f"{double.url}/health")
+
+    with following(double, after=first.id, only="request") as events:
+        told = until(events, "request", "answered")
+
+    assert told["url"].endswith("/health")
+
+
+@pytest.mark.parametrize("after", ["00000000-1", "x", "", "-", f"{'9' * 400}-{'9' * 400}"])
+def test_a_stream_that_cannot_resume_says_so(double: Emulator, after: str) -> None:
+    """Of an event of another double, or none, and it goes on from now."""
+    with following(double, after=after) as events:
+        assert "resync" == next(events).event
+        http.get(f"{double.url}/ping")
+        until(events, "request", "answered")
+
+
+def test_an_event_that_is_too_long_ago(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has left the ring, which has a size."""
+    with listening(double, only="request") as events:
+        http.get(f"{double.url}/ping")
+        first = next(event for event in events if json.loads(event.data)["status"])
+        monkeypatch.setattr(event_bus, "KEPT", 3)
+        for _ in range(5):
+            http.get(f"{double.url}/ping")
+            until(events, "request", "answered")
+
+        with following(double, after=first.id) as again:
+            assert "resync" == next(again).event
+
+
+def test_nobody_resumes_over_a_gap() -> None:
+    """After the last listener has gone for good, nothing is noted, and who comes back is told."""
+    with Emulator() as double:
+        bus = double._platform.context.events
+        with listening(double, only="request") as events:
+            http.get(f"{double.url}/ping")
+            last = next(event for event in events if json.loads(event.data)["status"])
+
+        async def forget() -> None:
+            bus._stop_watching()
+
+        double._call(forget())
+        assert not bus.watched
+        http.get(f"{double.url}/ping")
+
+        with following(double, after=last.id) as again:
+            assert "resync" == next(again).event
+
+
+def test_only_so_many_listen(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more is refused, and has room when another has gone."""
+    monkeypatch.setattr(event_bus, "LISTENERS", 1)
+    address = f"{double.url}/_emulator/events"
+    with listening(double):
+        refused = http.get(address)
+
+    def again() -> int:
+        with http.stream("GET", address) as response:
+            return response.status_code
+
+    assert (503, "TooManyListeners") == (refused.status_code, refused.json()["error"]["type"])
+    assert 200 == eventually(again, lambda status: status == 200)
+
+
+def test_an_event_that_there_is_not(double: Emulator) -> None:
+    """Is refused by name."""
+    refused = http.get(f"{double.url}/_emulator/events", params={"only": "sesion"})
+
+    assert 400 == refused.status_code
+    assert "Did you mean 'session'?" in refused.json()["error"]["message"]
+
+
+def test_a_stream_ends_when_the_double_stops() -> None:
+    """After what happened until then: the end of the connection is no error."""
+    with Emulator() as double, ExitStack() as stack:
+        events = stack.enter_context(listening(double))
+        call(double, body_of(double, "1"))
+        double.stop()
+
+        names = [event.event for event in events]
+
+    assert {"request", "session"} <= set(names)
+
+
+def test_nothing_is_noted_while_nobody_listens() -> None:
+    """The cost is one look at an attribute."""
+    with Emulator() as double:
+        text(double, "1")
+        bus = double._platform.context.events
+
+        assert (False, {}, 0) == (bus.watched, bus._news, len(bus._ring))
+
+
+def test_a_slow_listener_is_told_that_it_missed_events(double: Emulator) -> None:
+    """It holds up nobody, and costs no more than the ring."""
+    bus = double._platform.context.events
+
+    async def happen(round_: int) -> None:
+        for number in range(40):
+            bus.publish("clock", f"{round_}-{number}", "moved", lambda: {"pad": "x" * 100_000})
+        bus._send()
+
+    with listening(double) as events:
+        for round_ in range(12):  # 48 MB: more than the ring and the buffers of a socket
+            double._call(happen(round_))
+        held = bus._bytes
+        names = [next(events).event]
+        while names[-1] != "resync":
+            names.append(next(events).event)
+        http.get(f"{double.url}/ping")
+        until(events, "request", "answered")
+
+    assert held <= event_bus.KEPT_BYTES
+    assert len(names) < 12 * 40

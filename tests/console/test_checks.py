@@ -1,0 +1,178 @@
+"""Who may ask the console: each check is the only one that refuses its request."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+
+REFUSED: Mapping[str, tuple[int, Mapping[str, str]]] = {
+    "no token": (401, {"authorization": ""}),
+    "a wrong token": (401, {"authorization": "Bearer wrong"}),
+    "a token that is no ASCII": (401, {"authorization": "Bearer ä"}),
+    "a name bound anew": (403, {"host": "evil.example"}),
+    "the page of another origin": (403, {"origin": "http://evil.example"}),
+    "a page of the double's own port": (403, {"origin": "http://127.0.0.1:1"}),
+    "a page without an origin": (403, {"origin": "null"}),
+    "a link on a page of another site": (403, {"sec-fetch-site": "cross-site"}),
+    "a link on a page of another port": (403, {"sec-fetch-site": "same-site"}),
+}
+
+
+@pytest.mark.parametrize("path", ["/api/sessions", "/api/console/connection"])
+@pytest.mark.parametrize("what", REFUSED)
+def test_it_refuses(double: Emulator, what: str, path: str) -> None:
+    """Each of these requests has all that is needed, but for one header."""
+    status, header = REFUSED[what]
+
+    answer = httpx.get(address(double, path), headers=_encoded({**token(double), **header}))
+
+    assert status == answer.status_code
+    assert "SessionId" not in answer.text
+
+
+@pytest.mark.parametrize("what", [one for one in REFUSED if "token" not in one])
+def test_the_shell_is_for_the_user_s_browser_as_well(double: Emulator, what: str) -> None:
+    """It has no data and needs no token, and no other page has a use for it."""
+    status, header = REFUSED[what]
+
+    assert status == httpx.get(address(double, "/"), headers=header).status_code
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_a_form_cannot_write(double: Emulator, kind: str) -> None:
+    """What a form of any page can send changes nothing, even with the token."""
+    headers = {**token(double), "content-type": kind}
+
+    answer = httpx.post(address(double, "/api/clock"), headers=headers, content='{"advance_s": 60}')
+
+    assert (415, 0) == (answer.status_code, double.clock.offset.total_seconds())
+
+
+def test_it_answers_as_the_double_s_own_routes_do(double: Emulator) -> None:
+    """The same routes answer both, so the same comes of a page and of a command."""
+    own = httpx.get(f"{double.url}/_emulator/sessions").json()
+
+    assert own == httpx.get(address(double, "/api/sessions"), headers=token(double)).json()
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/../invoke", "/api/%2e%2e/invoke", "/api//invoke", "/invoke"]
+)
+def test_nothing_else_of_the_double_is_behind_it(double: Emulator, path: str) -> None:
+    """Only the double's own routes are, and only below /api."""
+    sent = httpx.Request(
+        "POST", address(double, "/"), headers={**token(double), "content-type": "application/json"}
+    )
+    sent.url = sent.url.copy_with(raw_path=path.encode())
+    with httpx.Client() as client:
+        assert 400 <= client.send(sent).status_code < 500
+
+
+def test_each_answer_says_what_the_page_may_do(double: Emulator) -> None:
+    """Also an answer that refuses."""
+    for path in ("/", "/api/sessions", "/static/main.js"):
+        headers = httpx.get(address(double, path)).headers
+
+        assert "require-trusted-types-for 'script'" in headers["content-security-policy"]
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "no-store" == headers["cache-control"]
+        assert "same-origin" == headers["cross-origin-resource-policy"]
+        assert "nosniff" == headers["x-content-type-options"]
+        assert "no-referrer" == headers["referrer-policy"]
+
+
+def test_the_frame_of_outputs_has_no_origin_and_no_network(double: Emulator) -> None:
+    """Whatever stands in it: the header says so as well as the attribute."""
+    policy = httpx.get(address(double, "/frame")).headers["content-security-policy"]
+
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'; img-src data:;")
+
+
+def test_a_double_of_an_api_key_needs_none_in_the_page() -> None:
+    """The token stands for it."""
+    with Emulator(console=True, pool_size=0, api_key="k" * 20) as double:
+        assert 401 == httpx.get(f"{double.url}/_emulator/sessions").status_code
+        answer = httpx.get(address(double, "/api/sessions"), headers=token(double))
+
+    assert 200 == answer.status_code
+
+
+def test_two_doubles_have_two_consoles(double: Emulator) -> None:
+    """Neither token opens the other's, and the end of one does not end the other."""
+    with Emulator(console=True, pool_size=0) as other:
+        assert 401 == httpx.get(address(other, "/api/health"), headers=token(double)).status_code
+        assert 200 == httpx.get(address(other, "/api/health"), headers=token(other)).status_code
+    assert 200 == httpx.get(address(double, "/api/health"), headers=token(double)).status_code
+
+
+def test_without_being_asked_for_there_is_none() -> None:
+    """No socket is open, and the double has no address to say."""
+    with Emulator(pool_size=0) as double:
+        assert None is double.console_url
+
+
+def test_the_token_is_in_no_log(double: Emulator, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither of this module's requests, nor in the journal, nor where objects are shown."""
+    caplog.set_level(logging.DEBUG)
+    secret = token(double)["authorization"].partition(" ")[2]
+
+    httpx.get(address(double, "/api/sessions"), headers=token(double))
+    shown = httpx.get(f"{double.url}/_emulator/journal?bodies=true").text
+
+    assert secret not in caplog.text + shown + repr(double._console)
+
+
+def test_a_request_is_asked_again(double: Emulator) -> None:
+    """It is a new request of the journal with the same answer; its signature is made anew."""
+    httpx.post(
+        f"{double.url}/invoke", json={"prompt": "print(6 * 7)"}, headers={"session_id": "again"}
+    )
+    action = next(one for one in double.journal.entries() if "InvokeTool" in one.url)
+
+    answer = httpx.post(
+        address(double, f"/api/console/repeat/{action.id}"), headers=token(double), json={}
+    ).json()
+
+    again = double.journal.find(answer["id"])
+    assert (200, True) == (answer["status"], answer["id"] > action.id)
+    assert again is not None
+    assert action.request_body == again.request_body
+
+
+def test_no_signature_is_lent_to_a_request_that_was_refused(double: Emulator) -> None:
+    """Else a click would give the user's key to whoever sent it."""
+    headers = {
+        "authorization": "HMAC-SHA256 Credential=AKLTx/20260101/cn-beijing/agentkit/request, "
+        f"SignedHeaders=host, Signature={'0' * 64}",
+        "x-date": "20260101T000000Z",
+    }
+    refused = httpx.post(
+        f"{double.url}/?Action=ListTools&Version=2025-10-30", headers=headers, json={}
+    )
+    entry = double.journal.entries()[-1]
+
+    answer = httpx.post(
+        address(double, f"/api/console/repeat/{entry.id}"), headers=token(double), json={}
+    )
+
+    assert (401, 409) == (refused.status_code, answer.status_code)
+    assert entry is double.journal.entries()[-1]
+
+
+def address(double: Emulator, path: str) -> str:
+    assert double.console_url is not None
+    return double.console_url.partition("/#")[0] + path
+
+
+def token(double: Emulator) -> dict[str, str]:
+    assert double.console_url is not None
+    return {"authorization": f"Bearer {double.console_url.partition('=')[2]}"}
+
+
+def _encoded(headers: Mapping[str, str]) -> dict[str, bytes]:
+    return {name: value.encode() for name, value in headers.items()}
