@@ -10,9 +10,10 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
+from tests.console.driving import shown
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 INSTALL = "pip install 'agentdouble[emulator,test]'"
 
@@ -39,6 +40,14 @@ def double() -> Iterator[Emulator]:
     """A double with a console; tests that need an empty one reset it."""
     with Emulator(console=True, pool_size=0) as double:
         yield double
+
+
+@pytest.fixture
+def opened(browser: Browser, double: Emulator) -> Iterator[Page]:
+    """The console of an empty double; afterwards nothing is in the browser's console."""
+    double.reset(keep=())
+    with shown(browser, double) as page:
+        yield page
 
 
 def _lacking(what: str, remedy: str) -> None:

@@ -53,7 +53,9 @@ def test_the_wheel_brings_the_console(fresh: Path) -> None:
     static = ROOT / "emulator" / "agentdouble" / "console" / "static"
     (installed,) = (fresh / "env").glob("lib/python*/site-packages/agentdouble/console/static")
 
-    assert {one.name for one in static.iterdir()} == {one.name for one in installed.iterdir()}
+    assert {one.relative_to(static) for one in static.rglob("*")} == {
+        one.relative_to(installed) for one in installed.rglob("*")
+    }
 
 
 def test_the_wheel_brings_the_checks(fresh: Path) -> None:

@@ -24,7 +24,7 @@ _POLICY = (
     f"script-src 'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT).digest()).decode()}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-PAGES = ("/", "/sessions", "/sessions/{id:rest}", "/requests", "/requests/{id:int}")
+PAGES = ("sessions", "requests")
 
 
 def make_app(double: Double) -> ASGIApp:
@@ -32,7 +32,7 @@ def make_app(double: Double) -> ASGIApp:
     routes = _Routes(double)
     return Starlette(
         routes=[
-            *(Route(path, _shell, methods=["GET"]) for path in PAGES),
+            *(Route(path, _shell, methods=["GET"]) for path in _addresses()),
             Route("/frame", _frame, methods=["GET"]),
             Mount("/static", StaticFiles(directory=STATIC)),
             Route("/api/console/connection", routes.connection, methods=["GET"]),
@@ -40,6 +40,10 @@ def make_app(double: Double) -> ASGIApp:
             Mount("/api", _Whole(double)),
         ]
     )
+
+
+def _addresses() -> list[str]:
+    return ["/", *(f"/{page}{rest}" for page in PAGES for rest in ("", "/{id:rest}"))]
 
 
 async def _shell(_request: Request) -> Response:

@@ -1,22 +1,22 @@
 // The shell: which page is shown, its address, the keys.
 
-import { navigate } from "./address.js";
-import { hasToken, takeToken } from "./api.js";
-import { topBar } from "./bar.js";
-import { h } from "./dom.js";
-import { double, follow, watch } from "./live.js";
-import { overview } from "./overview.js";
-import { requests } from "./requests.js";
-import { session } from "./session.js";
-import { sessions } from "./sessions.js";
+import { navigate } from "./lib/address.js";
+import { hasToken, takeToken } from "./lib/api.js";
+import { topBar } from "./lib/bar.js";
+import { h } from "./lib/dom.js";
+import { double, follow, watch } from "./lib/live.js";
 
 /** @typedef {{element: Element, update?: () => void, tick?: () => void, close?: () => void,
  *             move?: (by: number) => void, filter?: HTMLInputElement, go?: (id: string) => void}} Page */
 
+/** A page is loaded when it is first shown. "make" makes the page of "/path" and "/path/id"; where
+ * "one" is there, it makes the page of "/path/id".
+ * @type {{path: string, name: string, make: () => Promise<Page>, one?: (id: string) => Promise<Page>}[]} */
 const PAGES = [
-  { path: "/", name: "Overview", make: overview },
-  { path: "/sessions", name: "Sessions", make: sessions },
-  { path: "/requests", name: "Requests", make: requests },
+  { path: "/", name: "Overview", make: async () => (await import("./pages/overview.js")).overview() },
+  { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions.js")).sessions(),
+    one: async (id) => (await import("./pages/session.js")).session(id) },
+  { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests.js")).requests() },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -25,28 +25,43 @@ const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
 let page = null;
 let shown = "";
 
-function show() {
-  if (!hasToken()) return;
+/** The page's entry and what follows its path in the address. */
+function place() {
   const [, first = "", ...rest] = location.pathname.split("/");
-  const id = decodeURIComponent(rest.join("/"));
   const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
-  const kind = first === "sessions" && id ? `sessions/${id}` : entry.path;
-  if (kind !== shown) {
-    page?.close?.();
-    page = first === "sessions" && id ? session(id) : entry.make();
-    main.replaceChildren(page.element);
-    shown = kind;
-    if (double.ready) {
-      page.update?.();
-      page.tick?.();
-    }
-  }
-  page?.go?.(id);
+  return { entry, id: decodeURIComponent(rest.join("/")) };
+}
+
+async function show() {
+  if (!hasToken()) return;
+  const { entry, id } = place();
   document.title = `${id || entry.name} · agentdouble`;
   for (const link of nav.querySelectorAll("a")) {
     if (link.getAttribute("href") === entry.path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  const wanted = entry.one && id ? `${entry.path}/${id}` : entry.path;
+  if (wanted !== shown) {
+    shown = wanted;
+    page?.close?.();
+    page = null;
+    const made = await (entry.one && id ? entry.one(id) : entry.make()).catch(missing);
+    if (shown !== wanted) return void made.close?.(); // another page was chosen meanwhile
+    page = made;
+    main.replaceChildren(page.element);
+    if (double.ready) {
+      page.update?.();
+      page.tick?.();
+    }
+  }
+  page?.go?.(place().id); // it may be another one by now
+}
+
+/** Stand in for a page whose module did not come; the next answer of the double loads it.
+ * @returns {Page} */
+function missing() {
+  const element = h("p", { class: "none" }, "The double did not send this page. It is loaded when the double answers again.");
+  return { element, update: () => double.status === "live" && location.reload() };
 }
 
 /** Say where the token is; what the page has shown stays in sight. */

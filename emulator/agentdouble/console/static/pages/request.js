@@ -1,11 +1,11 @@
 // One request: what its answer rests on, what nobody read, and all of it that the journal has.
 
-import { navigate } from "./address.js";
-import { ApiError, ask, post } from "./api.js";
-import { attempt, copyButton } from "./bar.js";
-import { h, say, setText } from "./dom.js";
-import { double } from "./live.js";
-import { counted, duration, operationOf, outcome, stamp, unfolded } from "./words.js";
+import { navigate } from "../lib/address.js";
+import { ApiError, ask, post } from "../lib/api.js";
+import { attempt, copyButton } from "../lib/bar.js";
+import { h, say, setText } from "../lib/dom.js";
+import { double } from "../lib/live.js";
+import { counted, duration, operationOf, outcome, stamp, unfolded } from "../lib/words.js";
 
 export function requestDetail() {
   const element = h("section", { class: "panel detail", "aria-label": "Request" });

@@ -1,7 +1,7 @@
 // The variables of a session's Python kernel; to read them is no use of the session.
 
-import { ApiError, ask } from "./api.js";
-import { h, list, setText } from "./dom.js";
+import { ApiError, ask } from "../lib/api.js";
+import { h, list, setText } from "../lib/dom.js";
 
 const WHY = { busy: "The kernel is busy.", none: "No kernel has started yet.", silent: "The kernel does not answer." };
 

@@ -1,6 +1,6 @@
 // The filter of requests: words of the address, and name:value.
 
-import { operationOf } from "./words.js";
+import { operationOf } from "../lib/words.js";
 
 /** @type {Record<string, (entry: any, value: string) => boolean>} */
 const TERMS = {

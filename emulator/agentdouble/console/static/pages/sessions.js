@@ -1,12 +1,12 @@
 // Sessions that live, and those that have ended with the reason.
 
-import { navigate, sessionPath } from "./address.js";
-import { post } from "./api.js";
-import { attempt } from "./bar.js";
-import { h, setText, table } from "./dom.js";
-import { double, read } from "./live.js";
+import { navigate, sessionPath } from "../lib/address.js";
+import { post } from "../lib/api.js";
+import { attempt } from "../lib/bar.js";
+import { h, setText, table } from "../lib/dom.js";
+import { double, read } from "../lib/live.js";
 import { sessionTable } from "./session_table.js";
-import { timeOfDay } from "./words.js";
+import { timeOfDay } from "../lib/words.js";
 
 export function sessions() {
   const living = sessionTable();

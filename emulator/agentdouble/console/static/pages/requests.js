@@ -1,14 +1,14 @@
 // Every request, and one of them beside.
 
-import { navigate } from "./address.js";
-import { remove } from "./api.js";
-import { attempt } from "./bar.js";
-import { h, setText } from "./dom.js";
+import { navigate } from "../lib/address.js";
+import { remove } from "../lib/api.js";
+import { attempt } from "../lib/bar.js";
+import { h, setText } from "../lib/dom.js";
 import { EXAMPLES, filterOf } from "./filter.js";
-import { double, read } from "./live.js";
+import { double, read } from "../lib/live.js";
 import { requestDetail } from "./request.js";
 import { requestTable } from "./request_table.js";
-import { counted, newestFirst } from "./words.js";
+import { counted, newestFirst } from "../lib/words.js";
 
 export function requests() {
   const rows = requestTable("Requests");

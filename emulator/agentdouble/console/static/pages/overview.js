@@ -1,11 +1,11 @@
 // Everything at a glance, and the slider that says who ends before one travels.
 
-import { attempt, copyButton, travel } from "./bar.js";
-import { h, list, setText } from "./dom.js";
-import { double } from "./live.js";
+import { attempt, copyButton, travel } from "../lib/bar.js";
+import { h, list, setText } from "../lib/dom.js";
+import { double } from "../lib/live.js";
 import { requestTable } from "./request_table.js";
 import { sessionTable } from "./session_table.js";
-import { counted, median, newestFirst, outcome, span } from "./words.js";
+import { counted, median, newestFirst, outcome, span } from "../lib/words.js";
 
 const FIGURES = /** @type {[string, () => string | number, string][]} */ ([
   ["sessions", () => double.sessions.length, "/sessions"],

@@ -1,13 +1,13 @@
 // One session: run code in its own kernel, see what its agent runs, prolong, pause or end it.
 
-import { ApiError, ask, events, lines, open, post, remove } from "./api.js";
-import { attempt } from "./bar.js";
-import { dialog, h, say, setText } from "./dom.js";
-import { double, read } from "./live.js";
-import { outputArea } from "./outputs.js";
+import { ApiError, ask, events, lines, open, post, remove } from "../lib/api.js";
+import { attempt } from "../lib/bar.js";
+import { dialog, h, say, setText } from "../lib/dom.js";
+import { double, read } from "../lib/live.js";
+import { outputArea } from "../lib/outputs.js";
 import { remaining } from "./session_table.js";
 import { variableTable } from "./variables.js";
-import { span, stamp } from "./words.js";
+import { span, stamp } from "../lib/words.js";
 
 const OURS = "run-"; // how the double names the runs that pages ask for
 

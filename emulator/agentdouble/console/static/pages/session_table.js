@@ -1,9 +1,9 @@
 // Living sessions as bars that run out.
 
-import { sessionPath } from "./address.js";
-import { h, setText, table } from "./dom.js";
-import { now } from "./live.js";
-import { span } from "./words.js";
+import { sessionPath } from "../lib/address.js";
+import { h, setText, table } from "../lib/dom.js";
+import { now } from "../lib/live.js";
+import { span } from "../lib/words.js";
 
 /** Seconds until a session ends. @param {any} session */
 export const remaining = (session) => (Date.parse(session.deadline) - now().getTime()) / 1000;

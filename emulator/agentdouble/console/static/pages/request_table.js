@@ -1,7 +1,7 @@
 // Requests as rows.
 
-import { h, setText, table } from "./dom.js";
-import { counted, duration, operationOf, outcome, timeOfDay } from "./words.js";
+import { h, setText, table } from "../lib/dom.js";
+import { counted, duration, operationOf, outcome, timeOfDay } from "../lib/words.js";
 
 /** What a row says about its answer besides the status. @param {any} entry */
 function notes(entry) {

@@ -1,0 +1,81 @@
+"""The console driven as a person uses it, in a real Chromium, and the double behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PATIENCE_MS = 15_000
+
+
+@contextmanager
+def shown(browser: Browser, double: Emulator, **options: Any) -> Iterator[Page]:
+    """Show the console; afterwards nothing is in the browser's console, and nothing went elsewhere."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda one: said.append(one.text) if one.type == "error" else None)
+    page.on("pageerror", lambda one: said.append(str(one)))
+    page.on("request", lambda one: asked.append(one.url))
+    assert double.console_url is not None
+    page.goto(double.console_url)
+    page.get_by_text("Connected").wait_for()
+    yield page
+    context.close()
+    origin = double.console_url.partition("/#")[0]
+    assert ([], []) == (said, [one for one in asked if not one.startswith((origin, "data:"))])
+
+
+def go(page: Page, path: str) -> None:
+    """Show another page of the console as a link of it does."""
+    page.evaluate(
+        "(path) => { history.pushState(null, '', path);"
+        " dispatchEvent(new PopStateEvent('popstate')); }",
+        path,
+    )
+
+
+def barriers(page: Page) -> list[tuple[str, list[str]]]:
+    """Return what axe finds by WCAG 2.1 A and AA and its best practices: each rule and where.
+
+    The page's context needs ``bypass_csp``: axe evaluates text as a script, which the console's own
+    policy forbids.
+    """
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs the extra test"
+    )
+    found = axe.Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
+
+
+def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> None:
+    """Have the shipped coder run code in a session."""
+    headers = {"user_id": "ann", "session_id": session}
+    answer = httpx.post(f"{double.url}/invoke", json={"prompt": code}, headers=headers, timeout=60)
+    answer.raise_for_status()
+
+
+def own(double: Emulator, path: str, body: Any) -> None:
+    httpx.post(f"{double.url}/_emulator{path}", json=body).raise_for_status()
+
+
+def session_id(double: Emulator) -> str:
+    sessions = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    return str(sessions[0]["SessionId"])
+
+
+def open_session(page: Page, double: Emulator) -> None:
+    page.locator("body").press("2")
+    page.get_by_role("link", name="coder_ann_s0").click()
+    page.get_by_role("textbox", name="Code").wait_for()
