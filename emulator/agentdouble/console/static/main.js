@@ -49,6 +49,7 @@ async function show() {
     if (shown !== wanted) return void made.close?.(); // another page was chosen meanwhile
     page = made;
     main.replaceChildren(page.element);
+    if (double.status === "refused") refused();
     if (double.ready) {
       page.update?.();
       page.tick?.();

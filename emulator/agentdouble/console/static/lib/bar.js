@@ -83,7 +83,7 @@ async function connect() {
     /** @param {boolean} hidden */
     const exports_ = (hidden) => Object.entries(found.variables).map(([name, value]) =>
       `export ${name}=${hidden && /SECRET/.test(name) ? "***" : quoted(value)}`).join("\n");
-    const text = h("pre", { tabindex: "0", "aria-label": "Variables" }, exports_(true));
+    const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Variables" }, exports_(true));
     const show = h("button", { onclick: () => setText(text, exports_(false)) }, "Show the secret");
     const box = dialog("Connect a client",
       h("p", null, "In another terminal: ", h("code", null, 'eval "$(agentdouble env)"'), ", which is"),

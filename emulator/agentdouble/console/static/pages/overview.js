@@ -85,6 +85,6 @@ function firstSteps() {
     + `  -d '{"prompt": "print(6 * 7)"}'`;
   return [h("h2", null, "Send a first request"),
     h("p", null, "In a terminal: the shipped coder runs the code in a session, and both appear here."),
-    h("pre", { tabindex: "0", "aria-label": "First request" }, text),
+    h("pre", { role: "group", tabindex: "0", "aria-label": "First request" }, text),
     h("p", { class: "buttons" }, copyButton("Copy", () => text))];
 }

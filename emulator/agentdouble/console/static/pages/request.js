@@ -105,7 +105,7 @@ function restsOn(unknowns) {
 /** @param {string} title @param {string} text @param {boolean} open */
 function part(title, text, open) {
   const folded = unfolded(text);
-  const pre = h("pre", { tabindex: "0", "aria-label": title }, folded ?? text);
+  const pre = h("pre", { role: "group", tabindex: "0", "aria-label": title }, folded ?? text);
   const raw = folded !== null && folded !== text && h("button", { "aria-pressed": "false", onclick: () => {
     const was = raw.getAttribute("aria-pressed") === "true";
     raw.setAttribute("aria-pressed", String(!was));

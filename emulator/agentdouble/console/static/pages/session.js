@@ -33,7 +33,7 @@ export function session(id) {
     h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 1800 })) }, "30 min anew"),
     h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 10 })) }, "End in 10 s"),
     h("button", { class: "danger", onclick: end }, "End now"));
-  const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
+  const log = h("pre", { class: "log", role: "group", tabindex: "0", "aria-label": "Log" });
   const composer = h("div", { class: "composer" }, code, h("div", { class: "buttons" }, run, stop));
   const work = h("div", { class: "beside" },
     h("section", { class: "panel", "aria-label": "Code" }, h("h2", null, "Code"), cells, composer),
