@@ -60,6 +60,38 @@ def test_it_answers_as_the_double_s_own_routes_do(double: Emulator) -> None:
     assert own == httpx.get(address(double, "/api/sessions"), headers=token(double)).json()
 
 
+def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
+    """An application's answer is no page of the console's origin, whatever it says of itself."""
+    headers = {**token(double), "user_id": "ann", "session_id": "s0"}
+
+    answer = httpx.post(
+        address(double, "/api/served/invoke"),
+        json={"prompt": "print(6 * 7)"},
+        headers=headers,
+        timeout=60,
+    )
+
+    assert (200, "42") == (answer.status_code, answer.text.strip().strip('"')[:2])
+    assert answer.headers["content-security-policy"].startswith("sandbox")
+    assert "invoke" in double.journal.entries()[0].url
+
+
+def test_an_action_is_signed_by_the_console(double: Emulator) -> None:
+    """The page has no secret key; a body that is none is told."""
+    made = httpx.post(
+        address(double, "/api/console/actions/ListTools"), json={}, headers=token(double)
+    )
+    bad = httpx.post(
+        address(double, "/api/console/actions/ListTools"), json=[], headers=token(double)
+    )
+
+    assert double.tool_id in [one["ToolId"] for one in made.json()["Result"]["Tools"]]
+    assert (400, "The body of an action is a JSON object.") == (
+        bad.status_code,
+        bad.json()["error"]["message"],
+    )
+
+
 @pytest.mark.parametrize(
     "path", ["/api/../invoke", "/api/%2e%2e/invoke", "/api//invoke", "/invoke"]
 )

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from agentdouble.console.double import Double
+from agentdouble.console.forwarding import Actions, OwnRoutes, Served
 from agentdouble.console.repeating import CannotRepeatError, repeat
+from agentdouble.whole_paths import WholeMount
 
 STATIC = Path(__file__).parent / "static"
 _FRAME = (STATIC / "frame.html").read_bytes()
@@ -37,7 +39,9 @@ def make_app(double: Double) -> ASGIApp:
             Mount("/static", StaticFiles(directory=STATIC)),
             Route("/api/console/connection", routes.connection, methods=["GET"]),
             Route("/api/console/repeat/{id:int}", routes.repeat, methods=["POST"]),
-            Mount("/api", _Whole(double)),
+            Route("/api/console/actions/{name}", Actions(double), methods=["POST"]),
+            WholeMount("/api/served", Served(double)),
+            WholeMount("/api", OwnRoutes(double)),
         ]
     )
 
@@ -57,16 +61,6 @@ async def _frame(_request: Request) -> Response:
     The console's own policy lets no frame go to another origin.
     """
     return Response(_FRAME, media_type="text/html", headers={"Content-Security-Policy": _POLICY})
-
-
-class _Whole:
-    """The double's own routes, by the path that was asked for, whatever a Mount makes of it."""
-
-    def __init__(self, double: Double) -> None:
-        self._double = double
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._double.own(scope, receive, send)
 
 
 class _Routes:

@@ -18,6 +18,7 @@ from agentdouble.guard import Refusal
 
 API = "/api/"
 _READING = frozenset({"GET", "HEAD"})
+_WRITTEN = frozenset({"application/json", "application/octet-stream"})  # no form can send them
 _SITES = frozenset({None, "none", "same-origin"})
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -91,10 +92,13 @@ def _foreign(connection: HTTPConnection) -> Refusal | None:
 def _unwritable(connection: HTTPConnection) -> Refusal | None:
     """Refuse to write what a form of a foreign page can send, too."""
     content_type = connection.headers.get("content-type", "").partition(";")[0].strip()
-    if connection.scope["method"] in _READING or content_type == "application/json":
+    if connection.scope["method"] in _READING or content_type in _WRITTEN:
         return None
     return Refusal(
-        415, "UnsupportedMediaType", "To change something, send Content-Type: application/json."
+        415,
+        "UnsupportedMediaType",
+        "To change something, send Content-Type: application/json, or a file as "
+        "application/octet-stream.",
     )
 
 

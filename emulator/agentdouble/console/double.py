@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import serving
-from agentdouble.admission import OWN
 from agentdouble.environment import Connection
 from agentdouble.journal import Journal
 from agentdouble.signing import Credentials
@@ -33,22 +32,20 @@ class Double:
     variables: Mapping[str, str] = field(repr=False)
     api_key: str | None = field(default=None, repr=False)
 
-    async def own(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer ``/api/PATH`` as the double answers ``/_emulator/PATH``.
+    async def send_on(self, scope: Scope, receive: Receive, send: Send, path: bytes) -> None:
+        """Have the double answer a request at another path.
 
         Forwarding keeps one set of routes, so that pages and commands cannot differ. The request
         passes all layers of the double, with the addresses of the console's own connection: what
         ``admission`` refuses to the code of sessions and runtimes, it refuses here as well. What a
         browser adds is taken out, because the console's own checks have judged it.
         """
-        path = OWN + scope["path"][len("/api") :]
-        raw = scope.get("raw_path") or scope["path"].encode()
         headers = [
             self._at_the_double(one) for one in scope["headers"] if one[0] not in _OF_THE_PAGE
         ]
         changed = {
-            "path": path,
-            "raw_path": OWN.encode() + raw[len(b"/api") :],
+            "path": unquote_to_bytes(path).decode("utf-8", "replace"),
+            "raw_path": path,
             "root_path": "",
             "headers": self.with_key(headers),
         }

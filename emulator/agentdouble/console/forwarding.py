@@ -1,0 +1,108 @@
+"""What the console passes on to its double.
+
+=============================== ==================================================================
+``/api/PATH``                   the double's own route ``/_emulator/PATH``
+``/api/served/PATH``            ``/PATH``: agents, sessions' data plane, and all else that it serves
+``/api/console/actions/NAME``   an action of the control plane, with the body of the request, signed
+=============================== ==================================================================
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from urllib.parse import urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from agentdouble import invoke_tool
+from agentdouble.admission import OWN
+from agentdouble.console.double import Double
+
+_API = b"/api"
+_SERVED = b"/api/served"
+
+
+class OwnRoutes:
+    """The double's own routes."""
+
+    def __init__(self, double: Double) -> None:
+        self._double = double
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = OWN.encode() + _raw(scope)[len(_API) :]
+        await self._double.send_on(scope, receive, send, path)
+
+
+class Served:
+    """What the double serves to its clients."""
+
+    def __init__(self, double: Double) -> None:
+        self._double = double
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = _raw(scope)[len(_SERVED) :] or b"/"
+        await self._double.send_on(scope, receive, _as_data(send), path)
+
+
+class Actions:
+    """Actions of the control plane."""
+
+    def __init__(self, double: Double) -> None:
+        self._double = double
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection, request = self._double.connection, Request(scope, receive)
+        try:
+            body = await request.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            error = {"type": "BadRequest", "message": "The body of an action is a JSON object."}
+            await JSONResponse({"error": error}, 400)(scope, receive, send)
+            return
+        address = invoke_tool.Address(connection.url, self._double.credentials, connection.region)
+        now = dt.datetime.now(dt.timezone.utc)
+        made = invoke_tool.build(body, address, now, action=request.path_params["name"])
+        url = urlsplit(made.url)
+        signed = [(name.lower().encode(), value.encode()) for name, value in made.headers.items()]
+        asked = {
+            **scope,
+            "path": url.path,
+            "raw_path": url.path.encode(),
+            "root_path": "",
+            "query_string": url.query.encode(),
+            "headers": signed,
+        }
+        await self._double.app(asked, _with_body(made.body, receive), send)
+
+
+def _raw(scope: Scope) -> bytes:
+    found: bytes = scope.get("raw_path") or scope["path"].encode()
+    return found
+
+
+def _with_body(body: bytes, receive: Receive) -> Receive:
+    """Return a ``receive`` of this body, and then of what becomes of the connection."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return next_message
+
+
+def _as_data(send: Send) -> Send:
+    """Make an answer of an application one that no browser shows as a page of the console."""
+
+    async def changed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=list(message["headers"]))
+            del headers["set-cookie"]
+            headers["content-security-policy"] = "sandbox; default-src 'none'"
+            message = {**message, "headers": headers.raw}
+        await send(message)
+
+    return changed
