@@ -115,6 +115,7 @@ def run() -> int:
         f"\n[bold green]All {stage.passed} steps came out as stated[/], in {seconds:.1f} s."
     )
     console.print("Next: [bold]agentdouble serve[/bold], or your own app: agentdouble serve my:app")
+    console.print("It prints the address of a web console, which [bold]--open[/bold] shows you.")
     return 0
 
 
