@@ -85,8 +85,8 @@ document.addEventListener("keydown", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   const writes = target.closest("input, textarea, select, dialog");
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape" && target === page?.filter) {
-    event.preventDefault(); // or Chromium empties the field
+  if (event.key === "Escape" && writes && !target.closest("dialog")) { // the keys of pages work again
+    event.preventDefault(); // or Chromium empties a filter
     return target.blur();
   }
   if (writes) return;
