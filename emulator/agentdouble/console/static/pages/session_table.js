@@ -8,10 +8,12 @@ import { span } from "../lib/words.js";
 /** Seconds until a session ends. @param {any} session */
 export const remaining = (session) => (Date.parse(session.deadline) - now().getTime()) / 1000;
 
+const USUAL_S = 1800; // so that the bars of sessions compare, however short a life one has been given
+
 /** The part of a session's life that is left, 0 to 1. @param {any} session */
 function left(session) {
-  const whole = (Date.parse(session.deadline) - Date.parse(session.created_at)) / 1000;
-  return whole > 0 ? Math.min(1, Math.max(0, remaining(session) / whole)) : 0;
+  const whole = Math.max(USUAL_S, (Date.parse(session.deadline) - Date.parse(session.created_at)) / 1000);
+  return Math.min(1, Math.max(0, remaining(session) / whole));
 }
 
 export function sessionTable() {
