@@ -401,6 +401,7 @@ def test_a_ready_kernel_that_dies_is_replaced() -> None:
         ready.kill()
 
         await until_ready(kernels, 0)
+        assert has_gone(ready.pid, timeout_s=30)
         await until_ready(kernels, 1)
 
         (other,) = kernels_beside(first.kernel.pid)
@@ -420,6 +421,7 @@ def test_ready_kernels_that_keep_dying_are_not_replaced_for_ever() -> None:
             (ready,) = kernels_beside(first.kernel.pid)
             ready.kill()
             await until_ready(kernels, 0)
+            assert has_gone(ready.pid, timeout_s=30)  # its end was heard before it was reaped
 
         second = await kernels.take()
 
