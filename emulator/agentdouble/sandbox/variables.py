@@ -70,6 +70,7 @@ from IPython import get_ipython
 short = reprlib.Repr()
 short.maxstring = short.maxother = short.maxlong = length
 short.maxlist = short.maxtuple = short.maxdict = short.maxset = 10
+short.repr_module = lambda module, _: f"<module {module.__name__!r}>"  # without its long path
 
 def cut(value):
     kind = type(value)
