@@ -48,12 +48,14 @@ def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, O
 def schemas() -> Mapping[str, Any]:
     """Return the JSON Schema of each kind of fault; ``x-only-for`` says for which operations."""
     with _building:
-        found = {kind: cls.model_json_schema() for kind, cls in KINDS.items()}
-    return {
-        kind: schema if only is None else {**schema, "x-only-for": _ONLY[only]}
-        for kind, schema in found.items()
-        for only in (KINDS[kind].only,)
-    }
+        return {kind: _schema(cls) for kind, cls in KINDS.items()}
+
+
+def _schema(kind: type[Fault]) -> dict[str, Any]:
+    schema = kind.model_json_schema()
+    said = schema["description"].replace("``", "")  # its docstring, for people
+    only = {} if kind.only is None else {"x-only-for": _ONLY[kind.only]}
+    return {**schema, "description": said, **only}
 
 
 def _check_fits(fault: Fault, operation: Operation) -> None:
