@@ -131,7 +131,7 @@ def logs(
     """Print what the processes of a service have printed whose backend is a command."""
     from agentdouble.cli import runtime_logs
 
-    wanted = runtime_logs.Wanted(name, tail, search, follow=follow, of="mcp")
+    wanted = runtime_logs.Wanted(name, tail, search, follow=follow, of="mcp-services")
     runtime_logs.show(wanted, url, as_json=as_json)
 
 

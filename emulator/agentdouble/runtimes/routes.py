@@ -19,8 +19,8 @@ from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
 from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
-from agentdouble.openapi import Answer, operation
-from agentdouble.openapi.operation import EVENTS, NDJSON, TEXT
+from agentdouble.openapi import Answer, Operation, operation
+from agentdouble.openapi.operation import EVENTS, NDJSON, TEXT, described
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.logs import LINES, Line, Stream
 from agentdouble.runtimes.monitoring import Monitor
@@ -84,7 +84,11 @@ class LogsQuery(TypedDict, total=False):
     format: Literal["json", "text"]
 
 
-_LOGS = tuple(Answer(str, media_type=kind) for kind in (NDJSON, TEXT, EVENTS))
+LOGS = Operation(  # of any route that answers with ``printed``
+    answers=tuple(Answer(str, media_type=kind) for kind in (NDJSON, TEXT, EVENTS)),
+    query=LogsQuery,
+    errors=(404,),
+)
 
 
 class RuntimeRoutes:
@@ -129,7 +133,7 @@ class RuntimeRoutes:
         runtime = self._find(request)
         return JSONResponse(self._shown(runtime, await self._watch.look()))
 
-    @operation(_LOGS, query=LogsQuery, errors=(404,))
+    @described(LOGS)
     async def logs(self, request: Request) -> Response:
         """Return the printed lines of instances; with ``follow``, also those that come later."""
         return printed(request, self._find(request).logs)

@@ -8,6 +8,7 @@ Beside the routes of ``resource_routes``, and the same for toolsets:
 ``GET  /mcp-services/{name}/tools``     ``{"tools": [...]}``, each as MCP's ``tools/list`` has it
 ``POST /mcp-services/{name}/call``      ``{"tool", "arguments"?: {}}``; ``{"result": {...}}``, the
                                         result of MCP's ``tools/call``, also if ``isError``
+``GET  /mcp-services/{name}/logs``      what its command has printed, as ``/runtimes/{name}/logs``
 ======================================= ========================================================
 
 A service that does not answer is 502. ``POST /mcp-services`` takes a body of CreateMCPService, or

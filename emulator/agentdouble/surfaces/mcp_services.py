@@ -16,7 +16,8 @@ from agentdouble.control_plane.routes import Action
 from agentdouble.mcp_hosting.refusals import JsonRpcError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.toolsets import Toolsets
-from agentdouble.openapi import Format
+from agentdouble.openapi import Format, Operation
+from agentdouble.openapi.operation import described
 from agentdouble.state import Registry
 from agentdouble.surfaces.mcp_programs import ServicePrograms
 from agentdouble.surfaces.mcp_routes import (
@@ -83,7 +84,7 @@ class MCPServices(Surface):
         return [
             *self._routes("/mcp-services", self.services, 0, service_body, NewService),
             *self._routes("/mcp-toolsets", self.toolsets, 1, self._toolset_body, NewToolset),
-            Route("/mcp/{name}/logs", self._logs),
+            Route("/mcp-services/{name}/logs", self._logs),
         ]
 
     def _routes(
@@ -102,6 +103,7 @@ class MCPServices(Surface):
     def _toolset_body(self, body: Body) -> Body:
         return toolset_body({one.name: one.id for one in self.services.all()}, body)
 
+    @described(lambda _: _described_logs())
     async def _logs(self, request: Request) -> Response:
         """Return what the processes of a service have printed."""
         await import_in_thread("agentdouble.runtimes.routes")
@@ -141,3 +143,9 @@ class MCPServices(Surface):
 
     def begin_shutdown(self) -> None:
         self._host.begin_shutdown()
+
+
+def _described_logs() -> Operation:
+    from agentdouble.runtimes.routes import LOGS
+
+    return LOGS

@@ -326,7 +326,7 @@ def drive_resources(driver: Driver) -> None:
         names = [one["name"] for one in driver.ask("GET", f"{at}/tools").json()["tools"]]
         driver.ask("POST", f"{at}/call", json={"tool": names[0]})
         driver.ask("POST", f"{at}/call", json={"tool": 3})
-    driver.ask("GET", "/_emulator/mcp/own/logs")
+    driver.ask("GET", "/_emulator/mcp-services/own/logs")
     for at in ("mcp-toolsets/all", "mcp-services/own", "tools/own", "tools/own"):
         driver.ask("DELETE", f"/_emulator/{at}")
 

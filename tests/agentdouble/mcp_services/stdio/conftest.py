@@ -31,7 +31,7 @@ class Services:
 
     def log(self, name: str) -> str:
         """Return what the log of a service has."""
-        return http.get(f"{self.double.url}/_emulator/mcp/{name}/logs?format=text").text
+        return http.get(f"{self.double.url}/_emulator/mcp-services/{name}/logs?format=text").text
 
 
 def processes(name: str) -> list[psutil.Process]:
