@@ -4,6 +4,7 @@ import { h, setText } from "./dom.js";
 import { CHOICES, isObject, same } from "./schema.js";
 
 const LONGEST_HINT = 1000;
+const LINE = 200; // characters of a text that needs no lines
 
 /** @typedef {import("./schema.js").Shape} Shape */
 /** "read" returns undefined for what is left out; "empty" says that nobody has written anything.
@@ -80,9 +81,12 @@ export function hintOf(schema, id) {
 /** @param {Place} place @param {Shape} shape @returns {Field} */
 export function textField(place, shape) {
   const attributes = { spellcheck: "false", autocapitalize: "off", autocomplete: "off" };
+  const { format, maxLength } = shape.schema;
   if (shape.kind === "text") {
+    const isLine = Boolean(format) || (typeof maxLength === "number" && maxLength <= LINE);
+    const type = format === "password" ? "password" : "text";
     // a pattern is the server's to check: one that is made to be slow would stop the page
-    return leaf(place, h("textarea", { rows: 1, ...attributes }), shape, (text) => text, written);
+    return leaf(place, isLine ? h("input", { type, ...attributes }) : h("textarea", { rows: 1, ...attributes }), shape, (text) => text, written);
   }
   const isNumber = shape.kind !== "long choice";
   const control = h("input", { type: "text", ...attributes, ...(isNumber && { inputmode: "decimal" }) });

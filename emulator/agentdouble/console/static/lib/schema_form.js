@@ -20,10 +20,10 @@ export class FormError extends Error {}
 /**
  * Make a form of a schema. "read" returns the value, or marks what is wrong and throws FormError.
  * @param {any} schema
- * @param {{values?: any, label?: string}} [options]
+ * @param {{values?: any, label?: string, asJson?: boolean}} [options]
  * @returns {{element: HTMLElement, read: () => any, set: (value: any) => void}}
  */
-export function schemaForm(schema, { values, label = "Arguments" } = {}) {
+export function schemaForm(schema, { values, label = "Arguments", asJson = true } = {}) {
   /** @type {Form} */
   const form = { root: schema, fields: 0, wrong: [] };
   const isText = shapeOf(schema, schema).kind === "json";
@@ -33,7 +33,7 @@ export function schemaForm(schema, { values, label = "Arguments" } = {}) {
   const toggle = h("button", { type: "button", "aria-pressed": "false", onclick: change }, "As JSON");
   text.element.hidden = true;
   const element = h("div", { class: "form", role: "group", "aria-label": label }, field.element, text.element,
-    !isText && h("p", { class: "buttons" }, toggle));
+    asJson && !isText && h("p", { class: "buttons" }, toggle));
   if (values !== undefined) field.set(values);
 
   function change() {
@@ -135,6 +135,7 @@ function objectField(place, shape) {
 function listField(place, shape) {
   /** @type {{field: Field, row: HTMLElement}[]} */
   let items = [];
+  let more = /** @type {any[]} */ ([]); // what was set and is too much for a form
   const rows = h("div", { class: "items" });
   const add = h("button", { type: "button", "aria-label": `Add to ${place.name}`, onclick: () => {
     append(undefined);
@@ -161,11 +162,13 @@ function listField(place, shape) {
     element: group(place, shape.schema, rows, h("p", { class: "buttons" }, add)),
     empty: () => !items.length,
     set(value) {
+      const all = Array.isArray(value) ? value : [];
       items = [];
       rows.replaceChildren();
-      if (Array.isArray(value)) value.slice(0, ITEMS).forEach(append);
+      all.slice(0, ITEMS).forEach(append);
+      more = all.slice(ITEMS);
     },
-    read: () => (items.length || place.required ? items.map(({ field }) => field.read()) : undefined),
+    read: () => (items.length || place.required ? [...items.map(({ field }) => field.read()), ...more] : undefined),
   };
 }
 
@@ -181,7 +184,7 @@ function oneOfField(place, shape) {
   /** @param {string} index */
   function choose(index) {
     kind.value = index;
-    field = index === "" ? null : fieldOf(alternatives[Number(index)], { ...below(place, place.name), path: place.path || place.name, required: true });
+    field = index === "" ? null : fieldOf(alternatives[Number(index)], { ...place, path: place.path || place.name, required: true, depth: place.depth || 1 });
     holder.replaceChildren(...(field ? [field.element] : []));
   }
 
