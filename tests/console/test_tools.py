@@ -140,8 +140,8 @@ def command(
         yield run
 
 
-def different(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that do not differ between any two resources, without the keys."""
+def comparable(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that do not differ between any two resources, and the names of the keys."""
     kept = {name: value for name, value in found.items() if name not in COMMON}
     for one in kept.get("InboundAuthorizerConfiguration", {}).get("Authorizer", {}).values():
         one["ApiKeys"] = [each["Name"] for each in one["ApiKeys"]]
@@ -186,7 +186,7 @@ def test_a_tool_is_made_changed_and_deleted(
     made = command("tool", "create", html, "--description", html, "--env", "LEVEL=debug").strip()
 
     by_page, by_command = (act(double, "GetTool", ToolId=one) for one in (id_, made))
-    assert different(by_command) == different(by_page)
+    assert comparable(by_command) == comparable(by_page)
     opened.get_by_role("link", name=html).click()
     opened.get_by_role("heading", name=html).wait_for()
     opened.get_by_role("button", name="Change").click()
@@ -236,7 +236,7 @@ def test_a_service_is_the_same_by_command_and_by_page(
 
     for name in ("address", "pets", "program"):
         by_page, by_command = stored(double, name), stored(double, f"{name}2")
-        assert different(by_command) == different(by_page)
+        assert comparable(by_command) == comparable(by_page)
     opened.get_by_role("link", name="program2").wait_for()
     listed = json.loads(command("mcp", "list", "--json"))["MCPServices"]
     assert ["address", "pets", "program"] == [one["Name"] for one in listed][:3]
@@ -318,6 +318,7 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emu
     assert "Bearer ***" in access.inner_text()
     text(opened, "Name of a new key", "second")
     opened.get_by_role("button", name="New key").press("Enter")
+    opened.get_by_role("button", name="Revoke second").wait_for()
     opened.get_by_role("button", name="Copy with the key").click()
     opened.get_by_role("button", name="Copied").wait_for()
 
@@ -344,9 +345,10 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emu
 
 
 def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator) -> None:
-    """In a definition, in an address, and of a service that does not answer."""
+    """In a definition, in an address, and of services that do not answer, with a command's log."""
     double.reset(keep=())
     own(double, "/mcp-services", {"Name": "dead", "Url": "http://127.0.0.1:9/mcp"})
+    own(double, "/mcp-services", {"Name": "ended", "Command": ["true"]})
     assert double.console_url is not None
     context = browser.new_context()  # Chromium's own console has each refusal of a request
     context.set_default_timeout(PATIENCE_MS)
@@ -373,6 +375,12 @@ def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator
     alert.get_by_text("http://HOST:PORT/mcp").wait_for()
     go(page, "/tools/service/dead")
     page.get_by_text("'dead' cannot be reached").wait_for()
+    go(page, "/tools/service/ended")
+    page.get_by_role("region", name="Tools").get_by_text("'ended'").wait_for()
+    page.locator("summary", has_text="Log of its processes").click()
+    page.get_by_role("group", name="Log").get_by_text(
+        "its process ended with code 0"
+    ).first.wait_for()
     go(page, "/tools/service/none")
     page.get_by_text("There is no service none.").wait_for()
     context.close()
@@ -408,14 +416,19 @@ def test_a_form_of_any_schema(opened: Page) -> None:
         "maybe": {"$ref": "#/$defs/P"},
         "left": {"type": "object", "properties": {"a": {"type": "object", "properties": {}}}},
         "free": {},
+        "blank": {"type": "string"},
+        "list": {"type": "array", "items": {"type": "string"}, "default": ["a"]},
         "known": {"type": "boolean", "default": True},
     }
     schema = {"type": "object", "properties": properties, "$defs": {"P": place}}
     values = {
         "way": "walk",
         "either": [{"lat": 1.5}],
+        "left": {"a": {}},
         "free": {"x": None},
         "known": False,
+        "blank": "",
+        "list": [],
         "more": 1,
     }
 

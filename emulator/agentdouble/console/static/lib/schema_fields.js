@@ -40,20 +40,25 @@ function leaf(place, control, { schema, nullable }, parse, show) {
     form.wrong.push({ control, message: `${path || name} ${message}` });
   };
   tell("");
-  control.addEventListener("input", () => tell(""));
+  control.addEventListener("input", () => {
+    isBlank = false;
+    tell("");
+  });
   if (schema.default !== undefined && schema.default !== null) control.value = show(schema.default);
   const initial = control.value;
+  let isBlank = false; // an empty text was set, not left
   return {
     element: h("div", { class: "field" }, h("label", { for: id }, name, mark(required && !nullable)), control, hint, problem),
-    empty: () => control.value === initial,
+    empty: () => control.value === initial && !isBlank,
     set(value) {
       control.value = value === undefined ? initial : value === null ? "" : show(value);
+      isBlank = value === "" && control.value === "" && control.matches("textarea, input") && !control.inputMode;
       tell("");
     },
     read() {
       tell("");
       const text = control.value;
-      if (!text.trim() && (text === "" || control.inputMode)) {
+      if (!isBlank && !text.trim() && (text === "" || control.inputMode)) {
         if (required && nullable) return null;
         return required ? refuse("needs a value. An empty text can be written as JSON.") : undefined;
       }

@@ -115,16 +115,18 @@ function objectField(place, shape) {
   const fields = Object.entries(properties).map(([name, schema]) =>
     /** @type {[string, Field]} */ ([name, fieldOf(schema, { ...below(place, name), required: needed.includes(name) })]));
   let more = /** @type {[string, any][]} */ ([]); // what was set and has no field
+  let isSet = false;
+  const empty = () => !isSet && fields.every(([, field]) => field.empty());
   return {
     element: group(place, shape.schema, fields.map(([, field]) => field.element)),
-    empty: () => !more.length && fields.every(([, field]) => field.empty()),
+    empty,
     set(value) {
+      isSet = isObject(value);
       for (const [name, field] of fields) field.set(own(value, name));
       more = Object.entries(isObject(value) ? value : {}).filter(([name]) => !Object.hasOwn(properties, name));
     },
     read() {
-      const untouched = !more.length && fields.every(([, field]) => field.empty());
-      if (!place.required && untouched) return undefined;
+      if (!place.required && empty()) return undefined;
       const found = fields.map(([name, field]) => /** @type {[string, any]} */ ([name, field.read()]));
       return Object.fromEntries([...more, ...found.filter(([, value]) => value !== undefined)]);
     },
@@ -135,6 +137,7 @@ function objectField(place, shape) {
 function listField(place, shape) {
   /** @type {{field: Field, row: HTMLElement}[]} */
   let items = [];
+  let isSet = false;
   let more = /** @type {any[]} */ ([]); // what was set and is too much for a form
   const rows = h("div", { class: "items" });
   const add = h("button", { type: "button", "aria-label": `Add to ${place.name}`, onclick: () => {
@@ -160,15 +163,16 @@ function listField(place, shape) {
 
   return {
     element: group(place, shape.schema, rows, h("p", { class: "buttons" }, add)),
-    empty: () => !items.length,
+    empty: () => !items.length && !isSet,
     set(value) {
+      isSet = Array.isArray(value);
       const all = Array.isArray(value) ? value : [];
       items = [];
       rows.replaceChildren();
       all.slice(0, ITEMS).forEach(append);
       more = all.slice(ITEMS);
     },
-    read: () => (items.length || place.required ? [...items.map(({ field }) => field.read()), ...more] : undefined),
+    read: () => (items.length || isSet || place.required ? [...items.map(({ field }) => field.read()), ...more] : undefined),
   };
 }
 

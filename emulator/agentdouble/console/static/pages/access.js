@@ -41,7 +41,7 @@ export function accessPanel(kind, path) {
   const which = h("select", { id: "access-key", onchange: () => hide() });
   const whichField = h("div", { class: "field" }, h("label", { for: "access-key" }, "Key"), which);
   const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Access record" });
-  const reveal = h("button", { "aria-pressed": "false", onclick: () => attempt(async () => {
+  const reveal = h("button", { onclick: () => attempt(async () => {
     if (key) return hide();
     key = await readKey();
     draw();

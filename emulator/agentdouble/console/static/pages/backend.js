@@ -52,8 +52,11 @@ function commandIn(found) {
   return raw === undefined ? null : JSON.parse(raw);
 }
 
-/** @param {any} found a service @returns {string} */
-export function backendText(found) {
+/** @param {any} found a service */
+export const isCommand = (found) => commandIn(found) !== null;
+
+/** @param {any} found a service */
+function backendText(found) {
   const command = commandIn(found);
   if (command) return [command.command, ...(command.args ?? [])].filter(Boolean).map(quoted).join(" ") || JSON.stringify(command);
   const address = addressIn(found);

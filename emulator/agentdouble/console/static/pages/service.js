@@ -1,16 +1,19 @@
 // One MCP service, or one toolset: what stands behind it, what opens it, and its tools to call.
 
 import { navigate } from "../lib/address.js";
-import { ApiError, ask, remove } from "../lib/api.js";
+import { ApiError, ask, open, remove } from "../lib/api.js";
+import { coloured } from "../lib/ansi.js";
 import { h } from "../lib/dom.js";
 import { double } from "../lib/live.js";
 import { accessPanel } from "./access.js";
-import { backendCode, changeBackend } from "./backend.js";
+import { backendCode, changeBackend, isCommand } from "./backend.js";
 import { facts, sure } from "./submitting.js";
 import { toolsPanel } from "./tool_calls.js";
 import { changeToolset } from "./toolset.js";
 
 /** @typedef {"service" | "toolset"} Kind */
+
+const LINES = 200; // of a log
 
 /** @param {Kind} kind @param {string} name */
 export function service(kind, name) {
@@ -55,11 +58,31 @@ export function service(kind, name) {
             await remove(path);
             navigate("/tools");
           }) }, "Delete")),
-    ];
+      isService && isCommand(found) && processLog(found.Name),
+    ].filter(Boolean);
   }
 
   update();
   return { element, update, close: () => tools.close() };
+}
+
+/** What the processes of a command have printed, read when it is opened. @param {string} name */
+function processLog(name) {
+  const text = h("pre", { class: "log", role: "group", tabindex: "0", "aria-label": "Log" });
+  const element = h("details", { ontoggle: () => element.open && read() }, h("summary", null, "Log of its processes"), text,
+    h("p", { class: "buttons" }, h("button", { onclick: () => read() }, "Read again")));
+
+  async function read() {
+    try {
+      const printed = await (await open(`/mcp-services/${name}/logs?tail=${LINES}&format=text`)).text();
+      text.replaceChildren(...(printed ? printed.split(/(?<=\n)/).flatMap(coloured) : ["Nothing has been printed yet."]));
+      text.scrollTop = text.scrollHeight;
+    } catch (error) {
+      text.replaceChildren(/** @type {Error} */ (error).message);
+    }
+  }
+
+  return element;
 }
 
 /** The services of a toolset. @param {any} found */

@@ -4,6 +4,7 @@ import { navigate } from "../lib/address.js";
 import { ask } from "../lib/api.js";
 import { h, setText, table } from "../lib/dom.js";
 import { double } from "../lib/live.js";
+import { own } from "../lib/schema.js";
 import { newService } from "./new_service.js";
 import { service } from "./service.js";
 import { newTool, tool } from "./tool.js";
@@ -45,6 +46,7 @@ export function tools() {
   let wanted = "";
   let shown = /** @type {string | null} */ (null);
   let read = "";
+  let reading = false;
 
   function choose() {
     if (!double.ready || shown === wanted) return;
@@ -58,9 +60,16 @@ export function tools() {
   }
 
   async function load() {
+    const news = `${double.reads} ${double.toolNews}`;
+    if (double.status !== "live" || news === read || reading) return;
+    read = news;
+    reading = true;
+    detail?.update?.();
     try {
       await Promise.all(lists.map((one) => one.load()));
     } catch { /* the double has gone: its return reads anew */ }
+    reading = false;
+    load(); // what came meanwhile
   }
 
   return {
@@ -69,11 +78,7 @@ export function tools() {
     update() {
       choose();
       detail?.draw?.();
-      const news = `${double.reads} ${double.toolNews}`;
-      if (double.status !== "live" || news === read) return;
-      read = news;
       load();
-      detail?.update?.();
     },
     close: () => detail?.close?.(),
     /** @param {string} id */
@@ -93,8 +98,8 @@ export function tools() {
 
 /** @param {string | undefined} kind @param {string} name @returns {Detail | null} */
 function detailOf(kind, name) {
-  if (kind === "new") return KINDS[/** @type {Kind} */ (name)]?.make() ?? null;
-  return KINDS[/** @type {Kind} */ (kind)]?.one(name) ?? null;
+  if (kind === "new") return own(KINDS, name)?.make() ?? null;
+  return own(KINDS, kind ?? "")?.one(name) ?? null;
 }
 
 /** @param {Kind} kind */
