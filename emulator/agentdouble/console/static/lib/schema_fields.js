@@ -60,7 +60,7 @@ function leaf(place, control, { schema, nullable }, parse, show) {
       const text = control.value;
       if (!isBlank && !text.trim() && (text === "" || control.inputMode)) {
         if (required && nullable) return null;
-        return required ? refuse("needs a value. An empty text can be written as JSON.") : undefined;
+        return required ? refuse("needs a value.") : undefined;
       }
       try {
         return parse(text);
