@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentdouble import Emulator
-from tests.console.driving import ask, barriers, go, session_id, shown
+from tests.console.driving import ask, barriers, go, own, session_id, shown
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+DEFINITION = {
+    "openapi": "3.0.3",
+    "info": {"title": "t", "version": "1"},
+    "servers": [{"url": "http://127.0.0.1:9"}],
+    "paths": {"/a": {"get": {"operationId": "a", "responses": {"200": {"description": "d"}}}}},
+}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -21,14 +29,19 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
     with shown(browser, double, color_scheme=scheme, bypass_csp=True) as page:
         found["empty"] = barriers(page)
         ask(double)
+        own(double, "/mcp-services", {"Name": "api", "Definition": json.dumps(DEFINITION)})
         paths = (
             *("/", "/sessions", f"/sessions/{session_id(double)}"),
             *("/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *("/tools", "/tools/new/tool", "/tools/new/service", "/tools/tool/t-sandbox"),
+            "/tools/service/api",
         )
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:
             go(page, path)
             page.locator("main h1, main h2").first.wait_for(state="attached")
+            if path == "/tools/service/api":
+                page.locator("summary", has_text="a").click()
             found[path] = barriers(page)
 
     assert {} == {path: one for path, one in found.items() if one}

@@ -26,7 +26,7 @@ _POLICY = (
     f"script-src 'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT).digest()).decode()}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-PAGES = ("sessions", "requests")
+PAGES = ("sessions", "requests", "tools")
 
 
 def make_app(double: Double) -> ASGIApp:

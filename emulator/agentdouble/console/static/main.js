@@ -17,6 +17,7 @@ const PAGES = [
   { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions.js")).sessions(),
     one: async (id) => (await import("./pages/session.js")).session(id) },
   { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests.js")).requests() },
+  { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools.js")).tools() },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));
