@@ -66,6 +66,17 @@ def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> No
     answer.raise_for_status()
 
 
+def turn(
+    double: Emulator, agent: str, session: str, text: str = "one two", user: str = "ann"
+) -> None:
+    """Begin a session of API-server mode and have its agent answer."""
+    path = f"{double.url}/apps/{agent}/users/{user}/sessions/{session}"
+    httpx.post(path, json={}).raise_for_status()
+    message = {"role": "user", "parts": [{"text": text}]}
+    body = {"appName": agent, "userId": user, "sessionId": session, "newMessage": message}
+    httpx.post(f"{double.url}/run_sse", json=body, timeout=60).raise_for_status()
+
+
 def own(double: Emulator, path: str, body: Any) -> None:
     httpx.post(f"{double.url}/_emulator{path}", json=body).raise_for_status()
 

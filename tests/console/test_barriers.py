@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentdouble import Emulator
-from tests.console.driving import ask, barriers, go, session_id, shown
+from tests.console.driving import ask, barriers, go, session_id, shown, turn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -24,7 +25,11 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
         paths = (
             *("/", "/sessions", f"/sessions/{session_id(double)}"),
             *("/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *("/agents", "/agents/app/tool_caller/ann/s1", "/agents/invoke/coder/ann/s0"),
+            *("/agents/a2a/coder", "/runtimes", "/runtimes/web"),
         )
+        turn(double, "tool_caller", "s1")
+        double.runtimes.create("web", command=f"{sys.executable} -S nothing.py")
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:
             go(page, path)

@@ -20,9 +20,11 @@ from starlette.types import Message, Receive, Scope, Send
 from agentdouble import invoke_tool
 from agentdouble.admission import OWN
 from agentdouble.console.double import Double
+from agentdouble.journal import current_entry
 
 _API = b"/api"
 _SERVED = b"/api/served"
+REQUEST_HEADER = "x-agentdouble-request"
 
 
 class OwnRoutes:
@@ -95,13 +97,19 @@ def _with_body(body: bytes, receive: Receive) -> Receive:
 
 
 def _as_data(send: Send) -> Send:
-    """Make an answer of an application one that no browser shows as a page of the console."""
+    """Make an answer of an application one that no browser shows as a page of the console.
+
+    It also names its request in the journal, so that a page can lead there.
+    """
 
     async def changed(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(raw=list(message["headers"]))
             del headers["set-cookie"]
             headers["content-security-policy"] = "sandbox; default-src 'none'"
+            entry = current_entry.get()
+            if entry is not None:
+                headers[REQUEST_HEADER] = str(entry.id)
             message = {**message, "headers": headers.raw}
         await send(message)
 

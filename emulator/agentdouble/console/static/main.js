@@ -17,6 +17,10 @@ const PAGES = [
   { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions.js")).sessions(),
     one: async (id) => (await import("./pages/session.js")).session(id) },
   { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests.js")).requests() },
+  { path: "/agents", name: "Agents", make: async () => (await import("./pages/agents.js")).agents(),
+    one: async () => (await import("./pages/agent.js")).agent() },
+  { path: "/runtimes", name: "Runtimes", make: async () => (await import("./pages/runtimes.js")).runtimes(),
+    one: async (id) => (await import("./pages/runtime.js")).runtime(id) },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));

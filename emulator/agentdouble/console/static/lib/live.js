@@ -17,6 +17,8 @@ export const double = {
   requests: /** @type {any[]} */ ([]),
   faults: /** @type {any[]} */ ([]),
   ready: false,
+  reads: 0, // how often all of it was read anew
+  runtimeNews: 0, // how often a runtime was created, changed or deleted
 };
 
 /** @type {Set<() => void>} */
@@ -134,6 +136,7 @@ async function take({ id, kind, data }) {
   else if (kind === "clock") setClock(data);
   else if (kind === "session") putSession(data);
   else if (kind === "fault") await read("faults");
+  else if (kind === "runtime") double.runtimeNews += 1;
   seen = id;
   become("live");
   if (before === "live") changed();
@@ -143,6 +146,7 @@ async function readAll() {
   double.connection = await ask("/console/connection");
   await Promise.all([read("clock"), read("sessions"), read("faults"), read("requests")]);
   double.ready = true;
+  double.reads += 1;
 }
 
 /** Put an item in the place of its older version, or at the end. @param {any[]} items @param {any} item
