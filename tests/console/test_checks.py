@@ -73,7 +73,11 @@ def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
 
     assert (200, "42") == (answer.status_code, answer.text.strip().strip('"')[:2])
     assert answer.headers["content-security-policy"].startswith("sandbox")
-    assert "invoke" in double.journal.entries()[0].url
+    asked = double.journal.entries()[0]
+    assert ("/invoke", str(asked.id)) == (
+        asked.url.removeprefix(double.url),
+        answer.headers["x-agentdouble-request"],
+    )
 
 
 def test_an_action_is_signed_by_the_console(double: Emulator) -> None:

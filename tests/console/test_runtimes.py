@@ -84,6 +84,8 @@ def test_a_runtime_is_created_started_and_followed(
     answer = httpx.get(f"{double.url}/runtimes/web", headers={"Authorization": f"Bearer {key}"})
     opened.get_by_text("1 served").wait_for()
     opened.get_by_role("img", name="Requests a second: now").wait_for()
+    double.reset(keep=())
+    opened.get_by_text("The double has no such runtime.").wait_for()
     assert "hello" in answer.text
     assert opened.evaluate("() => window.acted") is None
 

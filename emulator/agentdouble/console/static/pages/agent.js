@@ -23,6 +23,7 @@ import { chat, folded } from "./chat.js";
 const KINDS = /** @type {Record<string, (place: Place) => Talk>} */ ({
   app: appAgent, invoke: invokedAgent, a2a: a2aAgent });
 const EVENTS_KEPT = 200;
+const LISTED = 100; // sessions
 
 /** What is to be said first in a session that a page has just begun. @type {Map<string, string>} */
 const waiting = new Map();
@@ -42,7 +43,7 @@ export function agent() {
   const conversation = chat(async (text, turn, signal) => {
     if (!session) return begin(text);
     await talk.send(text, turn, signal, way.value);
-    return sessions.has(session) || sessions.load();
+    return sessions.has(session) || sessions.load().then(() => true);
   });
   if (talk.ways.length > 1) conversation.tools.append(way);
   const sessions = sessionList(talk, session, (id) => pathTo(user, id), () => navigate(pathTo(user)));
@@ -60,6 +61,7 @@ export function agent() {
     const path = pathTo(user, await talk.begin());
     waiting.set(path, text);
     navigate(path);
+    return false;
   }
 
   async function load() {
@@ -136,7 +138,7 @@ function sessionList(talk, current, pathTo, anew) {
 
   async function load() {
     try {
-      found = await talk.sessions();
+      found = (await talk.sessions()).slice(0, LISTED);
       setText(none, "None yet.");
     } catch (error) {
       found = [];

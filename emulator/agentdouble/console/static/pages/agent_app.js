@@ -44,7 +44,7 @@ export function appAgent({ name, user, session, note }) {
       const [read, entries] = await Promise.all([readState(), entriesAt(["/run", "/run_sse"])]);
       let turn = /** @type {Turn | null} */ (null);
       for (const event of read.events ?? []) {
-        if (!turn || event.author === "user") {
+        if (!turn || isYours(event)) {
           turn = conversation.turn();
           turn.request(entries.find((one) => event.invocationId && one.response_body.includes(event.invocationId))?.id);
         }
@@ -80,9 +80,13 @@ function titleOf(event) {
   return `${event.author ?? "the platform"}: ${what}`;
 }
 
+/** Whether a user said it; the platform may leave out who did. @param {any} event */
+const isYours = ({ author, content }) => (author ? author === "user"
+  : content?.role === "user" && content.parts?.some((/** @type {any} */ one) => one.text));
+
 /** @param {any} event @param {Turn} turn */
 function showEvent(event, turn) {
-  const author = event.author === "user" && event.content?.role !== "model" ? YOU : event.author ?? "agent";
+  const author = isYours(event) ? YOU : event.author ?? "agent";
   for (const part of event.content?.parts ?? []) showPart(part, author, Boolean(event.partial), turn);
   if (!event.partial) turn.whole();
   const failure = event.error ?? event.errorMessage ?? event.errorCode;

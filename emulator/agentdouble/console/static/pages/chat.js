@@ -6,12 +6,14 @@ import { unfolded } from "../lib/words.js";
 export const YOU = "you";
 const LONGEST_TEXT = 200000; // characters of one text that are shown
 const KEPT = 100; // turns
+const DRAWN_MS = 50; // how often a text that grows is drawn
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /** @typedef {ReturnType<typeof newTurn>} Turn */
 
 /**
- * @param {(text: string, turn: Turn, signal: AbortSignal) => Promise<any>} send
+ * @param {(text: string, turn: Turn, signal: AbortSignal) => Promise<any>} send returns false if another
+ *   conversation goes on with it
  */
 export function chat(send) {
   const log = h("div", { class: "turns", role: "log", tabindex: "0", "aria-label": "Conversation" });
@@ -60,8 +62,7 @@ export function chat(send) {
     const made = turn();
     made.says(YOU, given);
     try {
-      await send(given, made, running.signal);
-      say("The answer is complete.");
+      if (await send(given, made, running.signal) !== false) say("The answer is complete.");
     } catch (error) {
       made.failed(running.signal.aborted ? "Stopped." : /** @type {Error} */ (error).message);
     }
@@ -88,6 +89,14 @@ function newTurn(grown) {
   const element = h("article", { class: "turn" }, said, link);
   /** @type {Map<string, {text: string, element: Element}>} */
   const growing = new Map();
+  let drawing = 0;
+
+  function draw() {
+    clearTimeout(drawing);
+    drawing = 0;
+    for (const live of growing.values()) setText(live.element, live.text);
+    grown();
+  }
 
   /** @param {string} author @param {Element} child */
   function add(author, child) {
@@ -111,13 +120,18 @@ function newTurn(grown) {
       const kind = thought ? "words thought" : "words";
       const live = growing.get(key) ?? { text: "", element: add(author, h("div", { class: kind })) };
       live.text = (partial ? live.text + text : text).slice(0, LONGEST_TEXT);
-      setText(live.element, live.text);
-      if (partial) growing.set(key, live);
-      else growing.delete(key);
-      grown();
+      growing.set(key, live);
+      if (partial) drawing ||= setTimeout(draw, DRAWN_MS);
+      else {
+        draw();
+        growing.delete(key);
+      }
     },
     /** Begin new texts, whatever parts came before. */
-    whole: () => growing.clear(),
+    whole() {
+      draw();
+      growing.clear();
+    },
     /** @param {string} author @param {string} title @param {any} value */
     folded: (author, title, value) => add(author, folded(title, value)),
     /** @param {string} author @param {string} mime @param {string} base64 */

@@ -1,7 +1,7 @@
 // One runtime: its instances, its versions, how far it scales, what it prints and what it uses.
 
 import { navigate } from "../lib/address.js";
-import { ApiError, act, ask, remove } from "../lib/api.js";
+import { act, ask, remove } from "../lib/api.js";
 import { attempt, copyButton } from "../lib/bar.js";
 import { dialog, h, list, say, setText } from "../lib/dom.js";
 import { double } from "../lib/live.js";
@@ -56,6 +56,7 @@ export function runtime(name) {
     h("section", { class: "panel" }, h("div", { class: "title" }, h("h1", null, name), status, address), facts, why, actions), body);
   let shown = /** @type {any} */ (null);
   let least = 0;
+  let logged = 0;
   let seen = "";
   let drawn = "";
   let ticks = 0;
@@ -79,18 +80,24 @@ export function runtime(name) {
   }
 
   async function load() {
-    try {
-      shown = await ask(own);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 404) return;
-      shown = null;
-      logs.close();
-      setText(why, error.message);
+    try { // the list, because to ask for one that has gone is an error in the browser's console
+      shown = (await ask("/runtimes")).runtimes.find((/** @type {any} */ one) => one.name === name);
+    } catch {
+      return; // the double does not answer; the bar says so
     }
-    actions.hidden = body.hidden = !shown;
+    actions.hidden = body.hidden = address.hidden = facts.hidden = !shown;
     setText(status, shown?.status ?? "unknown");
     status.dataset.state = lightOf(shown?.status ?? "");
-    if (!shown) return;
+    if (!shown) {
+      logs.close();
+      setText(why, "The double has no such runtime.");
+      return;
+    }
+    if (logged !== double.reads) {
+      logged = double.reads;
+      logs.restart();
+      figures.read().catch(() => undefined);
+    }
     drawInstances();
     if (drawn !== `${double.runtimeNews} ${shown.version} ${shown.status}`) await readVersions();
   }
@@ -106,7 +113,7 @@ export function runtime(name) {
     setText(why, shown.status_reason);
     logs.of(shown.logs_of);
     asleep.hidden = shown.instances.length > 0;
-    setText(asleep, "It sleeps: the next request starts an instance.");
+    setText(asleep, shown.status === "Error" ? "None runs." : "It sleeps: the next request starts an instance.");
     list(instances, shown.instances, (one) => /** @type {any} */ (one).name, (one) => {
       const state = h("span", { class: "tag" });
       const rest = h("span", { class: "number" });
@@ -147,12 +154,8 @@ export function runtime(name) {
     update() {
       const news = `${double.reads} ${double.runtimeNews}`;
       if (double.status !== "live" || news === seen) return;
-      const anew = !seen.startsWith(`${double.reads} `);
       seen = news;
       load();
-      if (!anew) return;
-      logs.restart();
-      figures.read().catch(() => undefined);
     },
     tick() {
       ticks += 1;

@@ -1,10 +1,10 @@
 // What the instances of a runtime print, as it comes.
 
-import { events, open } from "../lib/api.js";
+import { ApiError, events, open } from "../lib/api.js";
 import { coloured } from "../lib/ansi.js";
 import { h, setText } from "../lib/dom.js";
 
-const KEPT = 300; // lines
+const KEPT = 200; // lines
 const LONGEST_LINE = 4000;
 const PAUSE_MS = 1000;
 
@@ -41,7 +41,9 @@ export function runtimeLogs(name) {
           add(data);
         }
         return; // the runtime has ended
-      } catch { /* the double has gone: the page begins anew when it is back */ }
+      } catch (error) {
+        if (error instanceof ApiError) return; // the runtime has gone, or that instance's log
+      }
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }

@@ -31,7 +31,7 @@ export function runtimes() {
         setText(status, one.status);
         status.dataset.state = lightOf(one.status);
         setText(version, one.version);
-        setText(instances, one.instances.length || "asleep");
+        setText(instances, one.instances.length || (one.status === "Error" ? "none" : "asleep"));
         setText(now, total("in_flight"));
         setText(memory, `${Math.round(total("memory_bytes") / MIB)} MiB`);
       };
