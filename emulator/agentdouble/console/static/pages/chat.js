@@ -37,7 +37,6 @@ export function chat(send) {
 
   /** @param {KeyboardEvent} event */
   function typed(event) {
-    if (event.key === "Escape") words.blur();
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     submit();
