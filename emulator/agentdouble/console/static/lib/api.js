@@ -5,10 +5,11 @@ export const REQUEST_HEADER = "x-agentdouble-request"; // an answer's request in
 
 /** An answer that is an error: what the double said about it. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} message */
-  constructor(status, message) {
+  /** @param {number} status @param {string} message @param {string | null} [request] its id in the journal */
+  constructor(status, message, request = null) {
     super(message);
     this.status = status;
+    this.request = request;
   }
 }
 
@@ -38,7 +39,7 @@ export async function open(path, { method = "GET", body, signal, headers = {} } 
     method, signal, headers: sent, body: body === undefined ? undefined : JSON.stringify(body),
   });
   if (answer.ok) return answer;
-  throw new ApiError(answer.status, await reason(answer));
+  throw new ApiError(answer.status, await reason(answer), answer.headers.get(REQUEST_HEADER));
 }
 
 /** Ask for JSON. @param {string} path @param {any} [options] @returns {Promise<any>} */

@@ -54,7 +54,9 @@ export function agent() {
     h("div", { class: "beside" },
       h("section", { class: "panel", "aria-label": "Conversation" }, conversation.element),
       h("div", { class: "stack" }, sessions.element, ...talk.panels, events.element)));
+  const here = location.pathname;
   let read = 0;
+  let loading = false;
 
   /** @param {string} text */
   async function begin(text) {
@@ -65,8 +67,8 @@ export function agent() {
   }
 
   async function load() {
-    const first = waiting.get(location.pathname);
-    waiting.delete(location.pathname);
+    const first = waiting.get(here);
+    waiting.delete(here);
     await sessions.load();
     if (!session) conversation.none("Say something.");
     else if (first === undefined) {
@@ -78,15 +80,18 @@ export function agent() {
     if (first !== undefined) conversation.submit(first);
   }
 
-  return {
-    element,
-    close: () => conversation.stop(),
-    update() {
-      if (double.status !== "live" || read === double.reads || conversation.busy) return;
-      read = double.reads;
-      load();
-    },
-  };
+  /** Read all of it, and once more if the double was reset meanwhile. */
+  function update() {
+    if (double.status !== "live" || read === double.reads || conversation.busy || loading) return;
+    read = double.reads;
+    loading = true;
+    load().finally(() => {
+      loading = false;
+      update();
+    });
+  }
+
+  return { element, close: () => conversation.stop(), update };
 }
 
 /** @param {string} user @param {(user: string) => void} changed */

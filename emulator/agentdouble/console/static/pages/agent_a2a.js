@@ -5,7 +5,7 @@ import { attempt } from "../lib/bar.js";
 import { h, list, setText } from "../lib/dom.js";
 import { double } from "../lib/live.js";
 import { stamp } from "../lib/words.js";
-import { entriesAt, requestOf } from "./agent_requests.js";
+import { addressOf, entriesAt, requestOf } from "./agent_requests.js";
 import { YOU, folded } from "./chat.js";
 
 /** @typedef {import("./chat.js").Turn} Turn */
@@ -16,8 +16,8 @@ const ENDED = /COMPLETED|FAILED|CANCELED|REJECTED/;
 
 /** @param {import("./agent.js").Place} place @returns {import("./agent.js").Talk} */
 export function a2aAgent({ name, session, note, moved }) {
-  const path = Object.entries(double.connection.a2a).find(([, one]) => one === name)?.[0] ?? "/";
-  const base = `/served${path.replace(/\/$/, "")}`;
+  const path = () => addressOf(double.connection.a2a, name);
+  const base = () => `/served${path().replace(/\/$/, "")}`;
   const tasks = taskList((id) => attempt(async () => {
     await call("CancelTask", { id });
     await readTasks();
@@ -28,7 +28,7 @@ export function a2aAgent({ name, session, note, moved }) {
   /** @param {string} method @param {any} params @param {AbortSignal} [signal] */
   function request(method, params, signal) {
     const body = { jsonrpc: "2.0", id: (number += 1), method, params };
-    return open(`${base}/`, { method: "POST", body, signal, headers: VERSION });
+    return open(`${base()}/`, { method: "POST", body, signal, headers: VERSION });
   }
 
   /** @param {string} method @param {any} params @param {AbortSignal} [signal] */
@@ -50,13 +50,13 @@ export function a2aAgent({ name, session, note, moved }) {
     panels: [tasks.element, h("section", { class: "panel", "aria-label": "Card" }, h("h2", null, "Card"), card)],
     begin: async () => crypto.randomUUID(),
     async sessions() {
-      const read = await ask(`${base}/.well-known/agent-card.json`, { headers: VERSION });
+      const read = await ask(`${base()}/.well-known/agent-card.json`, { headers: VERSION });
       card.replaceChildren(h("p", { class: "hint" }, read.description), folded("All that it declares", read));
       const ids = (await call("ListTasks", {})).tasks.map((/** @type {any} */ one) => one.contextId);
       return [...new Set(ids)].map((id) => ({ id: String(id) }));
     },
     async load(conversation) {
-      const [found, entries] = await Promise.all([readTasks(), entriesAt([path, `${path}/`])]);
+      const [found, entries] = await Promise.all([readTasks(), entriesAt([path(), `${path()}/`])]);
       for (const task of found) {
         const turn = conversation.turn();
         turn.request(entries.find((one) => one.response_body.includes(task.id) && /"(Send|message)/.test(one.request_body))?.id);
@@ -76,9 +76,14 @@ export function a2aAgent({ name, session, note, moved }) {
         context = showResult(result, name, turn, note, way === "stream") ?? context;
         tasks.take(result);
       };
-      if (/event-stream/.test(answer.headers.get("content-type") ?? "")) {
-        for await (const { data } of events(answer)) take(data);
-      } else take(await answer.json());
+      try {
+        if (/event-stream/.test(answer.headers.get("content-type") ?? "")) {
+          for await (const { data } of events(answer)) take(data);
+        } else take(await answer.json());
+      } catch (error) {
+        if (signal.aborted && tasks.last && !ENDED.test(tasks.last.status?.state)) turn.note("Its task goes on: it can be cancelled beside.");
+        throw error;
+      }
       turn.whole();
       if (context !== session) moved(context);
       else await readTasks();

@@ -3,16 +3,14 @@
 
 import { open, textEvents } from "../lib/api.js";
 import { double } from "../lib/live.js";
-import { entriesAt, requestOf } from "./agent_requests.js";
+import { addressOf, entriesAt, requestOf } from "./agent_requests.js";
 
 /** @typedef {import("./chat.js").Turn} Turn */
 
-const FIELD = "invoke"; // how the events of a turn are called
-
 /** @param {import("./agent.js").Place} place @returns {import("./agent.js").Talk} */
 export function invokedAgent({ name, user, session, note }) {
-  const path = Object.entries(double.connection.served).find(([at, one]) => one === name && at.endsWith("/invoke"))?.[0] ?? "/invoke";
-  const ofUser = async () => (await entriesAt([path])).filter((one) => one.request_headers.user_id === user);
+  const path = () => addressOf(double.connection.served, name, "/invoke");
+  const ofUser = async () => (await entriesAt([path()])).filter((one) => one.request_headers.user_id === user);
 
   /** @param {any} value @param {Turn} turn @param {boolean} partial */
   function take(value, turn, partial) {
@@ -23,8 +21,8 @@ export function invokedAgent({ name, user, session, note }) {
   }
 
   return {
-    about: path,
-    ways: [[FIELD, path]],
+    about: "Invoke",
+    ways: [],
     panels: [],
     begin: async () => `s-${crypto.randomUUID().slice(0, 8)}`,
     async sessions() {
@@ -44,7 +42,7 @@ export function invokedAgent({ name, user, session, note }) {
       if (!entries.length) conversation.none("The journal remembers nothing of this session.");
     },
     async send(text, turn, signal) {
-      const answer = await open(`/served${path}`, { method: "POST", body: { prompt: text }, signal,
+      const answer = await open(`/served${path()}`, { method: "POST", body: { prompt: text }, signal,
         headers: { user_id: user, session_id: session } });
       turn.request(requestOf(answer));
       await read(answer, turn);

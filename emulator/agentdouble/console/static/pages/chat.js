@@ -1,5 +1,6 @@
 // A conversation: what was said, what an agent called, and which request each turn was.
 
+import { ApiError } from "../lib/api.js";
 import { h, say, setText } from "../lib/dom.js";
 import { unfolded } from "../lib/words.js";
 
@@ -64,6 +65,7 @@ export function chat(send) {
       if (await send(given, made, running.signal) !== false) say("The answer is complete.");
     } catch (error) {
       made.failed(running.signal.aborted ? "Stopped." : /** @type {Error} */ (error).message);
+      if (error instanceof ApiError) made.request(error.request);
     }
     running = null;
     go.disabled = false;
@@ -156,6 +158,7 @@ function newTurn(grown) {
       setText(link, `request ${id}`);
       link.setAttribute("href", `/requests/${id}`);
       link.hidden = false;
+      grown();
     },
   };
 }

@@ -54,6 +54,7 @@ export function runtime(name) {
     figures.element, logs.element);
   const element = h("div", { class: "stack session" },
     h("section", { class: "panel" }, h("div", { class: "title" }, h("h1", null, name), status, address), facts, why, actions), body);
+  actions.hidden = body.hidden = true; // until it is read
   let shown = /** @type {any} */ (null);
   let least = 0;
   let logged = 0;
