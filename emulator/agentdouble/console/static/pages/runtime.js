@@ -56,6 +56,7 @@ export function runtime(name) {
     h("section", { class: "panel" }, h("div", { class: "title" }, h("h1", null, name), status, address), facts, why, actions), body);
   actions.hidden = body.hidden = true; // until it is read
   let shown = /** @type {any} */ (null);
+  let closed = false;
   let least = 0;
   let logged = 0;
   let seen = "";
@@ -86,6 +87,7 @@ export function runtime(name) {
     } catch {
       return; // the double does not answer; the bar says so
     }
+    if (closed) return;
     actions.hidden = body.hidden = address.hidden = facts.hidden = !shown;
     setText(status, shown?.status ?? "unknown");
     status.dataset.state = lightOf(shown?.status ?? "");
@@ -151,7 +153,10 @@ export function runtime(name) {
 
   return {
     element,
-    close: logs.close,
+    close() {
+      closed = true;
+      logs.close();
+    },
     update() {
       const news = `${double.reads} ${double.runtimeNews}`;
       if (double.status !== "live" || news === seen) return;

@@ -4,7 +4,7 @@ import { h, dialog, setText } from "../lib/dom.js";
 
 const NUMBERS = /** @type {[string, string, number][]} */ ([
   ["MinInstance", "Instances kept without a request", 0], ["MaxInstance", "Instances there may be", 4],
-  ["MaxConcurrency", "Requests an instance has at a time", 10], ["MemoryMb", "Memory in MB (empty: no limit)", 0],
+  ["MaxConcurrency", "Requests an instance has at a time", 10], ["MemoryMb", "Memory in MB, no limit if empty", 0],
 ]);
 
 /** The parts of an ArtifactUrl. @param {string} url @returns {Record<string, string>} */
@@ -47,7 +47,7 @@ export function runtimeForm(title, before, save) {
       before?.Envs?.map((/** @type {any} */ one) => `${one.Key}=${one.Value}`).join("\n"), { rows: 2 }),
   };
   const numbers = NUMBERS.map(([name, label, usual]) =>
-    field(name, label, before?.[name] ?? (usual || name === "MinInstance" ? usual : ""), { type: "number", min: 0 }));
+    field(name, label, before?.[name] ?? (usual || name === "MinInstance" ? usual : ""), { type: "number", min: 0, required: before?.[name] != null }));
   const release = h("input", { type: "checkbox", id: "of-release", checked: true });
   const failed = h("p", { class: "bad", role: "alert" });
   const send = h("button", { class: "primary" }, before ? "Make the version" : "Create");
@@ -75,7 +75,7 @@ export function runtimeForm(title, before, save) {
   }
 
   const rows = Object.values(texts).filter((one) => !before || one.name !== "Name").map((one) => one.row);
-  const box = dialog(title, h("form", { class: "form", onsubmit: submit }, rows,
+  const box = dialog(title, h("form", { class: "runtime-form", onsubmit: submit }, rows,
     h("div", { class: "pairs" }, numbers.map((one) => one.row)),
     before && h("p", null, release, " ", h("label", { for: "of-release" }, "Bring it into force at once")),
     failed,

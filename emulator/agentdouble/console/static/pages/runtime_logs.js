@@ -7,6 +7,7 @@ import { h, setText } from "../lib/dom.js";
 const KEPT = 200; // lines
 const LONGEST_LINE = 4000;
 const PAUSE_MS = 1000;
+const DRAWN_MS = 50;
 
 /** @param {string} name */
 export function runtimeLogs(name) {
@@ -17,13 +18,17 @@ export function runtimeLogs(name) {
   let closing = new AbortController();
   let last = ""; // the number of the last line, from which a broken stream resumes
 
-  /** @param {any} line */
-  function add({ at, instance, stream, text }) {
+  let come = /** @type {any[]} */ ([]); // and are not drawn yet
+  let drawing = 0;
+
+  function draw() {
+    drawing = 0;
     const follows = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
-    none.hidden = true;
-    lines.append(h("div", { class: `line ${stream}` }, h("time", null, at.slice(11, 23)), h("span", { class: "by" }, instance),
-      h("span", null, coloured(text.slice(0, LONGEST_LINE)))));
+    lines.append(...come.splice(0).slice(-KEPT).map(({ at, instance, stream, text }) =>
+      h("div", { class: `line ${stream}` }, h("time", null, at.slice(11, 23)), h("span", { class: "by" }, instance),
+        h("span", null, coloured(text.slice(0, LONGEST_LINE))))));
     while (lines.childElementCount > KEPT) lines.firstChild.remove();
+    none.hidden = lines.childElementCount > 0;
     if (follows) lines.scrollTop = lines.scrollHeight;
   }
 
@@ -38,7 +43,8 @@ export function runtimeLogs(name) {
         for await (const { id, data } of events(stream)) {
           if (signal.aborted) return;
           last = id;
-          add(data);
+          come.push(data);
+          drawing ||= setTimeout(draw, DRAWN_MS);
         }
         return; // the runtime has ended
       } catch (error) {
@@ -52,6 +58,7 @@ export function runtimeLogs(name) {
     closing.abort();
     closing = new AbortController();
     last = "";
+    come = [];
     lines.replaceChildren();
     none.hidden = false;
     setText(none, search.value || only.value ? "No line fits." : "Nothing has been printed yet.");
