@@ -251,6 +251,7 @@ class Emulator:
             credentials=self.credentials,
             version=context.version,
             served=self.addresses,
+            a2a=self.a2a,
             variables=self.environment(),
             api_key=None if key is None else key.get_secret_value(),
         )

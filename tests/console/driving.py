@@ -44,6 +44,7 @@ def go(page: Page, path: str) -> None:
         " dispatchEvent(new PopStateEvent('popstate')); }",
         path,
     )
+    page.locator("main:not([aria-busy])").wait_for()
 
 
 def barriers(page: Page) -> list[tuple[str, list[str]]]:
@@ -64,6 +65,17 @@ def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> No
     headers = {"user_id": "ann", "session_id": session}
     answer = httpx.post(f"{double.url}/invoke", json={"prompt": code}, headers=headers, timeout=60)
     answer.raise_for_status()
+
+
+def turn(
+    double: Emulator, agent: str, session: str, text: str = "one two", user: str = "ann"
+) -> None:
+    """Begin a session of API-server mode and have its agent answer."""
+    path = f"{double.url}/apps/{agent}/users/{user}/sessions/{session}"
+    httpx.post(path, json={}).raise_for_status()
+    message = {"role": "user", "parts": [{"text": text}]}
+    body = {"appName": agent, "userId": user, "sessionId": session, "newMessage": message}
+    httpx.post(f"{double.url}/run_sse", json=body, timeout=60).raise_for_status()
 
 
 def own(double: Emulator, path: str, body: Any) -> None:

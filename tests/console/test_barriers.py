@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentdouble import Emulator
-from tests.console.driving import ask, barriers, go, own, session_id, shown
+from tests.console.driving import ask, barriers, go, own, session_id, shown, turn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -35,11 +36,14 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
             *("/requests", f"/requests/{double.journal.entries()[-1].id}"),
             *("/tools", "/tools/new/tool", "/tools/new/service", "/tools/tool/t-sandbox"),
             "/tools/service/api",
+            *("/agents", "/agents/app/tool_caller/ann/s1", "/agents/invoke/coder/ann/s0"),
+            *("/agents/a2a/coder", "/runtimes", "/runtimes/web"),
         )
+        turn(double, "tool_caller", "s1")
+        double.runtimes.create("web", command=f"{sys.executable} -S nothing.py")
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:
             go(page, path)
-            page.locator("main h1, main h2").first.wait_for(state="attached")
             if path == "/tools/service/api":
                 page.locator("summary", has_text="a").click()
             found[path] = barriers(page)

@@ -73,7 +73,25 @@ def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
 
     assert (200, "42") == (answer.status_code, answer.text.strip().strip('"')[:2])
     assert answer.headers["content-security-policy"].startswith("sandbox")
-    assert "invoke" in double.journal.entries()[0].url
+    asked = double.journal.entries()[0]
+    assert ("/invoke", str(asked.id)) == (
+        asked.url.removeprefix(double.url),
+        answer.headers["x-agentdouble-request"],
+    )
+
+
+@pytest.mark.parametrize(("app", "status"), [("failing", 500), ("nobody", 404)])
+def test_an_answer_names_its_request(double: Emulator, app: str, status: int) -> None:
+    """Also an error, so that a page can show what was asked."""
+    path = address(double, "/api/served")
+    httpx.post(f"{path}/apps/failing/users/u/sessions/s", json={}, headers=token(double))
+    message = {"role": "user", "parts": [{"text": "x"}]}
+    body = {"appName": app, "userId": "u", "sessionId": "s", "newMessage": message}
+
+    answer = httpx.post(f"{path}/run", json=body, headers=token(double), timeout=60)
+
+    asked = double.journal.entries()[-1]
+    assert (status, str(asked.id)) == (answer.status_code, answer.headers["x-agentdouble-request"])
 
 
 def test_an_action_is_signed_by_the_console(double: Emulator) -> None:

@@ -26,7 +26,7 @@ _POLICY = (
     f"script-src 'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT).digest()).decode()}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-PAGES = ("sessions", "requests", "tools")
+PAGES = ("sessions", "requests", "agents", "tools", "runtimes")
 
 
 def make_app(double: Double) -> ASGIApp:
@@ -77,6 +77,7 @@ class _Routes:
                 "tool_id": double.connection.tool_id,
                 "ca_file": double.connection.ca_file,
                 "served": dict(double.served),
+                "a2a": dict(double.a2a),
                 "variables": dict(double.variables),
                 "keyed": double.api_key is not None,
             }

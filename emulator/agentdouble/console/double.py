@@ -29,6 +29,7 @@ class Double:
     credentials: Credentials = field(repr=False)
     version: str
     served: Mapping[str, str]
+    a2a: Mapping[str, str]
     variables: Mapping[str, str] = field(repr=False)
     api_key: str | None = field(default=None, repr=False)
 

@@ -20,9 +20,11 @@ from starlette.types import Message, Receive, Scope, Send
 from agentdouble import invoke_tool
 from agentdouble.admission import OWN
 from agentdouble.console.double import Double
+from agentdouble.journal import current_entry
 
 _API = b"/api"
 _SERVED = b"/api/served"
+REQUEST_HEADER = "x-agentdouble-request"
 
 
 class OwnRoutes:
@@ -44,7 +46,8 @@ class Served:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _raw(scope)[len(_SERVED) :] or b"/"
-        await self._double.send_on(scope, receive, _as_data(send), path)
+        answer = _AsData(receive, send)
+        await self._double.send_on(scope, answer.receive, answer.send, path)
 
 
 class Actions:
@@ -94,15 +97,34 @@ def _with_body(body: bytes, receive: Receive) -> Receive:
     return next_message
 
 
-def _as_data(send: Send) -> Send:
-    """Make an answer of an application one that no browser shows as a page of the console."""
+class _AsData:
+    """Makes an answer of an application one that no browser shows as a page of the console.
 
-    async def changed(message: Message) -> None:
+    It also names the request's entry in the journal, so that a page can lead there. The entry is
+    known while the body is read; errors are sent when the request is not current any more.
+    """
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._entry: int | None = None
+
+    async def receive(self) -> Message:
+        self._look()
+        return await self._receive()
+
+    async def send(self, message: Message) -> None:
+        self._look()
         if message["type"] == "http.response.start":
             headers = MutableHeaders(raw=list(message["headers"]))
             del headers["set-cookie"]
             headers["content-security-policy"] = "sandbox; default-src 'none'"
+            if self._entry is not None:
+                headers[REQUEST_HEADER] = str(self._entry)
             message = {**message, "headers": headers.raw}
-        await send(message)
+        await self._send(message)
 
-    return changed
+    def _look(self) -> None:
+        entry = current_entry.get()
+        if entry is not None:
+            self._entry = entry.id

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
 from agentdouble.disconnects import EventStreamResponse
-from agentdouble.errors import LogQueryError, UnknownRuntimeError
+from agentdouble.errors import LogQueryError, UnknownInstanceError, UnknownRuntimeError
 from agentdouble.openapi import Answer, Operation, operation
 from agentdouble.openapi.operation import EVENTS, NDJSON, TEXT, described
 from agentdouble.runtimes.instance import Instance
@@ -72,6 +72,13 @@ class ShownRuntimes(TypedDict):
     runtimes: list[ShownRuntime]
 
 
+class EndedInstance(TypedDict):
+    """An instance that ends."""
+
+    name: str
+    state: Literal["ended"]
+
+
 class LogsQuery(TypedDict, total=False):
     """Which lines of a log, and in which format."""
 
@@ -106,6 +113,7 @@ class RuntimeRoutes:
             Route("/metrics", self.metrics),
             Route("/runtimes", self.all),
             Route("/runtimes/{name:rest}/logs", self.logs),
+            Route("/runtimes/{name}/instances/{instance}", self.end, methods=["DELETE"]),
             Route("/runtimes/{name:rest}", self.one),
         ]
 
@@ -137,6 +145,16 @@ class RuntimeRoutes:
     async def logs(self, request: Request) -> Response:
         """Return the printed lines of instances; with ``follow``, also those that come later."""
         return printed(request, self._find(request).logs)
+
+    @operation(EndedInstance, errors=(404,))
+    async def end(self, request: Request) -> Response:
+        """End an instance, even if it has requests; one that must be kept is started anew."""
+        runtime, wanted = self._find(request), request.path_params["instance"]
+        for instance in runtime.instances:
+            if instance.name == wanted:
+                runtime.end(instance, "asked")
+                return JSONResponse({"name": wanted, "state": "ended"})
+        raise UnknownInstanceError(runtime.name, wanted, [one.name for one in runtime.instances])
 
     def _find(self, request: Request) -> Runtime:
         name = request.path_params["name"]

@@ -29,6 +29,7 @@ from agentdouble.errors import (
     SandboxError,
     StateError,
     TooManyListenersError,
+    UnknownInstanceError,
     UnknownRuntimeError,
     UnknownServiceError,
     UnknownSnapshotError,
@@ -268,7 +269,12 @@ def _refusal(error: Exception) -> Refusal:
             return Refusal(404 if error.field == "id" else 400, "FaultError", message)
         case StateError():
             return Refusal(error.status, "StateError", message)
-        case UnknownRuntimeError() | UnknownServiceError() | UnknownSnapshotError():
+        case (
+            UnknownInstanceError()
+            | UnknownRuntimeError()
+            | UnknownServiceError()
+            | UnknownSnapshotError()
+        ):
             return Refusal(404, "NotFound", message)
         case TooManyListenersError():
             return Refusal(503, "TooManyListeners", message)

@@ -146,6 +146,7 @@ def test_actions_on_runtimes(
     for path in ("/runtimes", "/runtimes/driven", "/runtimes/driven/logs", "/metrics"):
         own_driver.ask("GET", f"/_emulator{path}")
     own_driver.ask("GET", "/_emulator/runtimes/driven/logs", params={"format": "text"})
+    own_driver.ask("DELETE", f"/_emulator/runtimes/driven/instances/{instance['InstanceName']}")
     driver.act("UpdateRuntime", RuntimeId=runtime, Description="another")
     driver.act("ReleaseRuntime", RuntimeId=runtime)
     driver.act("GetRuntimeVersion", RuntimeId=runtime)

@@ -300,3 +300,18 @@ def test_an_instance_over_its_memory_limit_is_ended(double: Emulator) -> None:
     assert 1 == samples(double, "limited")["instances ready"]
     double.runtimes.delete("limited")
     assert {} == samples(double, "limited")
+
+
+def test_an_instance_is_ended(double: Emulator) -> None:
+    """One that does not exist is refused, with those that do."""
+    address = f"{double.url}/_emulator/runtimes/ended"
+    double.runtimes.create(**table("ended"))
+    tell(double, "hello", name="ended")
+    (instance,) = http.get(address).json()["instances"]
+    ended = http.delete(f"{address}/instances/{instance['name']}")
+
+    assert {"name": instance["name"], "state": "ended"} == ended.json()
+    assert [] == http.get(address).json()["instances"]
+    assert logged(double, "ended", "asked: ")
+    missing = http.delete(f"{address}/instances/{instance['name']}")
+    assert (404, True) == (missing.status_code, "has no instance" in missing.text)

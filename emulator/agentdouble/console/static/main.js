@@ -17,7 +17,11 @@ const PAGES = [
   { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions.js")).sessions(),
     one: async (id) => (await import("./pages/session.js")).session(id) },
   { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests.js")).requests() },
+  { path: "/agents", name: "Agents", make: async () => (await import("./pages/agents.js")).agents(),
+    one: async () => (await import("./pages/agent.js")).agent() },
   { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools.js")).tools() },
+  { path: "/runtimes", name: "Runtimes", make: async () => (await import("./pages/runtimes.js")).runtimes(),
+    one: async (id) => (await import("./pages/runtime.js")).runtime(id) },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -46,10 +50,12 @@ async function show() {
     shown = wanted;
     page?.close?.();
     page = null;
+    main.setAttribute("aria-busy", "true");
     const made = await (entry.one && id ? entry.one(id) : entry.make()).catch(missing);
     if (shown !== wanted) return void made.close?.(); // another page was chosen meanwhile
     page = made;
     main.replaceChildren(page.element);
+    main.removeAttribute("aria-busy");
     if (double.status === "refused") refused();
     if (double.ready) {
       page.update?.();

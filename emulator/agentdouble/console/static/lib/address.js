@@ -6,5 +6,11 @@ export function navigate(path) {
   dispatchEvent(new PopStateEvent("popstate"));
 }
 
+/** The parts of the address below its page: "/agents/app/echo" has "app" and "echo". */
+export const parts = () => location.pathname.split("/").slice(2).map(decodeURIComponent);
+
+/** An address of these parts. @param {...string} names */
+export const pathOf = (...names) => `/${names.map(encodeURIComponent).join("/")}`;
+
 /** @param {any} session */
 export const sessionPath = (session) => `/sessions/${encodeURIComponent(session.SessionId)}`;

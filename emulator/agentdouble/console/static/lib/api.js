@@ -1,13 +1,15 @@
 // Requests to the double, with the token that only this tab knows.
 
 const KEY = "agentdouble-token";
+export const REQUEST_HEADER = "x-agentdouble-request"; // an answer's request in the journal
 
 /** An answer that is an error: what the double said about it. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} message */
-  constructor(status, message) {
+  /** @param {number} status @param {string} message @param {string | null} [request] its id in the journal */
+  constructor(status, message, request = null) {
     super(message);
     this.status = status;
+    this.request = request;
   }
 }
 
@@ -37,7 +39,7 @@ export async function open(path, { method = "GET", body, signal, headers = {} } 
     method, signal, headers: sent, body: body === undefined ? undefined : JSON.stringify(body),
   });
   if (answer.ok) return answer;
-  throw new ApiError(answer.status, await reason(answer));
+  throw new ApiError(answer.status, await reason(answer), answer.headers.get(REQUEST_HEADER));
 }
 
 /** Ask for JSON. @param {string} path @param {any} [options] @returns {Promise<any>} */
@@ -48,6 +50,9 @@ export async function ask(path, options) {
 /** @param {string} path @param {any} [body] */
 export const post = (path, body = {}) => ask(path, { method: "POST", body });
 
+/** Call an action of the control plane; return its result. @param {string} name @param {any} [body] */
+export const act = async (name, body = {}) => (await post(`/console/actions/${name}`, body)).Result;
+
 /** @param {string} path */
 export const remove = (path) => ask(path, { method: "DELETE" });
 
@@ -55,7 +60,9 @@ export const remove = (path) => ask(path, { method: "DELETE" });
 async function reason(answer) {
   const text = await answer.text();
   try {
-    return JSON.parse(text).error.message;
+    const { error, detail, ResponseMetadata } = JSON.parse(text);
+    const found = error?.message ?? ResponseMetadata?.Error?.Message ?? detail ?? error;
+    return typeof found === "string" ? found : text.slice(0, 300);
   } catch {
     return text.slice(0, 300) || `The double answered ${answer.status}.`;
   }
@@ -79,17 +86,22 @@ export async function* lines(answer) {
   }
 }
 
-/** Yield server-sent events as they come; fetch can send the token, EventSource cannot.
- * @param {Response} answer */
-export async function* events(answer) {
-  let event = { id: "", kind: "message", data: "" };
+/** Yield server-sent events as they come, their data as text; fetch can send the token, EventSource
+ * cannot. @param {Response} answer */
+export async function* textEvents(answer) {
+  let event = { id: "", kind: "message", data: /** @type {string[]} */ ([]) };
   for await (const line of lines(answer)) {
     const [, name, value] = /^(\w*):? ?(.*?)\r?$/.exec(line) ?? [];
     if (!line.trim()) {
-      if (event.data) yield { ...event, data: JSON.parse(event.data) };
-      event = { id: event.id, kind: "message", data: "" };
-    } else if (name === "data") event.data += value;
+      if (event.data.length) yield { ...event, data: event.data.join("\n") };
+      event = { id: event.id, kind: "message", data: [] };
+    } else if (name === "data") event.data.push(value);
     else if (name === "event") event.kind = value;
     else if (name === "id") event.id = value;
   }
+}
+
+/** Yield server-sent events whose data is JSON. @param {Response} answer */
+export async function* events(answer) {
+  for await (const event of textEvents(answer)) yield { ...event, data: JSON.parse(event.data) };
 }

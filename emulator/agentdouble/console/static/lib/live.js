@@ -18,7 +18,7 @@ export const double = {
   faults: /** @type {any[]} */ ([]),
   ready: false,
   reads: 0, // how often all of it was read anew
-  toolNews: 0, // how often a tool, a service or a toolset was created, changed or deleted
+  news: /** @type {Record<string, number>} */ ({}), // how many events of other kinds have come
 };
 
 /** @type {Set<() => void>} */
@@ -136,7 +136,7 @@ async function take({ id, kind, data }) {
   else if (kind === "clock") setClock(data);
   else if (kind === "session") putSession(data);
   else if (kind === "fault") await read("faults");
-  else if (kind === "tool" || kind === "service" || kind === "toolset") double.toolNews += 1;
+  else double.news[kind] = (double.news[kind] ?? 0) + 1;
   seen = id;
   become("live");
   if (before === "live") changed();
@@ -168,3 +168,7 @@ function putSession(session) {
   } else if (double.sessions.every(isOther)) double.sessions = [...double.sessions, session];
   else double.sessions = double.sessions.map((one) => (isOther(one) ? one : session));
 }
+
+/** What differs as soon as all was read anew, or something of these kinds has happened.
+ * @param {...string} kinds */
+export const newsOf = (...kinds) => [double.reads, ...kinds.map((one) => double.news[one] ?? 0)].join(" ");

@@ -3,7 +3,7 @@
 import { navigate } from "../lib/address.js";
 import { ask } from "../lib/api.js";
 import { h, setText, table } from "../lib/dom.js";
-import { double } from "../lib/live.js";
+import { double, newsOf } from "../lib/live.js";
 import { own } from "../lib/schema.js";
 import { newService } from "./new_service.js";
 import { service } from "./service.js";
@@ -60,7 +60,7 @@ export function tools() {
   }
 
   async function load() {
-    const news = `${double.reads} ${double.toolNews}`;
+    const news = newsOf("tool", "service", "toolset");
     if (double.status !== "live" || news === read || reading) return;
     read = news;
     reading = true;
