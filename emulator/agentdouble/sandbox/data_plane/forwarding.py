@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.openapi import hidden
 from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
 
@@ -29,6 +30,7 @@ _STAYS_HERE = frozenset(  # headers for this server, not for the workbench
 _NOT_BACK = frozenset(("connection", "date", "keep-alive", "server"))
 
 
+@hidden  # the routes of the workbench are described
 async def forward(request: Request) -> Response:
     """Forward a request to the session's workbench and return its answer."""
     instance = instance_of(request)

@@ -55,7 +55,8 @@ export const remove = (path) => ask(path, { method: "DELETE" });
 async function reason(answer) {
   const text = await answer.text();
   try {
-    return JSON.parse(text).error.message;
+    const { error, message } = JSON.parse(text); // the data plane's refusals are no error objects
+    return error?.message ?? message ?? text.slice(0, 300);
   } catch {
     return text.slice(0, 300) || `The double answered ${answer.status}.`;
   }
