@@ -19,16 +19,22 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
     double.reset(keep=())
     found = {}
     with shown(browser, double, color_scheme=scheme, bypass_csp=True) as page:
+        page.get_by_role("heading").first.wait_for(state="attached")
         found["empty"] = barriers(page)
         ask(double)
+        session = f"/sessions/{session_id(double)}"
         paths = (
-            *("/", "/sessions", f"/sessions/{session_id(double)}"),
-            *("/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *("/", "/sessions", "/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *(session, *(f"{session}/{tab}" for tab in ("files", "terminal", "log"))),
         )
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:
             go(page, path)
             page.locator("main h1, main h2").first.wait_for(state="attached")
+            if path.startswith(session):
+                tab = path.rpartition("/")[2] if path != session else "code"
+                panel = page.get_by_role("tabpanel", name=tab)
+                panel.get_by_role("region").first.wait_for()
             found[path] = barriers(page)
 
     assert {} == {path: one for path, one in found.items() if one}

@@ -27,8 +27,9 @@ _POLICY = (
     f"script-src 'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT).digest()).decode()}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-# Scripts of an output run, but the frame has no origin, no network and no frames of its own; that
-# it goes to another address is refused by frame-src in the policy of the console's page.
+# Scripts of an output run, but the frame has no origin and no network. If it goes to another address,
+# frame-src in the policy of the console's page refuses that; Chromium has connected to the host by
+# then, and sends it nothing.
 _SCRIPTS_POLICY = (
     "sandbox allow-scripts; default-src 'none'; img-src data: blob:; font-src data:; "
     "style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; "

@@ -98,9 +98,15 @@ class InputDriver:
                     if where == "reload"
                     else page.goto(_address(where), wait_until="commit")
                 )
-            return Shown(page.url, await page.title())
+            return Shown(page.url, await self._title())
 
         return await self._on_page(do, TIMEOUT_S)
+
+    async def _title(self) -> str:
+        try:
+            return await _with_timeout(self._page.title(), _LOOK_TIMEOUT_S)
+        except PageError:  # an open dialog keeps it from answering
+            return ""
 
     async def move(self, x: float, y: float, *, steps: int = 1) -> None:
         """Move the mouse to a point."""

@@ -64,6 +64,12 @@ export function tabs(label, base, tabs) {
       draw();
     },
     update: () => made.get(current)?.update?.(),
+    /** Stop what is shown; "go" shows it again. */
+    hide() {
+      if (!panel.firstChild) return;
+      made.get(current)?.hide?.();
+      panel.replaceChildren();
+    },
     close() {
       closed = true;
       for (const one of made.values()) one.close?.();

@@ -88,9 +88,12 @@ export function session(id) {
         setText(pause, now.state === "paused" ? "Resume" : "Pause");
         living.go(within);
         living.update();
-      } else if (shown) setText(over, `Ended ${stamp(new Date(shown.ended_at))}: ${shown.reason}.`);
-      else setText(over, "The double has no such session, and does not remember that one has ended.");
-      if (!now && shown) remember();
+      } else {
+        living.hide();
+        setText(over, shown ? `Ended ${stamp(new Date(shown.ended_at))}: ${shown.reason}.`
+          : "The double has no such session, and does not remember that one has ended.");
+        if (shown) remember();
+      }
       facts.replaceChildren(...Object.entries(factsOf(shown)).map(([name, value]) =>
         h("div", null, h("dt", null, name), h("dd", null, value))));
     },

@@ -11,10 +11,11 @@ const NAMED = new Set(["Enter", "Backspace", "Delete", "Escape", "ArrowUp", "Arr
   "End", "PageUp", "PageDown", "Insert", ...Array.from({ length: 12 }, (_, index) => `F${index + 1}`)]);
 
 /** @param {import("./session.js").Session} session */
-export function sessionBrowser({ path }) {
+export function sessionBrowser({ path, found }) {
   const address = h("input", { type: "text", "aria-label": "Address", spellcheck: "false", autocapitalize: "off",
     placeholder: "https://…", oninput: () => { edited = true; }, onkeydown: entered });
   const state = h("p", { class: "none", role: "status" }, "Starting the session's browser…");
+  const again = h("button", { onclick: () => look(), hidden: true }, "Look again");
   const picture = h("img", { alt: "", hidden: true, onclick: clicked, ondblclick: clicked, oncontextmenu: clicked, draggable: "false" });
   const page = h("div", { class: "page", role: "application", tabindex: "0", "aria-label": "Page in the browser",
     "aria-describedby": "browser-hint", hidden: true, onkeydown: pressed, onpaste: pasted }, picture);
@@ -24,7 +25,7 @@ export function sessionBrowser({ path }) {
       h("button", { onclick: () => go("forward"), "aria-label": "Forward" }, "→"),
       h("button", { onclick: () => go("reload") }, "Reload"), address,
       h("button", { class: "primary", onclick: () => go(address.value) }, "Go")),
-    state, page, h("p", { class: "hint", id: "browser-hint" },
+    h("div", { class: "buttons" }, state, again), page, h("p", { class: "hint", id: "browser-hint" },
       "A click on the picture is a click there; what is typed while it has the focus is typed there. Tab leaves it."));
   let edited = false;
   let seen = false;
@@ -33,11 +34,19 @@ export function sessionBrowser({ path }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let next;
 
-  /** Take a picture, and then again a second later. */
+  /** Take a picture, and then again a second later, until that fails. */
   async function look() {
     clearTimeout(next);
     if (!seen) return;
-    if (!document.hidden && double.status === "live") await see().catch(failed);
+    const paused = found()?.state === "paused";
+    if (paused) setText(state, "The session is paused.");
+    if (!paused && !document.hidden && double.status === "live") {
+      try {
+        await see();
+      } catch (error) {
+        return failed(error);
+      }
+    }
     clearTimeout(next); // an action may have looked meanwhile
     if (seen) next = setTimeout(look, LOOK_MS);
   }
@@ -50,6 +59,7 @@ export function sessionBrowser({ path }) {
     if (old) URL.revokeObjectURL(old);
     picture.alt = shown.title || shown.url;
     picture.hidden = page.hidden = false;
+    again.hidden = true;
     setText(state, shown.title || "A page without a title");
     if (!edited && document.activeElement !== address) address.value = shown.url;
   }
@@ -57,6 +67,7 @@ export function sessionBrowser({ path }) {
   /** @param {unknown} error */
   function failed(error) {
     setText(state, /** @type {Error} */ (error).message);
+    again.hidden = false;
   }
 
   /** Do things one after the other, and look when they are done. @param {() => Promise<any>} what */
