@@ -34,7 +34,10 @@ def shown(browser: Browser, double: Emulator, **options: Any) -> Iterator[Page]:
     yield page
     context.close()
     origin = double.console_url.partition("/#")[0]
-    assert ([], []) == (said, [one for one in asked if not one.startswith((origin, "data:"))])
+    assert ([], []) == (
+        said,
+        [one for one in asked if not one.startswith((origin, "data:", "blob:"))],
+    )
 
 
 def go(page: Page, path: str) -> None:

@@ -28,12 +28,14 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
     double.reset(keep=())
     found = {}
     with shown(browser, double, color_scheme=scheme, bypass_csp=True) as page:
+        page.get_by_role("heading").first.wait_for(state="attached")
         found["empty"] = barriers(page)
         ask(double)
         own(double, "/mcp-services", {"Name": "api", "Definition": json.dumps(DEFINITION)})
+        session = f"/sessions/{session_id(double)}"
         paths = (
-            *("/", "/sessions", f"/sessions/{session_id(double)}"),
-            *("/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *("/", "/sessions", "/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *(session, *(f"{session}/{tab}" for tab in ("files", "terminal", "log"))),
             *("/tools", "/tools/new/tool", "/tools/new/service", "/tools/tool/t-sandbox"),
             "/tools/service/api",
             *("/agents", "/agents/app/tool_caller/ann/s1", "/agents/invoke/coder/ann/s0"),
@@ -46,6 +48,10 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
             go(page, path)
             if path == "/tools/service/api":
                 page.locator("summary", has_text="a").click()
+            if path.startswith(session):
+                tab = path.rpartition("/")[2] if path != session else "code"
+                panel = page.get_by_role("tabpanel", name=tab)
+                panel.get_by_role("region").first.wait_for()
             found[path] = barriers(page)
 
     assert {} == {path: one for path, one in found.items() if one}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+
+import nbformat
 
 from agentdouble import Emulator
 from tests.console.driving import ask, open_session, own, session_id
@@ -42,3 +45,70 @@ def test_a_session_is_paused_prolonged_and_ended(opened: Page, double: Emulator)
     opened.get_by_role("dialog").get_by_role("button", name="End").click()
 
     opened.get_by_text("destroyed by caller").first.wait_for()
+
+
+def test_what_a_client_runs_is_interrupted_and_saved(opened: Page, double: Emulator) -> None:
+    """The cells shown are a notebook that nbformat finds valid, with the outputs they had."""
+    ask(double, code="import time")
+    open_session(opened, double)
+    code = opened.get_by_role("textbox", name="Code")
+    log = opened.get_by_role("log")
+
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(ask, double, code="print('begun', flush=True)\ntime.sleep(600)")
+        log.get_by_text("begun").wait_for()
+        opened.get_by_role("button", name="Interrupt").click()
+        log.get_by_text("KeyboardInterrupt").first.wait_for()
+        asked.result()
+    code.fill("import sys\nprint(*range(3), sep='\\n')\nprint('x', file=sys.stderr)\n1 / 3")
+    code.press("Shift+Enter")
+    log.get_by_text("0.333").wait_for()
+    with opened.expect_download() as downloading:
+        opened.get_by_role("button", name="Save as notebook").click()
+
+    notebook = nbformat.read(downloading.value.path(), as_version=4)
+    nbformat.validate(notebook)
+    kinds = [[one.output_type for one in cell.outputs] for cell in notebook.cells]
+    assert [["stream", "error"], ["stream", "stream", "execute_result"]] == kinds
+    assert "0\n1\n2\n" == notebook.cells[1].outputs[0].text
+    assert "coder_ann_s0.ipynb" == downloading.value.suggested_filename
+
+
+def test_code_is_completed_by_the_session_s_kernel(opened: Page, double: Emulator) -> None:
+    """By Ctrl+Space, so that Tab still leaves the field."""
+    ask(double, code="answer_one = answer_two = 'ü'")
+    open_session(opened, double)
+    code = opened.get_by_role("textbox", name="Code")
+
+    code.fill("'🐍', answ")
+    code.press("Control+Space")
+    opened.get_by_role("listbox", name="Completions").wait_for()
+    opened.keyboard.press("ArrowDown")
+    opened.keyboard.press("Enter")
+    completed = code.input_value()
+    opened.keyboard.press("Tab")
+
+    assert "'🐍', answer_two" == completed
+    assert code.evaluate("(one) => document.activeElement !== one")
+
+
+def test_many_pieces_of_output_are_drawn_once_each(opened: Page, double: Emulator) -> None:
+    """A progress bar overwrites its line, colours go on, and only the end of a flood is kept."""
+    ask(double)
+    open_session(opened, double)
+    code = opened.get_by_role("textbox", name="Code")
+
+    code.fill(
+        "import sys\n"
+        "for i in range(20_000):\n    print('line', i, '.' * 20, flush=not i % 50)\n"
+        "for i in range(101):\n    print(f'\\r{i} %', end='', flush=True)\n"
+        "print('\\n\\x1b[31mred', flush=True)\nprint('still red\\x1b[0m')"
+    )
+    code.press("Shift+Enter")
+    output = opened.get_by_role("log").locator("pre.stdout")
+    output.get_by_text("still red").wait_for()
+
+    text = output.inner_text()
+    assert text.endswith("line 19999 ....................\n100 %\nred\nstill red\n")
+    assert 150_000 < len(text) <= 210_000
+    assert "ansi-fg1" == output.get_by_text("still red").get_attribute("class")

@@ -20,10 +20,19 @@ from agentdouble.whole_paths import WholeMount
 
 STATIC = Path(__file__).parent / "static"
 _FRAME = (STATIC / "frame.html").read_bytes()
+_SCRIPTED = (STATIC / "frame_scripts.html").read_bytes()
 _SCRIPT = _FRAME.partition(b"<script>")[2].partition(b"</script>")[0]
 _POLICY = (
     "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
     f"script-src 'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT).digest()).decode()}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+# Scripts of an output run, but the frame has no origin and no network. If it goes to another address,
+# frame-src in the policy of the console's page refuses that; Chromium has connected to the host by
+# then, and sends it nothing.
+_SCRIPTS_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; img-src data: blob:; font-src data:; "
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 PAGES = ("sessions", "requests", "agents", "tools", "runtimes")
@@ -36,6 +45,7 @@ def make_app(double: Double) -> ASGIApp:
         routes=[
             *(Route(path, _shell, methods=["GET"]) for path in _addresses()),
             Route("/frame", _frame, methods=["GET"]),
+            Route("/frame/scripts", _scripts_frame, methods=["GET"]),
             Mount("/static", StaticFiles(directory=STATIC)),
             Route("/api/console/connection", routes.connection, methods=["GET"]),
             Route("/api/console/repeat/{id:int}", routes.repeat, methods=["POST"]),
@@ -61,6 +71,12 @@ async def _frame(_request: Request) -> Response:
     The console's own policy lets no frame go to another origin.
     """
     return Response(_FRAME, media_type="text/html", headers={"Content-Security-Policy": _POLICY})
+
+
+async def _scripts_frame(_request: Request) -> Response:
+    """Return the page inside the frames of outputs whose scripts a person has asked to run."""
+    headers = {"Content-Security-Policy": _SCRIPTS_POLICY, "X-DNS-Prefetch-Control": "off"}
+    return Response(_SCRIPTED, media_type="text/html", headers=headers)
 
 
 class _Routes:

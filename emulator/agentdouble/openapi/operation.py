@@ -82,7 +82,9 @@ def operation(answer: Any = Any, **fields: Any) -> Callable[[F], F]:
 
 
 def described(
-    said: Operation | Callable[[Any], Operation] | Mapping[str, Operation],
+    said: Operation
+    | Callable[[Any], Operation]
+    | Mapping[str, Operation | Callable[[Any], Operation]],
 ) -> Callable[[F], F]:
     """Describe an endpoint by an Operation, by one for each method, or by a function.
 

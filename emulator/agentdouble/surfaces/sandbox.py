@@ -25,6 +25,7 @@ from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.resource_routes import Body, NewTool, ResourceRoutes
 from agentdouble.surfaces.session_code_routes import session_code_routes
+from agentdouble.surfaces.session_plane_routes import session_plane_routes
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
 
@@ -43,6 +44,7 @@ class Sandbox(Surface):
         super().__init__(context)
         settings, clock, store = context.settings, context.clock, context.store
         self._input_drivers = InputDrivers()
+        self._data_plane = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         self.tools = Tools(clock, settings.tool_id, store)
         self.tools.publish_to(context.events)
         self.instances = Instances(
@@ -59,7 +61,7 @@ class Sandbox(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the data plane."""
-        app = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
+        app = self._data_plane
         path = f"{data_plane.PREFIX}/{{rest:rest}}"
         beside = (Route(f"{one}{rest}", app) for one in data_plane.BESIDE for rest in _ALL_BELOW)
         return [Route(path, app), WebSocketRoute(path, app), *beside]
@@ -100,6 +102,7 @@ class Sandbox(Surface):
         return [
             *session_routes(self.instances, self.context.clock, tool_id, actions),
             *session_code_routes(self.instances, actions),
+            *session_plane_routes(self.instances, self._data_plane, self.context.environment),
             *self._tool_routes(),
             *live_routes(self.instances, tool_id),
         ]

@@ -92,6 +92,7 @@ def test_what_is_missing_is_told_with_what_brings_it(
     for module in (
         "deno",
         "playwright.async_api",
+        "pyte",
         "asyncpg",
         "grpc",
         "opentelemetry.sdk.trace",
@@ -105,6 +106,7 @@ def test_what_is_missing_is_told_with_what_brings_it(
         "javascript": INSTALL,
         "browser": chromium.INSTALL,
         "playwright": input_drivers.INSTALL,
+        "screens": "pip install 'agentdouble[emulator,console]'",
         "postgresql": "pip install 'agentdouble[emulator,postgres]'",
         "grpc": "pip install 'agentdouble[emulator,grpc]'",
         "opentelemetry": "pip install 'agentdouble[emulator,otel]'",

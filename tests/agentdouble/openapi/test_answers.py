@@ -28,6 +28,7 @@ REFUSED = (
     "post_v1_tasks_id_cancel get_v1_tasks_id_subscribe post_v1_tasks_id_subscribe"
 )
 FOR_ADK = "get_apps_app_app_info patch_apps_app_users_user_memory"  # refused for other agents
+OF_A_BROWSER = "get_emulator_sessions_session_id_browser post_emulator_sessions_session_id_browser"
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -332,6 +333,24 @@ def drive_resources(driver: Driver) -> None:
         driver.ask("DELETE", f"/_emulator/{at}")
 
 
+def drive_what_a_session_has(driver: Driver, session: str) -> None:
+    """Files, a terminal, and the browser if the machine has one."""
+    driver.ask("POST", f"{session}/v1/file/write", json={"file": "a.txt", "content": "a"})
+    for name in ("a.txt", "none"):
+        driver.ask("GET", f"{session}/v1/file/download", params={"path": name})
+    driver.ask("POST", f"{session}/terminals", json={"columns": 0, "rows": 1})
+    driver.open_lines(f"{session}/terminals", {"columns": 80, "rows": 24})
+    driver.ask("POST", f"{session}/terminals/typed", json={"terminal": "none"})
+    driver.ask("POST", f"{session}/browser", json={"go": ""})
+    if not without_browser():
+        driver.ask("POST", f"{session}/browser", json={"go": "about:blank"})
+        driver.ask("GET", f"{session}/browser")
+
+
+def without_browser() -> bool:
+    return chromium.find(None) is None
+
+
 def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> None:
     """All but those of runtimes, which another test drives."""
     ask = own_driver.ask
@@ -341,7 +360,7 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
     )
     made = own_driver.double
     data_plane(made, "own")
-    with whole(own_driver, own_document, *tags):
+    with whole(own_driver, own_document, *tags, but=OF_A_BROWSER if without_browser() else ""):
         drive_resources(own_driver)
         for path in ("health", "clock", "unknowns", "openapi.json", "sessions", "journal"):
             ask("GET", f"/_emulator/{path}")
@@ -369,6 +388,7 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
         ask("POST", f"/_emulator/sessions/{own}/ttl", json={"ttl_s": 60})
         ask("POST", f"/_emulator/sessions/{own}/pause")
         ask("POST", f"/_emulator/sessions/{own}/resume")
+        drive_what_a_session_has(own_driver, f"/_emulator/sessions/{own}")
         ask("POST", "/_emulator/sessions", json={"UserSessionId": "own"})
         ask("POST", f"/_emulator/sessions/{own}/run", json={"code": "x = 1"})
         ask("POST", f"/_emulator/sessions/{own}/run", json={"code": ""})

@@ -30,11 +30,12 @@ const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
 let page = null;
 let shown = "";
 
-/** The page's entry and what follows its path in the address. */
+/** The page's entry, what follows its path in the address, and the place within a page of one thing. */
 function place() {
   const [, first = "", ...rest] = location.pathname.split("/");
   const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
-  return { entry, id: decodeURIComponent(rest.join("/")) };
+  const within = entry.one ? rest.splice(1).join("/") : rest.join("/");
+  return { entry, id: decodeURIComponent(rest.join("/")), within: decodeURIComponent(within) };
 }
 
 async function show() {
@@ -62,7 +63,7 @@ async function show() {
       page.tick?.();
     }
   }
-  page?.go?.(place().id); // it may be another one by now
+  page?.go?.(place().within); // it may be another one by now
 }
 
 /** Stand in for a page whose module did not come; the next answer of the double loads it.

@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.openapi import hidden
 from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
 
@@ -29,6 +30,7 @@ _STAYS_HERE = frozenset(  # headers for this server, not for the workbench
 _NOT_BACK = frozenset(("connection", "date", "keep-alive", "server"))
 
 
+@hidden  # the routes of the workbench are described
 async def forward(request: Request) -> Response:
     """Forward a request to the session's workbench and return its answer."""
     instance = instance_of(request)
@@ -43,14 +45,16 @@ async def _forward(request: Request, instance: Instance) -> Response:
         workbench = await stack.enter_async_context(instance.use_workbench())
         answer = await _ask(request, workbench, instance)
         stack.push_async_callback(answer.aclose)
-        return _Answer(answer, stack.pop_all())
+        return _Answer(answer, _pieces(answer, instance), stack.pop_all())
 
 
 class _Answer(StreamingResponse):
     """The answer of a workbench; it keeps the workbench in use until it is sent."""
 
-    def __init__(self, answer: httpx.Response, held: AsyncExitStack) -> None:
-        super().__init__(answer.aiter_raw(), answer.status_code)
+    def __init__(
+        self, answer: httpx.Response, pieces: AsyncIterator[bytes], held: AsyncExitStack
+    ) -> None:
+        super().__init__(pieces, answer.status_code)
         self.raw_headers = [
             (name.lower(), value)
             for name, value in answer.headers.raw
@@ -61,6 +65,18 @@ class _Answer(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._held:
             await super().__call__(scope, receive, send)
+
+
+async def _pieces(answer: httpx.Response, instance: Instance) -> AsyncIterator[bytes]:
+    """Yield the body of an answer; an open end, as a terminal's, may come with the session's."""
+    import httpx
+
+    try:
+        async for piece in answer.aiter_raw():
+            yield piece
+    except httpx.TransportError:
+        if instance.end_reason is None or "content-length" in answer.headers:
+            raise
 
 
 async def _ask(request: Request, workbench: Workbench, instance: Instance) -> httpx.Response:

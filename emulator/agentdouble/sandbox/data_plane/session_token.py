@@ -24,6 +24,7 @@ from agentdouble.sandbox.instances import Instances
 
 PREFIX = "/v1"
 BESIDE = ("/a2a", "/vnc")  # of a session as well; if an application has them, they are its own
+PAGE = "/browser/page"  # of the double's own routes only, because it is not below the prefix
 UPLOAD = "/v1/file/upload"
 INSTANCE = "faasInstanceName"
 TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)
@@ -50,6 +51,9 @@ class SessionTokenMiddleware:
         return found
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if INSTANCE_OF in scope:  # one of the double's own routes has admitted it
+            await self._app(scope, receive, send)
+            return
         try:
             instance = await self._admit(HTTPConnection(scope))
         except Refused as refused:

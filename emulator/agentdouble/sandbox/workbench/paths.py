@@ -16,6 +16,8 @@ DIRECTORY = "/directory"
 FACTS = "/facts"
 LIVE_COMMAND = "/live/command"
 ABANDON = "/live/abandon"
+TERMINALS = "/terminals"
+TYPED = "/terminals/typed"
 
 
 class OutsideError(PermissionError):

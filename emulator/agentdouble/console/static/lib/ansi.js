@@ -4,19 +4,21 @@ import { h } from "./dom.js";
 
 const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
 
-/** @param {string} text @returns {Node[]} */
-export function coloured(text) {
+/** The colours in force, which the next piece of a text begins with. */
+export const plain = () => ({ classes: /** @type {Set<string>} */ (new Set()) });
+
+/** @param {string} text @param {{classes: Set<string>}} [ink] @returns {Node[]} */
+export function coloured(text, ink = plain()) {
   /** @type {Node[]} */
   const parts = [];
-  let classes = new Set();
   let place = 0;
   const add = (/** @type {string} */ piece) => {
-    if (piece) parts.push(classes.size ? h("span", { class: [...classes].join(" ") }, piece) : new Text(piece));
+    if (piece) parts.push(ink.classes.size ? h("span", { class: [...ink.classes].join(" ") }, piece) : new Text(piece));
   };
   for (const found of text.matchAll(SEQUENCE)) {
     add(text.slice(place, found.index));
     place = found.index + found[0].length;
-    if (found[1] !== undefined) classes = changed(classes, found[1].split(";").map(Number));
+    if (found[1] !== undefined) ink.classes = changed(ink.classes, found[1].split(";").map(Number));
   }
   add(text.slice(place));
   return parts;

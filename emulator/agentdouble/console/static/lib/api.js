@@ -60,8 +60,8 @@ export const remove = (path) => ask(path, { method: "DELETE" });
 async function reason(answer) {
   const text = await answer.text();
   try {
-    const { error, detail, ResponseMetadata } = JSON.parse(text);
-    const found = error?.message ?? ResponseMetadata?.Error?.Message ?? detail ?? error;
+    const { error, message, detail, ResponseMetadata } = JSON.parse(text);
+    const found = error?.message ?? ResponseMetadata?.Error?.Message ?? message ?? detail ?? error;
     return typeof found === "string" ? found : text.slice(0, 300);
   } catch {
     return text.slice(0, 300) || `The double answered ${answer.status}.`;

@@ -1,8 +1,9 @@
 // The outputs of code, as they come. What a session wrote is text, a picture, or HTML in a frame that
-// has no origin, no network and no scripts of its own.
+// has no origin and no network, and runs its scripts only when asked to.
 
 import { coloured } from "./ansi.js";
 import { h } from "./dom.js";
+import { streamText } from "./stream_text.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/svg+xml"];
 const LARGEST_HEIGHT = 600;
@@ -12,16 +13,16 @@ const LONGEST_TEXT = 200000; // characters of one output that are shown
 export function outputArea() {
   const element = h("div", { class: "outputs" });
   let clears = false;
-  let stream = /** @type {any} */ (null);
+  /** @type {(ReturnType<typeof streamText> & {name: string}) | null} */
+  let stream = null;
 
   /** @param {string} name @param {string} text */
   function write(name, text) {
     if (stream?.name !== name || stream.element !== element.lastChild) {
-      stream = { name, text: "", element: h("pre", { class: `out ${name}` }) };
+      stream = { name, ...streamText(name) };
       element.append(stream.element);
     }
-    stream.text = (stream.text + text).slice(-LONGEST_TEXT);
-    stream.element.replaceChildren(...coloured(overwritten(stream.text)));
+    stream.write(text);
   }
 
   return {
@@ -51,15 +52,12 @@ export function outputArea() {
   };
 }
 
-/** Text after its carriage returns, as a terminal leaves it. @param {string} text */
-const overwritten = (text) => text.replace(/[^\n]*\r(?!\n|$)/g, "").replaceAll("\r\n", "\n");
-
 /** @param {Record<string, any>} data the same output in several formats @returns {HTMLElement} */
 function display(data) {
   const plain = joined(data["text/plain"]);
   const picture = PICTURES.find((mime) => data[mime]);
   if (picture) return h("img", { class: "out", alt: plain || "Picture", src: address(picture, joined(data[picture])) });
-  if (data["text/html"]) return frame(joined(data["text/html"]), plain);
+  if (data["text/html"]) return page(joined(data["text/html"]), plain);
   const found = data["application/json"];
   return h("pre", { class: "out" }, coloured((plain || (found && JSON.stringify(found, null, 2)) || "").slice(0, LONGEST_TEXT)));
 }
@@ -71,9 +69,23 @@ const joined = (text) => (Array.isArray(text) ? text.join("") : text ?? "");
 const address = (mime, content) => (mime === "image/svg+xml"
   ? `data:${mime},${encodeURIComponent(content)}` : `data:${mime};base64,${content.replace(/\s/g, "")}`);
 
-/** @param {string} html @param {string} plain */
-function frame(html, plain) {
-  const element = h("iframe", { class: "out", sandbox: "allow-scripts", src: "/frame", title: plain || "HTML output" });
+/** HTML in a frame; its scripts run in another frame, at each click anew.
+ * @param {string} html @param {string} plain */
+function page(html, plain) {
+  if (!/<script/i.test(html)) return frame("/frame", html, plain);
+  const place = h("div", { class: "scripted" }, frame("/frame", html, plain));
+  const button = h("button", { onclick: () => {
+    place.firstChild.replaceWith(frame("/frame/scripts", html, plain));
+    button.textContent = "Run its scripts again";
+  } }, "Run its scripts");
+  place.append(h("p", { class: "buttons" }, button,
+    h("span", { class: "note" }, "They have no network, and reach nothing outside of their frame.")));
+  return place;
+}
+
+/** @param {string} address @param {string} html @param {string} plain */
+function frame(address, html, plain) {
+  const element = h("iframe", { class: "out", sandbox: "allow-scripts", src: address, title: plain || "HTML output" });
   const heard = (/** @type {MessageEvent} */ event) => {
     if (!element.isConnected) return removeEventListener("message", heard);
     if (event.source !== element.contentWindow) return undefined;

@@ -1,0 +1,78 @@
+// Tabs, each with an address of its own: arrows move the focus, Enter or a click shows a panel.
+
+import { navigate } from "./address.js";
+import { h } from "./dom.js";
+
+/** A panel is made when it is first shown.
+ * @typedef {{element: Element, show?: () => void, hide?: () => void, update?: () => void,
+ *            close?: () => void}} Panel
+ * @typedef {{path: string, name: string, make: () => Promise<Panel>}} Tab */
+
+/** Stand in for a panel whose module did not come. @param {unknown} error @returns {Panel} */
+function missing(error) {
+  console.error(error);
+  return { element: h("p", { class: "none" }, "The double did not send this part of the page. Load the page again.") };
+}
+
+/** @param {string} label @param {string} base the address of the first tab @param {Tab[]} tabs */
+export function tabs(label, base, tabs) {
+  /** @type {Map<Tab, Panel>} */
+  const made = new Map();
+  let current = tabs[0];
+  let closed = false;
+  const buttons = tabs.map((tab) => h("button", { role: "tab", id: `tab-${tab.path}`, "aria-controls": "panel",
+    onclick: () => navigate(tab.path ? `${base}/${tab.path}` : base) }, tab.name));
+  const row = h("div", { role: "tablist", "aria-label": label, class: "tabs", onkeydown: move }, buttons);
+  const panel = h("div", { role: "tabpanel", id: "panel", class: "tabpanel" });
+
+  /** @param {KeyboardEvent} event */
+  function move(event) {
+    const place = buttons.indexOf(/** @type {Element} */ (event.target));
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -place, End: buttons.length - 1 - place }[event.key];
+    if (place < 0 || by === undefined) return;
+    event.preventDefault();
+    buttons[(place + by + buttons.length) % buttons.length].focus();
+  }
+
+  async function draw() {
+    const tab = current;
+    buttons.forEach((button, index) => {
+      button.setAttribute("aria-selected", String(tabs[index] === tab));
+      button.setAttribute("tabindex", tabs[index] === tab ? "0" : "-1");
+    });
+    panel.setAttribute("aria-labelledby", `tab-${tab.path}`);
+    if (!made.has(tab)) {
+      const one = await tab.make().catch(missing);
+      if (closed) return one.close?.();
+      if (!made.has(tab)) made.set(tab, one);
+    }
+    if (current !== tab) return undefined; // another one was chosen meanwhile
+    const shown = /** @type {Panel} */ (made.get(tab));
+    panel.replaceChildren(shown.element);
+    shown.update?.();
+    return shown.show?.();
+  }
+
+  return {
+    elements: [row, panel],
+    /** @param {string} path */
+    go(path) {
+      const next = tabs.find((one) => one.path === path) ?? tabs[0];
+      if (next === current && panel.firstChild) return;
+      made.get(current)?.hide?.();
+      current = next;
+      draw();
+    },
+    update: () => made.get(current)?.update?.(),
+    /** Stop what is shown; "go" shows it again. */
+    hide() {
+      if (!panel.firstChild) return;
+      made.get(current)?.hide?.();
+      panel.replaceChildren();
+    },
+    close() {
+      closed = true;
+      for (const one of made.values()) one.close?.();
+    },
+  };
+}
