@@ -45,7 +45,7 @@ def test_a_shell_answers_keys_and_ends_with_its_page(opened: Page, double: Emula
     keys = opened.get_by_role("textbox", name="Terminal")
 
     opened.keyboard.type(
-        r"printf '\e]0;hostile\a\e[31mr%s\e[0m <b>text</b>\n' ed; sleep 600" + "\n"
+        r"printf '\e]0;hostile\a\e[31mr%s\e[0m <b>text</b>\n' ed; printf '\xc3'; sleep 600" + "\n"
     )
     red = screen.get_by_text("red", exact=True)
     red.wait_for()

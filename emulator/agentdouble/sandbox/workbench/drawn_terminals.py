@@ -117,7 +117,7 @@ class _DrawnTerminal:
         """Yield the changes of the screen, some 30 times a second at most, until bash ends."""
         terminal = self.terminal
         while True:
-            closed = terminal.closed
+            closed, end = terminal.closed, terminal.output.end
             if self._size is not None:
                 self._screen.resize(self._size.rows, self._size.columns)
                 self._size = None
@@ -131,12 +131,8 @@ class _DrawnTerminal:
                 await asyncio.sleep(_FRAME_S)
             elif closed:
                 return
-            elif self._read_all and self._size is None and not terminal.closed:
-                await terminal.output.changed()
-
-    @property
-    def _read_all(self) -> bool:
-        return self._offset >= self.terminal.output.end
+            elif end == terminal.output.end and self._size is None and not terminal.closed:
+                await terminal.output.changed()  # the rest of a character, too
 
     def _read(self, closed: bool) -> str:
         output = self.terminal.output

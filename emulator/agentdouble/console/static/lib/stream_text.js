@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 
 const LONGEST_TEXT = 200000; // characters that stay in sight
 const LONGEST_LINE = 4000; // characters of a line that may still be overwritten
+const PIECES = /[^]{1,20000}\n|[^]+$/g; // whole lines, which leave one piece after the other
 const DRAWN_MS = 40; // no frame, which a tab in the background does not have
 
 /** @param {string} name "stdout" or "stderr" */
@@ -24,7 +25,8 @@ export function streamText(name) {
     const text = last + waiting.slice(-2 * LONGEST_TEXT);
     waiting = "";
     const whole = text.length - text.lastIndexOf("\n") > LONGEST_LINE ? text.length : text.lastIndexOf("\n") + 1;
-    if (whole) append(overwritten(text.slice(0, whole)).slice(-LONGEST_TEXT));
+    const shown = overwritten(text.slice(0, whole)).slice(-LONGEST_TEXT);
+    for (const piece of shown.match(PIECES) ?? []) append(piece);
     last = overwritten(text.slice(whole));
     line.replaceChildren(...coloured(last, { classes: ink.classes }));
   }
