@@ -29,7 +29,16 @@ let shown = "";
 function place() {
   const [, first = "", ...rest] = location.pathname.split("/");
   const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
-  return { entry, id: decodeURIComponent(rest.join("/")) };
+  return { entry, id: decoded(rest.join("/")) };
+}
+
+/** @param {string} text of an address, which anybody can have written */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function show() {

@@ -7,6 +7,9 @@ import { h } from "./dom.js";
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/svg+xml"];
 const LARGEST_HEIGHT = 600;
 const LONGEST_TEXT = 200000; // characters of one output that are shown
+const LONGEST_NAME = 200;
+const MOST = 200; // outputs of one execution that are shown, the last ones
+const DRAWN_MS = 50;
 
 /** A place for the outputs of one execution. */
 export function outputArea() {
@@ -16,12 +19,35 @@ export function outputArea() {
 
   /** @param {string} name @param {string} text */
   function write(name, text) {
-    if (stream?.name !== name || stream.element !== element.lastChild) {
-      stream = { name, text: "", element: h("pre", { class: `out ${name}` }) };
-      element.append(stream.element);
+    const begins = stream?.name !== name || stream.element !== element.lastChild;
+    if (begins) {
+      stream = { name, text: "", waits: false, element: h("pre", { class: `out ${name}` }) };
+      put(stream.element);
     }
-    stream.text = (stream.text + text).slice(-LONGEST_TEXT);
-    stream.element.replaceChildren(...coloured(overwritten(stream.text)));
+    const drawn = stream;
+    drawn.text = (drawn.text + text).slice(-LONGEST_TEXT);
+    if (drawn.waits) return;
+    drawn.waits = true;
+    setTimeout(() => {
+      drawn.waits = false;
+      drawn.element.replaceChildren(...coloured(overwritten(drawn.text)));
+    }, begins ? 0 : DRAWN_MS);
+  }
+
+  /** @param {Element} made */
+  function put(made) {
+    element.append(made);
+    if (element.childElementCount > MOST) element.firstChild.remove();
+  }
+
+  /** @param {string} kind @param {any} content */
+  function show(kind, content) {
+    const id = content.transient?.display_id;
+    const made = kind === "error" ? written(content.traceback.join("\n"), " error") : display(content.data);
+    if (id) made.dataset.display = id;
+    const old = id && [...element.children].find((one) => one.dataset.display === id);
+    if (kind === "update_display_data" && old) old.replaceWith(made);
+    else if (kind !== "update_display_data") put(made);
   }
 
   return {
@@ -35,14 +61,12 @@ export function outputArea() {
       }
       if (clears) element.replaceChildren();
       clears = false;
-      if (kind === "stream") return write(content.name, content.text);
-      const id = content.transient?.display_id;
-      const made = kind === "error" ? h("pre", { class: "out error" }, coloured(content.traceback.join("\n")))
-        : display(content.data);
-      if (id) made.dataset.display = id;
-      const old = id && [...element.children].find((one) => one.dataset.display === id);
-      if (kind === "update_display_data" && old) old.replaceWith(made);
-      else if (kind !== "update_display_data") element.append(made);
+      try {
+        if (kind === "stream") write(content.name, content.text);
+        else show(kind, content);
+      } catch { // code can send anything
+        put(h("p", { class: "note" }, "An output is not of the form that notebooks have."));
+      }
     },
     /** @param {string} text @param {string} [kind] */
     note(text, kind = "note") {
@@ -52,16 +76,22 @@ export function outputArea() {
 }
 
 /** Text after its carriage returns, as a terminal leaves it. @param {string} text */
-const overwritten = (text) => text.replace(/[^\n]*\r(?!\n|$)/g, "").replaceAll("\r\n", "\n");
+const overwritten = (text) => text.split("\n").map((line) => {
+  const end = line.endsWith("\r") ? line.length - 1 : line.length;
+  return line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
+}).join("\n");
+
+/** @param {string} text @param {string} [kind] */
+const written = (text, kind = "") => h("pre", { class: `out${kind}` }, coloured(text.slice(-LONGEST_TEXT)));
 
 /** @param {Record<string, any>} data the same output in several formats @returns {HTMLElement} */
 function display(data) {
   const plain = joined(data["text/plain"]);
   const picture = PICTURES.find((mime) => data[mime]);
-  if (picture) return h("img", { class: "out", alt: plain || "Picture", src: address(picture, joined(data[picture])) });
+  if (picture) return h("img", { class: "out", alt: plain.slice(0, LONGEST_NAME) || "Picture", src: address(picture, joined(data[picture])) });
   if (data["text/html"]) return frame(joined(data["text/html"]), plain);
   const found = data["application/json"];
-  return h("pre", { class: "out" }, coloured((plain || (found && JSON.stringify(found, null, 2)) || "").slice(0, LONGEST_TEXT)));
+  return written(plain || (found && JSON.stringify(found, null, 2)) || "");
 }
 
 /** @param {string | string[] | undefined} text */
@@ -73,7 +103,7 @@ const address = (mime, content) => (mime === "image/svg+xml"
 
 /** @param {string} html @param {string} plain */
 function frame(html, plain) {
-  const element = h("iframe", { class: "out", sandbox: "allow-scripts", src: "/frame", title: plain || "HTML output" });
+  const element = h("iframe", { class: "out", sandbox: "allow-scripts", src: "/frame", title: plain.slice(0, LONGEST_NAME) || "HTML output" });
   const heard = (/** @type {MessageEvent} */ event) => {
     if (!element.isConnected) return removeEventListener("message", heard);
     if (event.source !== element.contentWindow) return undefined;
