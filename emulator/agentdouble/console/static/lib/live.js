@@ -2,7 +2,7 @@
 
 import { ApiError, ask, events, open } from "./api.js";
 
-const LONGEST_WAIT_MS = 2000;
+const LONGEST_WAIT_MS = 1500;
 const CALM_MS = 50; // between two drawings
 const BUSY_MS = 250; // drawing costs most of the page's time when much happens
 const BUSY = 30; // changes a second
@@ -116,13 +116,13 @@ export async function follow() {
   for (;;) {
     try {
       const stream = await open("/events", { headers: seen ? { "Last-Event-ID": seen } : {} });
+      if (seen) become("live"); // a stream that resumes greets nobody; one of another double sends "resync"
       for await (const event of events(stream)) {
         await take(event);
         wait = 250;
       }
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return become("refused");
-      seen = ""; // another double, perhaps: everything is read anew
     }
     become("away");
     await pause(wait);
