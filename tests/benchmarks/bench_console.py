@@ -1,8 +1,8 @@
 """The console's pages in Chromium: what they load, how soon they show a request, what they cost.
 
-Run: python -m tests.benchmarks.bench_console [--minutes 10] [--adk /path/to/bin/adk]
+Run: python -m tests.benchmarks.bench_console [--minutes 10 --pages /] [--adk /path/to/bin/adk]
 
-``--minutes`` is how long the heap is watched at 100 requests a second. With ``--adk`` the first
+``--minutes`` is how long each page is watched at 100 requests a second. With ``--adk`` the first
 paint of ``adk web`` of that program is measured beside the console's. ``bench_console_cost`` has
 what a console costs its double.
 """
@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -65,6 +65,7 @@ CHANGED = """async (path) => {
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--minutes", type=float, default=0.2)
+    options.add_argument("--pages", nargs="*", default=["/", "/requests", "/sessions"])
     options.add_argument("--adk", help="the program adk of an environment with google-adk")
     chosen = options.parse_args()
     with sync_playwright() as playwright:
@@ -74,7 +75,7 @@ def main() -> None:
         first_load(browser, chosen.adk)
         until_the_row(browser)
         full(browser)
-        busy(browser, chosen.minutes)
+        busy(browser, chosen.minutes, chosen.pages)
         browser.close()
 
 
@@ -150,6 +151,7 @@ def until_the_row(browser: Browser) -> None:
             connection.request("GET", path)
             connection.getresponse().read()
             page.wait_for_timeout(random.uniform(20, 200))
+        page.wait_for_function("() => '/bench-199' in rows")
         rows = page.evaluate("() => rows")
         connection.close()
     took = sorted(rows[path] - at for path, at in sent.items())
@@ -183,8 +185,8 @@ def full(browser: Browser) -> None:
     )
 
 
-def busy(browser: Browser, minutes: float) -> None:
-    for path in ("/", "/requests", "/sessions"):
+def busy(browser: Browser, minutes: float, pages: Sequence[str]) -> None:
+    for path in pages:
         with shown(browser) as (double, page), asked(double.url):
             page.evaluate(
                 "(path) => { history.pushState(null, '', path);"

@@ -38,7 +38,6 @@ BUNDLES = (
     {},
 )
 WRITTEN = (
-    "\r" * 100_000 + "x" * 300_000,
     "<img src=x onerror=ACT>",
     "\x1b]8;;OUT\x1b\\a link\x1b]8;;\x1b\\",
     "\x1b]8;;javascript:ACT\x07a script\x1b]8;;\x07",
@@ -55,6 +54,7 @@ for place, one in enumerate(json.loads({html!r})):
     display(HTML(one), display_id=("__proto__", "constructor")[place] if place < 2 else None)
 for one in json.loads({written!r}):
     print(one)
+print("\\r" * 20_000 + "x" * 150_000)
 raise Exception(json.loads({html!r})[0])
 """
 
@@ -96,9 +96,7 @@ def test_hostile_outputs_do_not_act(browser: Browser, double: Emulator) -> None:
         code.press("Shift+Enter")
 
         log = page.get_by_role("log")
-        log.get_by_text("a hostile picture").or_(
-            log.get_by_role("img", name="a hostile picture")
-        ).wait_for()
+        log.get_by_role("img", name="a hostile picture").wait_for()
         log.get_by_text("Exception: <script>").wait_for()
         page.frame_locator("iframe").last.get_by_text("a", exact=True).wait_for()
         assert len(HTML) + 2 == len(page.frames) - 1  # two of them come in bundles
@@ -123,7 +121,7 @@ def test_hostile_requests_and_answers_do_not_act(browser: Browser) -> None:
         Emulator(app, console=True, pool_size=0) as double,
         watched(browser, double) as (page, watch),
     ):
-        texts = [*watch.html(), *(watch.armed("text", one) for one in WRITTEN[1:])]
+        texts = [*watch.html(), *(watch.armed("text", one) for one in WRITTEN)]
         connection = http.client.HTTPConnection(urlsplit(double.url).netloc)
         for place, text in enumerate(texts):
             body = json.dumps({"prompt": text, "__proto__": {"polluted": 1}, "a": json.dumps(text)})

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)/g;
 
 /** @param {string} text @returns {Node[]} */
 export function coloured(text) {
