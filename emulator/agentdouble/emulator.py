@@ -249,6 +249,7 @@ class Emulator:
             journal=context.journal,
             connection=self.connection,
             credentials=self.credentials,
+            rules=self._platform.rules,
             version=context.version,
             served=self.addresses,
             a2a=self.a2a,

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from agentdouble import Emulator
 
@@ -94,6 +96,17 @@ def test_an_answer_names_its_request(double: Emulator, app: str, status: int) ->
     assert (status, str(asked.id)) == (answer.status_code, answer.headers["x-agentdouble-request"])
 
 
+@pytest.mark.parametrize("path", ["/api/served/", "/api/events"])
+def test_it_has_no_websockets(double: Emulator, path: str) -> None:
+    """A page of any origin could open them, and the token is no header of theirs."""
+    url = address(double, path).replace("http", "ws", 1)
+
+    with pytest.raises(InvalidStatus) as refused, connect(url, additional_headers=token(double)):
+        pass
+
+    assert 404 == refused.value.response.status_code
+
+
 def test_an_action_is_signed_by_the_console(double: Emulator) -> None:
     """The page has no secret key; a body that is none is told."""
     made = httpx.post(
@@ -132,6 +145,7 @@ def test_each_answer_says_what_the_page_may_do(double: Emulator) -> None:
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "no-store" == headers["cache-control"]
         assert "same-origin" == headers["cross-origin-resource-policy"]
+        assert "same-origin" == headers["cross-origin-opener-policy"]
         assert "nosniff" == headers["x-content-type-options"]
         assert "no-referrer" == headers["referrer-policy"]
 

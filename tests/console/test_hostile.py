@@ -1,29 +1,51 @@
-"""What sessions, agents and tools write is shown, and does nothing."""
+"""What sessions, agents, clients and definitions write is shown, and does nothing."""
 
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
 
-from agentdouble import Emulator
-from tests.console.driving import ask, open_session
+import httpx
+
+from agentdouble import Emulator, SimpleApp
+from agentdouble.console.app import PAGES
+from tests.console.driving import ask, go, open_session, own
+from tests.console.hostile import HTML, Watch
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
-
-ELSEWHERE = "127.0.0.1:9"
-HOSTILE = """
-<img src=x onerror="parent.acted = 1"><script>parent.acted = 2; fetch("http://127.0.0.1:9/out")</script>
-<svg onload="parent.acted = 3"></svg><iframe src="http://127.0.0.1:9/frame"></iframe>
-<meta http-equiv="refresh" content="0;url=http://127.0.0.1:9/meta">
-<form action="http://127.0.0.1:9/form"><input autofocus onfocus="parent.acted = 4"></form>
-<link rel="stylesheet" href="http://127.0.0.1:9/css"><style>@import "http://127.0.0.1:9/import";
-body { background: url(http://127.0.0.1:9/background) }</style><base href="http://127.0.0.1:9/">
-<a href="javascript:parent.acted = 5" id="link">link</a><object data="http://127.0.0.1:9/object"></object>
-<p>harmless</p>
-"""
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" onload="ACT" height="9000000"><script>ACT</script>'
+    '<image href="OUT"/><foreignObject><iframe src="OUT"/></foreignObject></svg>'
+)
+BUNDLES = (
+    {"image/svg+xml": SVG, "text/plain": "a hostile picture"},
+    {"image/png": 'x" onerror="ACT', "text/plain": '" onerror="ACT'},
+    {"image/gif": "javascript:ACT"},
+    {"image/png": {"a": 1}},
+    {"text/html": ["<p>in ", "parts</p>"]},
+    {"text/html": 5},
+    {"text/plain": "<img src=x onerror=ACT>"},
+    {"text/plain": None},
+    {"text/markdown": "[a](javascript:ACT)", "application/javascript": "ACT"},
+    {"application/json": {"__proto__": {"polluted": 1}, "constructor": {"prototype": 1}}},
+    {},
+)
+WRITTEN = (
+    "<img src=x onerror=ACT>",
+    "\x1b]8;;OUT\x1b\\a link\x1b]8;;\x1b\\",
+    "\x1b]8;;javascript:ACT\x07a script\x1b]8;;\x07",
+    "\x1b]0;another title\x07\x1b]52;c;SUQ=\x07\x1b[2J\x1b[?1049h\x1bP+q\x1b\\",
+    "\x1b[38;5;999;31;99999mcoloured\x1b[0m \x1b]0;without an end",
+    "\u202ebackwards",
+)
 SCRIPTED = """
 <p id="ran" onclick="location = 'http://127.0.0.1:9/gone'"></p>
 <script>
@@ -39,42 +61,149 @@ for (const act of [
 ]) { try { act(); } catch {} }
 </script>
 """
-SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="parent.acted = 6"><script>acted = 7</script></svg>'
+CODE = """
+import json
+from IPython.display import HTML, display
+for one in json.loads({bundles!r}):
+    display(one, raw=True)
+for place, one in enumerate(json.loads({html!r})):
+    display(HTML(one), display_id=("__proto__", "constructor")[place] if place < 2 else None)
+for one in json.loads({written!r}):
+    print(one)
+print("\\r" * 20_000 + "x" * 150_000)
+raise Exception(json.loads({html!r})[0])
+"""
+
+
+@contextmanager
+def watched(browser: Browser, double: Emulator) -> Iterator[tuple[Page, Watch]]:
+    """Show the console; afterwards nothing was done, and it still shows what happens."""
+    context = browser.new_context()
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda one: errors.append(str(one)))
+    page.goto(double.console_url or "")
+    page.get_by_text("Connected").wait_for()
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        watch = Watch(page, elsewhere)
+        yield page, watch
+        go(page, "/requests")
+        httpx.get(f"{double.url}/list-apps?still=there")
+        rows = page.get_by_role("table", name="Requests", exact=True)
+        rows.get_by_role("link", name="/list-apps").first.wait_for()
+        noticed = watch.noticed()
+        context.close()
+    assert ([], []) == (noticed, errors)
 
 
 def test_hostile_outputs_do_not_act(browser: Browser, double: Emulator) -> None:
-    """HTML is in a frame without origin and network; its scripts run only when asked to."""
+    """HTML is in frames without origin, network and scripts; pictures run none; the rest is text."""
     double.reset(keep=())
     ask(double)
-    context = browser.new_context()
-    page = context.new_page()
-    elsewhere = socket.create_server(("127.0.0.1", 0))
-    elsewhere.setblocking(False)
-    host = f"127.0.0.1:{elsewhere.getsockname()[1]}"
-    hostile, scripted = (one.replace(ELSEWHERE, host) for one in (HOSTILE, SCRIPTED))
-    assert double.console_url is not None
-    page.goto(double.console_url)
+    with watched(browser, double) as (page, watch):
+        open_session(page, double)
+        code = page.get_by_role("textbox", name="Code")
+        texts = {
+            "bundles": json.loads(watch.armed("bundle", json.dumps(BUNDLES))),
+            "html": watch.html(),
+            "written": [watch.armed("written", one) for one in WRITTEN],
+        }
+        code.fill(CODE.format(**{name: json.dumps(one) for name, one in texts.items()}))
+        code.press("Shift+Enter")
+
+        log = page.get_by_role("log")
+        log.get_by_role("img", name="a hostile picture").wait_for()
+        log.get_by_text("Exception: <script>").wait_for()
+        page.frame_locator("iframe").last.get_by_text("a", exact=True).wait_for()
+        assert len(HTML) + 2 == len(page.frames) - 1  # two of them come in bundles
+        watch.click()
+        assert 600 >= (page.locator("iframe").last.bounding_box() or {})["height"]
+        code.fill("print(6 * 7)")
+        code.press("Shift+Enter")
+
+        log.get_by_text("42", exact=True).wait_for()
+        assert "coder_ann_s0" in page.title() or "agentdouble" in page.title()
+
+
+def test_scripts_that_were_asked_for_reach_nothing(browser: Browser, double: Emulator) -> None:
+    """They run in a frame without origin and network, after a click."""
+    double.reset(keep=())
+    ask(double)
+    page = browser.new_page()
+    page.goto(double.console_url or "")
     open_session(page, double)
     code = page.get_by_role("textbox", name="Code")
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.setblocking(False)
+        host = f"127.0.0.1:{elsewhere.getsockname()[1]}"
+        code.fill(
+            f"from IPython.display import HTML\nHTML({SCRIPTED.replace('127.0.0.1:9', host)!r})"
+        )
+        code.press("Shift+Enter")
+        page.get_by_role("button", name="Run its scripts").click()
+        ran = page.frame_locator("iframe").get_by_text("ran without origin: null")
+        ran.click()  # goes elsewhere
+        ran.wait_for(state="detached")
 
-    code.fill(
-        "from IPython.display import HTML, SVG, display\n"
-        f"display(HTML({hostile!r}), SVG({SVG!r}), HTML({scripted!r}))\nprint('<b onclick=x>text</b>')"
-    )
-    code.press("Shift+Enter")
-
-    page.get_by_text("<b onclick=x>text</b>").first.wait_for()
-    frame, other = (page.locator("iframe").nth(place).content_frame for place in (0, 1))
-    frame.get_by_text("harmless").wait_for()
-    frame.locator("#link").click()
-    page.get_by_role("button", name="Run its scripts").last.click()
-    other.get_by_text("ran without origin: null").click()  # goes elsewhere
-    other.get_by_text("ran without origin: null").wait_for(state="detached")
-    acted = page.evaluate("() => [window.acted, document.querySelector('iframe').contentDocument]")
-    context.close()
-    assert [None, None] == acted
-    with elsewhere:
+        assert page.evaluate("() => window.acted") is None
         assert [] == sent_to(elsewhere)
+    page.close()
+
+
+def test_hostile_requests_and_answers_do_not_act(browser: Browser) -> None:
+    """Neither their addresses, nor headers, nor bodies, nor a port that no address can have."""
+    app = SimpleApp()
+
+    @app.entrypoint
+    async def echo(payload: dict[str, str], headers: object) -> str:
+        return payload["prompt"]
+
+    with (
+        Emulator(app, console=True, pool_size=0) as double,
+        watched(browser, double) as (page, watch),
+    ):
+        texts = [*watch.html(), *(watch.armed("text", one) for one in WRITTEN)]
+        connection = http.client.HTTPConnection(urlsplit(double.url).netloc)
+        for place, text in enumerate(texts):
+            body = json.dumps({"prompt": text, "__proto__": {"polluted": 1}, "a": json.dumps(text)})
+            shown = "".join(one for one in text if one.isprintable() and one.isascii())
+            headers = {"X-Hostile": shown, "User-Agent": shown, "session_id": f"s{place}"}
+            path = f"/invoke?q={shown.replace(' ', '+')}&Action={quote(text)}"
+            connection.request("POST", path, body, headers)
+            assert text in json.loads(connection.getresponse().read())
+            connection.request("GET", f"/{quote(text)}")
+            connection.getresponse().read()
+        deep = "[" * 20_000 + "]" * 20_000
+        for host in ("127.0.0.1:99999", "[::1]:", "localhost:0"):
+            connection.request("POST", "/%0A//a:99999/%E0", deep, {"Host": host})
+            connection.getresponse().read()
+        connection.close()
+        for entry in double.journal.entries()[-12:]:
+            go(page, f"/requests/{entry.id}")
+            page.get_by_text(f"#{entry.id}", exact=True).wait_for()
+            page.evaluate(
+                "() => document.querySelectorAll('details').forEach((one) => one.open = true)"
+            )
+        page.get_by_role("searchbox").fill("constructor:a __proto__:b valueOf:")
+        page.get_by_text("No request fits the filter.").wait_for()
+        page.get_by_role("searchbox").fill("")
+        page.keyboard.press("Escape")
+
+
+def test_hostile_names_do_not_act(browser: Browser, double: Emulator) -> None:
+    """What has no rule for its name can have any; and the addresses of pages are anybody's."""
+    double.reset(keep=())
+    with watched(browser, double) as (page, watch):
+        for name in ("__proto__", "constructor", "toString"):
+            own(double, "/sessions", {"UserSessionId": name})
+        for text in watch.html():
+            own(double, "/tools", {"Name": text[:128], "ToolType": "CodeEnv", "Description": text})
+        for path in PAGES:
+            for rest in ("", "/__proto__", "/%E0%A4%A", "/constructor", "/%3Cscript%3E"):
+                go(page, f"/{path}{rest}")
+                page.locator("main h1, main h2").first.wait_for(state="attached")
+        go(page, "/sessions")
+        page.get_by_role("link", name="__proto__").wait_for()
 
 
 def sent_to(listener: socket.socket) -> list[bytes]:

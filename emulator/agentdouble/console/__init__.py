@@ -54,7 +54,7 @@ def open_console(double: Double, port: int | None) -> Console:
     token = secrets.token_urlsafe(32)
     scheme = double.connection.url.partition(":")[0]
     url = f"{serving.address_of(listener, scheme)}/#token={token}"
-    return Console(listener, Checks(make_app(double), token), url)
+    return Console(listener, Checks(make_app(double), token, double.refusal), url)
 
 
 def _listener(connection: environment.Connection, port: int | None) -> socket.socket:

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import serving
+from agentdouble.admission import Admission
 from agentdouble.environment import Connection
+from agentdouble.guard import Refusal
 from agentdouble.journal import Journal
 from agentdouble.signing import Credentials
 
@@ -27,6 +30,7 @@ class Double:
     journal: Journal = field(repr=False)
     connection: Connection = field(repr=False)
     credentials: Credentials = field(repr=False)
+    rules: Admission = field(repr=False)
     version: str
     served: Mapping[str, str]
     a2a: Mapping[str, str]
@@ -41,9 +45,7 @@ class Double:
         ``admission`` refuses to the code of sessions and runtimes, it refuses here as well. What a
         browser adds is taken out, because the console's own checks have judged it.
         """
-        headers = [
-            self._at_the_double(one) for one in scope["headers"] if one[0] not in _OF_THE_PAGE
-        ]
+        headers = [self._at_the_double(one) for one in _of_no_page(scope)]
         changed = {
             "path": unquote_to_bytes(path).decode("utf-8", "replace"),
             "raw_path": path,
@@ -51,6 +53,11 @@ class Double:
             "headers": self.with_key(headers),
         }
         await self.app({**scope, **changed}, receive, send)
+
+    async def refusal(self, connection: HTTPConnection) -> Refusal | None:
+        """Return why the double's own routes do not answer the caller, or None."""
+        scope = {**connection.scope, "headers": _of_no_page(connection.scope)}
+        return await self.rules.own_refusal(HTTPConnection(scope))
 
     def _at_the_double(self, header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
         """Return a header with the double's port, because some answers have its own address."""
@@ -70,3 +77,8 @@ class Double:
     def without_connection(self, scope: Scope) -> Scope:
         """Return a scope of this process, so that no fault ends the console's own connection."""
         return {name: scope[name] for name in scope if name != serving.TRANSPORT}
+
+
+def _of_no_page(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """Return the headers without those that a browser adds, which the console's checks have judged."""
+    return [one for one in scope["headers"] if one[0] not in _OF_THE_PAGE]

@@ -58,7 +58,8 @@ class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
     """A request that a double served; ``curl`` is a command that repeats it.
 
     ``unread`` names the fields of the request that were not used, ``faults`` the faults that fired
-    for it.
+    for it. ``session`` is the id of the session instance that it used, ``caused_by`` the id of the
+    entry whose code sent it.
     """
 
     id: int
@@ -75,6 +76,8 @@ class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
     response_headers: Mapping[str, str] = field(repr=False)
     response_body: str = field(repr=False)
     faults: tuple[str, ...] = ()
+    session: str | None = None
+    caused_by: int | None = None
 
     def __repr__(self) -> str:
         status = "no answer" if self.status is None else self.status

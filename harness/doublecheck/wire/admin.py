@@ -175,8 +175,9 @@ def _read_journal(response: httpx.Response) -> Journal:
 
 
 def _entry(entry: Mapping[str, Any]) -> JournalEntry:
-    # a newer double may send more fields
-    known = {field.name: entry[field.name] for field in dataclasses.fields(JournalEntry)}
+    # a newer double may send more fields, an older one has none for those with a default
+    wanted = {field.name for field in dataclasses.fields(JournalEntry)}
+    known = {name: value for name, value in entry.items() if name in wanted}
     at = dt.datetime.fromisoformat(entry["at"])
     named = {name: tuple(entry[name]) for name in ("unknowns", "unread", "faults")}
     return JournalEntry(**{**known, **named, "at": at})

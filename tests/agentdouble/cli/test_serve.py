@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from doublecheck import Platform, Target
@@ -73,6 +75,57 @@ def test_a_signal_ends_it_cleanly(serve: Callable[..., Serving], command_line: C
 
     assert keys[0] == keys[1]
     assert len(keys[0]) == 2
+
+
+def test_the_console_is_opened_and_its_token_is_in_no_log(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """At a port of one's own; the browser is given the address that the greeting says."""
+    said = command_line.folder / "opened"
+    os.mkfifo(said)
+    browser = command_line.folder / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {said}\n')
+    browser.chmod(0o700)
+    command_line.environment["BROWSER"] = f"{browser} %s"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    serving = serve("--console-port", str(port), "--open")
+    found = re.search(rf"(http://127\.0\.0\.1:{port})/#token=([\w-]{{43}})\n", serving.greeting)
+    assert found is not None, serving.greeting
+    opened = said.read_text().strip()
+    headers = {"authorization": f"Bearer {found[2]}"}
+    answer = http.get(f"{found[1]}/api/sessions", headers=headers)
+    refused = http.get(f"{found[1]}/api/sessions")
+    journal = http.get(f"{serving.url}/_emulator/journal?bodies=true").text
+    started = psutil.Process(serving.process.pid)
+    processes = str([one.cmdline() for one in (started, *started.children(recursive=True))])
+    _, stdout, stderr = serving.stop()
+
+    assert (found[0].strip(), 200, 401) == (opened, answer.status_code, refused.status_code)
+    assert found[2] not in stdout + stderr + journal + processes
+
+
+def test_without_a_console_none_is_said(serve: Callable[..., Serving]) -> None:
+    """And the port after the double's is nobody's."""
+    serving = serve("--no-console", "--open")
+
+    sockets = psutil.Process(serving.process.pid).net_connections("tcp")
+
+    assert "token" not in serving.greeting
+    assert [int(serving.url.rpartition(":")[2])] == [
+        one.laddr.port for one in sockets if one.status == psutil.CONN_LISTEN
+    ]
+
+
+def test_a_busy_port_of_the_console_names_its_option(command_line: CommandLine) -> None:
+    """Only a port that was asked for is; otherwise it takes the next free one."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+
+        assert "--console-port" in _refusal(
+            command_line, "serve", "--port", "0", "--console-port", port
+        )
 
 
 def test_each_request_is_logged_in_one_line(serve: Callable[..., Serving]) -> None:

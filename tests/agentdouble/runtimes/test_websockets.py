@@ -11,7 +11,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import TIMEOUT_S
+from tests.agentdouble.calling import TIMEOUT_S, eventually
 from tests.agentdouble.runtimes.programs import table
 
 pytestmark = pytest.mark.libraries
@@ -45,6 +45,20 @@ def test_text_and_bytes_go_both_ways(double: Emulator) -> None:
             heard.append(caller.recv(TIMEOUT_S))
 
     assert messages == heard
+
+
+def test_a_conversation_is_one_entry_of_the_journal(double: Emulator) -> None:
+    """With how long it took, and how many bytes came and went."""
+    with opened(double, "/echo?in=the-journal") as caller:
+        caller.send("héllo")
+        caller.recv(TIMEOUT_S)
+
+    (entry,) = (one for one in double.journal.entries() if "the-journal" in one.url)
+    eventually(lambda: entry.duration_ms, lambda took: took is not None)
+    assert ("GET", 101, 6, 6) == (
+        *(entry.method, entry.status),
+        *(entry.received_bytes, entry.sent_bytes),
+    )
 
 
 def test_the_first_protocol_that_both_know_is_agreed_on(double: Emulator) -> None:

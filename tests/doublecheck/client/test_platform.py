@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from doublecheck import Platform, Target
+from doublecheck import Platform, Target, connect
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference_app import reference_app
 from doublecheck.errors import (
@@ -156,6 +156,17 @@ def test_the_journal_tells_what_was_asked(client: Platform) -> None:
     assert ("GET", f"{client.url}/ping", 200) == (entry.method, entry.url, entry.status)
     assert () == entry.unread
     assert entry.curl.startswith("curl -X GET")
+
+
+def test_the_journal_tells_what_belongs_together() -> None:
+    """The agent's call of its sandbox names the call that caused it, and its session."""
+    with connect() as platform:
+        platform.invoke("print(6 * 7)")
+        asked, caused = platform.journal()
+        (session,) = platform.sessions()
+
+    assert (None, asked.id) == (asked.caused_by, caused.caused_by)
+    assert session.session_id == caused.session
 
 
 def test_it_works_inside_a_running_loop(client: Platform) -> None:

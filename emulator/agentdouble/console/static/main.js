@@ -9,19 +9,20 @@ import { double, follow, watch } from "./lib/live.js";
 /** @typedef {{element: Element, update?: () => void, tick?: () => void, close?: () => void,
  *             move?: (by: number) => void, filter?: HTMLInputElement, go?: (id: string) => void}} Page */
 
-/** A page is loaded when it is first shown. "make" makes the page of "/path" and "/path/id"; where
- * "one" is there, it makes the page of "/path/id".
- * @type {{path: string, name: string, make: () => Promise<Page>, one?: (id: string) => Promise<Page>}[]} */
+/** A page is loaded when it is first shown. "make" makes the page of "/path" and "/path/within"; where
+ * "one" is there, it makes the page of one thing, "/path/id/within", whose id has so many "parts".
+ * @type {{path: string, name: string, make: () => Promise<Page>, parts?: number,
+ *         one?: (id: string) => Promise<Page>}[]} */
 const PAGES = [
   { path: "/", name: "Overview", make: async () => (await import("./pages/overview.js")).overview() },
   { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions.js")).sessions(),
-    one: async (id) => (await import("./pages/session.js")).session(id) },
+    parts: 1, one: async (id) => (await import("./pages/session.js")).session(id) },
   { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests.js")).requests() },
   { path: "/agents", name: "Agents", make: async () => (await import("./pages/agents.js")).agents(),
-    one: async () => (await import("./pages/agent.js")).agent() },
+    parts: 4, one: async () => (await import("./pages/agent.js")).agent() },
   { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools.js")).tools() },
   { path: "/runtimes", name: "Runtimes", make: async () => (await import("./pages/runtimes.js")).runtimes(),
-    one: async (id) => (await import("./pages/runtime.js")).runtime(id) },
+    parts: 1, one: async (id) => (await import("./pages/runtime.js")).runtime(id) },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -34,14 +35,23 @@ let shown = "";
 function place() {
   const [, first = "", ...rest] = location.pathname.split("/");
   const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
-  const within = entry.one ? rest.splice(1).join("/") : rest.join("/");
-  return { entry, id: decodeURIComponent(rest.join("/")), within: decodeURIComponent(within) };
+  const parts = entry.parts ?? 0;
+  return { entry, id: decoded(rest.slice(0, parts).join("/")), within: decoded(rest.slice(parts).join("/")) };
+}
+
+/** @param {string} text of an address, which anybody can have written */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function show() {
   if (!hasToken()) return;
-  const { entry, id } = place();
-  document.title = `${id || entry.name} · agentdouble`;
+  const { entry, id, within } = place();
+  document.title = `${id || within || entry.name} · agentdouble`;
   for (const link of nav.querySelectorAll("a")) {
     if (link.getAttribute("href") === entry.path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

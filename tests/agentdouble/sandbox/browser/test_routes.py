@@ -87,6 +87,20 @@ def info(plane: DataPlane) -> dict[str, Any]:
     return found
 
 
+def test_its_protocol_is_one_entry_of_the_journal(browsing: Emulator, plane: DataPlane) -> None:
+    """With the session, and the bytes that came and went, and without its token."""
+    asked = '{"id": 1, "method": "Browser.getVersion"}'
+    with connect(info(plane)["cdp_url"], proxy=None) as socket:
+        socket.send(asked)
+        said = socket.recv()
+
+    entry = next(one for one in reversed(browsing.journal.entries()) if "/cdp" in one.url)
+    eventually(lambda: entry.duration_ms, lambda took: took is not None)
+    assert (101, plane.query["faasInstanceName"]) == (entry.status, entry.session)
+    assert (len(asked), len(said)) == (entry.received_bytes, entry.sent_bytes)
+    assert plane.query["Authorization"] not in entry.url
+
+
 def test_the_browser_says_what_it_is_and_where_it_is_reached(plane: DataPlane) -> None:
     """SBX-11: its protocol has an address that the session's token opens; it has no screen."""
     answer = plane.get("/v1/browser/info")

@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)/g;
 
 /** The colours in force, which the next piece of a text begins with. */
 export const plain = () => ({ classes: /** @type {Set<string>} */ (new Set()) });

@@ -33,6 +33,7 @@ export function hasToken() {
  * @returns {Promise<Response>}
  */
 export async function open(path, { method = "GET", body, signal, headers = {} } = {}) {
+  /** @type {Record<string, string>} */
   const sent = { Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}`, ...headers };
   if (method !== "GET") sent["Content-Type"] = "application/json";
   const answer = await fetch(`/api${path}`, {

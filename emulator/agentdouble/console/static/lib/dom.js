@@ -10,7 +10,7 @@
  * @returns {any}
  */
 export function h(tag, attributes, ...children) {
-  const element = document.createElement(tag);
+  const element = /** @type {any} */ (document.createElement(tag));
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "value") element.value = value;
@@ -48,7 +48,7 @@ export function list(parent, items, key, make) {
       element.key = id;
     }
     element.update?.(item);
-    if (element === place) place = place.nextElementSibling;
+    if (place && element === place) place = place.nextElementSibling;
     else parent.insertBefore(element, place);
   }
   for (const gone of before.values()) gone.remove();

@@ -2,8 +2,10 @@
 
 import { ApiError, ask, events, open } from "./api.js";
 
-const LONGEST_WAIT_MS = 2000;
-const DRAWN_MS = 100;
+const LONGEST_WAIT_MS = 1500;
+const CALM_MS = 50; // between two drawings
+const BUSY_MS = 250; // drawing costs most of the page's time when much happens
+const BUSY = 30; // changes a second
 const KEPT = 1000; // requests, as many as the double's journal keeps by default
 
 /** @typedef {"connecting" | "live" | "away" | "refused"} Status */
@@ -23,27 +25,29 @@ export const double = {
 
 /** @type {Set<() => void>} */
 const listeners = new Set();
-let waits = false;
+let changes = 0; // since the last drawing
+let pauseMs = CALM_MS;
 let drawnAt = 0;
 let clockRead = 0;
 let seen = ""; // the id of the last event
 
-/** Call a function after each change: at once, and then ten times a second at most.
+/** Call a function after each change: at once, and then with pauses, the longer ones when much happens.
  * @param {() => void} listener */
 export function watch(listener) {
   listeners.add(listener);
 }
 
 function changed() {
-  if (waits) return;
-  waits = true;
+  changes += 1;
   // no frame, which a tab in the background does not have
-  setTimeout(draw, Math.max(0, drawnAt + DRAWN_MS - performance.now()));
+  if (changes === 1) setTimeout(draw, Math.max(0, drawnAt + pauseMs - performance.now()));
 }
 
 function draw() {
-  waits = false;
-  drawnAt = performance.now();
+  const since = performance.now() - drawnAt;
+  pauseMs = changes * 1000 > BUSY * since ? BUSY_MS : CALM_MS;
+  changes = 0;
+  drawnAt += since;
   for (const listener of listeners) listener();
 }
 
@@ -114,13 +118,13 @@ export async function follow() {
   for (;;) {
     try {
       const stream = await open("/events", { headers: seen ? { "Last-Event-ID": seen } : {} });
+      if (seen) become("live"); // a stream that resumes greets nobody; one of another double sends "resync"
       for await (const event of events(stream)) {
         await take(event);
         wait = 250;
       }
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return become("refused");
-      seen = ""; // another double, perhaps: everything is read anew
     }
     become("away");
     await pause(wait);

@@ -8,6 +8,8 @@ import { streamText } from "./stream_text.js";
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/svg+xml"];
 const LARGEST_HEIGHT = 600;
 const LONGEST_TEXT = 200000; // characters of one output that are shown
+const LONGEST_NAME = 200;
+const MOST = 200; // outputs of one execution that are shown, the last ones
 
 /** A place for the outputs of one execution. */
 export function outputArea() {
@@ -20,9 +22,25 @@ export function outputArea() {
   function write(name, text) {
     if (stream?.name !== name || stream.element !== element.lastChild) {
       stream = { name, ...streamText(name) };
-      element.append(stream.element);
+      put(stream.element);
     }
     stream.write(text);
+  }
+
+  /** @param {Element} made */
+  function put(made) {
+    element.append(made);
+    if (element.childElementCount > MOST) element.firstChild.remove();
+  }
+
+  /** @param {string} kind @param {any} content */
+  function show(kind, content) {
+    const id = content.transient?.display_id;
+    const made = kind === "error" ? written(content.traceback.join("\n"), " error") : display(content.data);
+    if (id) made.dataset.display = id;
+    const old = id && [...element.children].find((one) => one.dataset.display === id);
+    if (kind === "update_display_data" && old) old.replaceWith(made);
+    else if (kind !== "update_display_data") put(made);
   }
 
   return {
@@ -36,14 +54,12 @@ export function outputArea() {
       }
       if (clears) element.replaceChildren();
       clears = false;
-      if (kind === "stream") return write(content.name, content.text);
-      const id = content.transient?.display_id;
-      const made = kind === "error" ? h("pre", { class: "out error" }, coloured(content.traceback.join("\n")))
-        : display(content.data);
-      if (id) made.dataset.display = id;
-      const old = id && [...element.children].find((one) => one.dataset.display === id);
-      if (kind === "update_display_data" && old) old.replaceWith(made);
-      else if (kind !== "update_display_data") element.append(made);
+      try {
+        if (kind === "stream") write(content.name, content.text);
+        else show(kind, content);
+      } catch { // code can send anything
+        put(h("p", { class: "note" }, "An output is not of the form that notebooks have."));
+      }
     },
     /** @param {string} text @param {string} [kind] */
     note(text, kind = "note") {
@@ -52,14 +68,17 @@ export function outputArea() {
   };
 }
 
+/** @param {string} text @param {string} [kind] */
+const written = (text, kind = "") => h("pre", { class: `out${kind}` }, coloured(text.slice(-LONGEST_TEXT)));
+
 /** @param {Record<string, any>} data the same output in several formats @returns {HTMLElement} */
 function display(data) {
   const plain = joined(data["text/plain"]);
   const picture = PICTURES.find((mime) => data[mime]);
-  if (picture) return h("img", { class: "out", alt: plain || "Picture", src: address(picture, joined(data[picture])) });
+  if (picture) return h("img", { class: "out", alt: plain.slice(0, LONGEST_NAME) || "Picture", src: address(picture, joined(data[picture])) });
   if (data["text/html"]) return page(joined(data["text/html"]), plain);
   const found = data["application/json"];
-  return h("pre", { class: "out" }, coloured((plain || (found && JSON.stringify(found, null, 2)) || "").slice(0, LONGEST_TEXT)));
+  return written(plain || (found && JSON.stringify(found, null, 2)) || "");
 }
 
 /** @param {string | string[] | undefined} text */
@@ -85,7 +104,7 @@ function page(html, plain) {
 
 /** @param {string} address @param {string} html @param {string} plain */
 function frame(address, html, plain) {
-  const element = h("iframe", { class: "out", sandbox: "allow-scripts", src: address, title: plain || "HTML output" });
+  const element = h("iframe", { class: "out", sandbox: "allow-scripts", src: address, title: plain.slice(0, LONGEST_NAME) || "HTML output" });
   const heard = (/** @type {MessageEvent} */ event) => {
     if (!element.isConnected) return removeEventListener("message", heard);
     if (event.source !== element.contentWindow) return undefined;

@@ -57,4 +57,7 @@ export function streamText(name) {
 }
 
 /** Text after its carriage returns, as a terminal leaves it. @param {string} text */
-const overwritten = (text) => text.replaceAll("\r\n", "\n").replace(/[^\n]*\r(?!\n|$)/g, "");
+const overwritten = (text) => text.split("\n").map((line) => {
+  const end = line.endsWith("\r") ? line.length - 1 : line.length;
+  return line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
+}).join("\n");

@@ -23,8 +23,9 @@ export const counted = (count, one, more = `${one}s`) => `${count} ${count === 1
 
 /** What a request asks for: an action of the control plane, or a path. @param {any} entry */
 export function operationOf(entry) {
-  const url = new URL(entry.url, "http://double");
-  return url.searchParams.get("Action") ?? url.pathname;
+  // no URL of the browser, which throws where a client sent a port or a name that cannot be
+  const [, path = "", query = ""] = /^[^:]*:\/\/[^/?]*([^?]*)\??([^]*)$/.exec(entry.url) ?? [];
+  return new URLSearchParams(query).get("Action") || path || "/";
 }
 
 /** The newest first, and below each what it caused, in the order in which it came.
@@ -46,7 +47,9 @@ export function median(numbers) {
   return numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 }
 
-/** JSON in lines; text inside that is JSON itself is unfolded. null if it is none.
+const DEEPEST = 100; // beyond it the spaces before the lines are more than the text
+
+/** JSON in lines; text inside that is JSON itself is unfolded. null if it is none, or nested too deep.
  * @param {string} text @returns {string | null} */
 export function unfolded(text) {
   try {
@@ -56,15 +59,16 @@ export function unfolded(text) {
   }
 }
 
-/** @param {any} value @returns {any} */
-function inner(value) {
-  if (Array.isArray(value)) return value.map(inner);
+/** @param {any} value @param {number} [depth] @returns {any} */
+function inner(value, depth = 0) {
+  if (depth > DEEPEST) throw new RangeError("nested too deep");
+  if (Array.isArray(value)) return value.map((one) => inner(one, depth + 1));
   if (value && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one)]));
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one, depth + 1)]));
   }
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {
-    return inner(JSON.parse(value));
+    return inner(JSON.parse(value), depth + 1);
   } catch {
     return value;
   }

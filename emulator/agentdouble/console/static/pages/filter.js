@@ -25,7 +25,7 @@ const holds = (text, part) => text.toLowerCase().includes(part.toLowerCase());
 export function filterOf(text) {
   const tests = text.split(/\s+/).filter(Boolean).map((word) => {
     const [, name, value] = /^(\w+):(.*)$/.exec(word) ?? [];
-    const term = TERMS[name];
+    const term = Object.hasOwn(TERMS, name ?? "") ? TERMS[name] : undefined;
     return term ? (/** @type {any} */ entry) => term(entry, value)
       : (/** @type {any} */ entry) => holds(`${entry.method} ${entry.url}`, word);
   });

@@ -36,7 +36,7 @@ export function sessionTable() {
         h("span", null, h("a", { href: sessionPath(session) }, session.UserSessionId)),
         h("span", null, state), h("span", { class: "left" }, bar, rest), runs);
       row.tick = () => {
-        bar.firstChild.style.width = `${left(session) * 100}%`;
+        bar.firstChild.style.width = `${(left(session) * 100).toFixed(1)}%`; // moves seldom, which is cheap
         setText(rest, span(remaining(session)));
         row.classList.toggle("struck", struck > 0 && remaining(session) <= struck);
       };

@@ -1,0 +1,70 @@
+"""A connection between a page and its double that breaks when a test wants it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import socketserver
+import threading
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Passes on what comes at an address of its own, until it is cut."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.target = ("127.0.0.1", port)
+        self.is_cut = False
+        self.open: set[socket.socket] = set()
+        self._thread = threading.Thread(target=self.serve_forever)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def cut(self) -> None:
+        """Break all connections, and make none."""
+        self.is_cut = True
+        for one in tuple(self.open):
+            _end(one)
+
+    def mend(self) -> None:
+        self.is_cut = False
+
+    def server_close(self) -> None:
+        self.cut()
+        self.shutdown()
+        self._thread.join()
+        super().server_close()
+
+
+class _Passing(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        if self.server.is_cut:
+            return
+        with socket.create_connection(self.server.target) as behind:
+            both = {self.request, behind}
+            self.server.open |= both
+            back = threading.Thread(target=_pass, args=(behind, self.request))
+            back.start()
+            _pass(self.request, behind)
+            back.join()
+            self.server.open -= both
+
+
+def _pass(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    _end(source)
+    _end(target)
+
+
+def _end(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)

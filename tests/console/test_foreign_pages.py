@@ -1,0 +1,163 @@
+"""Pages of others, a session's browser, and code of sessions and runtimes: none uses the console."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import data_plane, text
+from tests.agentdouble.runtimes.asking import ask, asking
+from tests.console.foreign import got
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PAGE = b"<!doctype html><title>foreign</title><p>a page of somebody else"
+
+
+class _Foreign(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(PAGE)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+tells_callers = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux tells whose a socket is"
+)
+
+
+@pytest.fixture(scope="module")
+def foreign_port() -> Iterator[int]:
+    """The port of a web server that is none of the double's."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Foreign) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def hosting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """A double with a console, and a runtime that serves a page on the double's own port."""
+    served = tmp_path_factory.mktemp("served")
+    (served / "page.html").write_bytes(PAGE)
+    command = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "$PORT"]
+    files = {"name": "files", "directory": str(served), "command": command}
+    tables = [files, asking("asking", tmp_path_factory.mktemp("asking"))]
+    with Emulator(console=True, pool_size=0, runtimes=tables) as double:
+        yield double
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://127.0.0.1:PORT/", "http://localhost:PORT/", "data:text/html,foreign", "RUNTIME"],
+)
+def test_a_page_of_others_neither_reads_nor_writes(
+    browser: Browser, hosting: Emulator, foreign_port: int, address: str
+) -> None:
+    """Not even if it has the token: another port or name, no origin, and the double's own port."""
+    url, token = parts(hosting)
+    runtime_s = f"{hosting.url}/runtimes/files/page.html"
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(address.replace("PORT", str(foreign_port)).replace("RUNTIME", runtime_s))
+
+    found = [got(page, url, token), got(page, url, "unknown")]
+
+    windows = [one for one in context.pages if one is not page]
+    for one in windows:
+        one.wait_for_load_state()
+    seen = [one.get_by_text("Connected").count() for one in windows]
+    context.close()
+    assert [{}, {}] == found
+    assert [0, 0] == seen
+    assert 0 == hosting.clock.offset.total_seconds()
+    assert not [one for one in hosting.journal.entries() if "page.html" not in one.url]
+
+
+def test_the_tries_find_what_is_open(browser: Browser, hosting: Emulator) -> None:
+    """The console's own page can do what it needs, so they try what there is to try."""
+    url, token = parts(hosting)
+    page = browser.new_page()
+    page.goto(f"{url}/#token={token}")
+    page.get_by_text("Connected").wait_for()
+
+    found = got(page, url, token)
+
+    page.context.close()
+    moved = hosting.clock.offset.total_seconds()
+    hosting.reset(keep=("runtimes",))
+    assert 60 == moved
+    assert {"fetch", "fetch the shell", "import", "picture", "style", "window", "write"} == {
+        what for what, one in found.items() if '"error"' not in str(one)
+    }
+
+
+ASK = """
+import json, urllib.error, urllib.request
+def ask(path, headers, data=None):
+    request = urllib.request.Request(URL + path, data, headers)
+    try:
+        return urllib.request.urlopen(request).status
+    except urllib.error.HTTPError as error:
+        return error.code
+token = {"Authorization": "Bearer TOKEN", "Content-Type": "application/json"}
+paths = ("/api/sessions", "/api/console/connection", "/api/served/ping", "/api/events")
+found = [ask(path, headers) for path in paths for headers in ({}, token)]
+found += [ask("/api/console/actions/ListTools", token, b"{}"), ask("/api/clock", token, b"{}")]
+"""
+
+
+@tells_callers
+def test_code_of_sessions_and_runtimes_is_refused(hosting: Emulator) -> None:
+    """Without the token because of that, and with it because of who they are."""
+    url, token = parts(hosting)
+    code = ASK.replace("URL", repr(url)).replace("TOKEN", token)
+    expected = [401, 403] * 4 + [403, 403]
+
+    of_session = json.loads(text(hosting, f"{code}\nprint(json.dumps(found))"))
+    space = f"(lambda space: [exec({json.dumps(code)}, space), space['found']][1])({{}})"
+
+    assert expected == of_session
+    assert expected == ask(hosting, "asking", space)
+
+
+@tells_callers
+def test_the_browser_of_a_session_is_refused(browser: Browser, hosting: Emulator) -> None:
+    """It can open the shell, which has no data; with the token it gets none either."""
+    url, token = parts(hosting)
+    plane = data_plane(hosting, "browsing")
+    cdp = plane.get("/v1/browser/info").json()["data"]["cdp_url"]
+    session_s = browser.browser_type.connect_over_cdp(cdp)
+    page = session_s.contexts[0].new_page()
+
+    page.goto(f"{url}/#token={token}")
+    page.get_by_text("The double does not answer").wait_for()
+    answers = page.evaluate(
+        "async (token) => Promise.all([{}, { Authorization: `Bearer ${token}` }].map("
+        "async (headers) => (await fetch('/api/sessions', { headers })).status))",
+        token,
+    )
+
+    page.close()
+    session_s.close()
+    assert [401, 403] == answers
+
+
+def parts(double: Emulator) -> tuple[str, str]:
+    """Return the address of a double's console, and its token."""
+    url, _, token = (double.console_url or "").partition("/#token=")
+    return url, token

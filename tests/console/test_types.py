@@ -1,0 +1,29 @@
+"""The types of the pages, which their comments declare."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.mcp_official.suite import find_npm
+
+TYPESCRIPT = "typescript@5.9.3"
+PROJECT = Path(__file__).parent  # tsconfig.json is here
+
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
+
+def test_the_modules_of_the_pages_have_no_wrong_types() -> None:
+    """TypeScript reads the modules as they are; npm fetches it once."""
+    npm = find_npm()
+    if npm is None:
+        reason = "needs npm: pip install 'agentdouble[conformance]'"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    tsc = [*npm, "exec", "--yes", f"--package={TYPESCRIPT}", "--", "tsc"]
+
+    said = subprocess.run([*tsc, "-p", PROJECT], capture_output=True, text=True, timeout=300)
+
+    assert (0, "") == (said.returncode, said.stdout), said.stderr
