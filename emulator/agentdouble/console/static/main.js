@@ -1,6 +1,6 @@
 // The shell: which page is shown, its address, the keys.
 
-import { navigate } from "./lib/address.js";
+import { decoded, navigate } from "./lib/address.js";
 import { hasToken, takeToken } from "./lib/api.js";
 import { topBar } from "./lib/bar.js";
 import { h } from "./lib/dom.js";
@@ -37,15 +37,6 @@ function place() {
   const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
   const parts = entry.parts ?? 0;
   return { entry, id: decoded(rest.slice(0, parts).join("/")), within: decoded(rest.slice(parts).join("/")) };
-}
-
-/** @param {string} text of an address, which anybody can have written */
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 async function show() {

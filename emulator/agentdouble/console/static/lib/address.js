@@ -7,7 +7,16 @@ export function navigate(path) {
 }
 
 /** The parts of the address below its page: "/agents/app/echo" has "app" and "echo". */
-export const parts = () => location.pathname.split("/").slice(2).map(decodeURIComponent);
+export const parts = () => location.pathname.split("/").slice(2).map(decoded);
+
+/** @param {string} text of an address, which anybody can have written */
+export function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 /** An address of these parts. @param {...string} names */
 export const pathOf = (...names) => `/${names.map(encodeURIComponent).join("/")}`;

@@ -1,7 +1,7 @@
 // The fields of a form that have one control each: text, a number, a choice, JSON.
 
 import { h, setText } from "./dom.js";
-import { CHOICES, isObject, same } from "./schema.js";
+import { CHOICES, same } from "./schema.js";
 
 const LONGEST_HINT = 1000;
 const LINE = 200; // characters of a text that needs no lines

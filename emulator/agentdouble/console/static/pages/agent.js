@@ -30,8 +30,9 @@ const waiting = new Map();
 
 export function agent() {
   const [kind, name, ...rest] = parts();
-  if (!KINDS[kind] || !name) {
-    return { element: h("p", { class: "none" }, "There is no such agent: see ", h("a", { href: "/agents" }, "Agents"), ".") };
+  if (!Object.hasOwn(KINDS, kind) || !name) {
+    return { element: h("section", { class: "panel" }, h("h1", null, "There is no such agent"),
+      h("p", { class: "none" }, "See ", h("a", { href: "/agents" }, "Agents"), ".")) };
   }
   const hasUser = kind !== "a2a";
   const [user, session] = hasUser ? [rest[0] || "console", rest[1] ?? ""] : ["", rest[0] ?? ""];

@@ -75,7 +75,7 @@ function processLog(name) {
   async function read() {
     try {
       const printed = await (await open(`/mcp-services/${name}/logs?tail=${LINES}&format=text`)).text();
-      text.replaceChildren(...(printed ? printed.split(/(?<=\n)/).flatMap(coloured) : ["Nothing has been printed yet."]));
+      text.replaceChildren(...(printed ? printed.split(/(?<=\n)/).flatMap((line) => coloured(line)) : ["Nothing has been printed yet."]));
       text.scrollTop = text.scrollHeight;
     } catch (error) {
       text.replaceChildren(/** @type {Error} */ (error).message);
