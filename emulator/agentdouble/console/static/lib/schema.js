@@ -1,0 +1,137 @@
+// What a JSON Schema says about one value, as far as a form can show it. A schema comes from a server
+// that may be hostile or wrong: whatever it says, the answer is a kind, if need be "json".
+
+const STEPS = 100; // references and parts that are followed for one value
+export const CHOICES = 200; // options that a select has
+
+/** @typedef {Record<string, any>} Schema */
+/** @typedef {"text" | "number" | "integer" | "choice" | "long choice" | "list" | "object" | "one of" | "json"} Kind */
+/** @typedef {{kind: Kind, schema: Schema, nullable: boolean, choices: any[], alternatives: Schema[]}} Shape */
+
+/** @param {any} value @returns {value is Schema} */
+export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A value of an object that has it itself. @param {any} of @param {string} name */
+export const own = (of, name) => (isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined);
+
+/** Return what a place of a schema asks for. @param {any} schema @param {any} root
+ * @param {{left: number}} [steps] @returns {Shape} */
+export function shapeOf(schema, root, steps = { left: STEPS }) {
+  const found = resolved(schema, root, steps);
+  if (!found) return { kind: "json", schema: isObject(schema) ? schema : {}, nullable: false, choices: [], alternatives: [] };
+  const types = [found.type].flat().filter((one) => typeof one === "string");
+  const nullable = types.includes("null") || found.nullable === true;
+  const shape = { schema: found, nullable, choices: /** @type {any[]} */ ([]), alternatives: /** @type {Schema[]} */ ([]) };
+  const choices = choicesOf(found);
+  if (choices) return chosen(shape, choices);
+  const type = types.filter((one) => one !== "null");
+  const others = found.anyOf ?? found.oneOf;
+  if (Array.isArray(others) && !isObject(found.properties)) return alternatives(shape, others, root, steps);
+  if (type.length > 1) return { ...shape, kind: "one of", alternatives: type.map((one) => ({ ...found, type: one, default: undefined })) };
+  return { ...shape, kind: kindOf(type[0], found), choices: type[0] === "boolean" ? [true, false] : [] };
+}
+
+/** @param {Omit<Shape, "kind">} shape @param {any[]} choices @returns {Shape} */
+function chosen(shape, choices) {
+  const offered = choices.filter((one) => one !== null);
+  const nullable = shape.nullable || offered.length < choices.length;
+  return { ...shape, nullable, kind: offered.length > CHOICES ? "long choice" : "choice", choices: offered };
+}
+
+/** @param {Omit<Shape, "kind">} shape @param {any[]} others @param {any} root
+ * @param {{left: number}} steps @returns {Shape} */
+function alternatives(shape, others, root, steps) {
+  const all = others.slice(0, CHOICES).map((one) => resolved(one, root, { left: STEPS }));
+  const left = /** @type {Schema[]} */ (all.map((one, place) => one ?? { title: `${place + 1}` }).filter((one) => one.type !== "null"));
+  const { anyOf, oneOf, ...rest } = shape.schema;
+  const nullable = shape.nullable || left.length < all.length;
+  if (left.length === 1) {
+    const inner = shapeOf({ ...left[0], ...rest }, root, steps);
+    return { ...inner, nullable: nullable || inner.nullable };
+  }
+  const constants = left.map(choicesOf);
+  if (left.length && constants.every((one) => one !== null)) return chosen({ ...shape, nullable }, constants.flat());
+  return { ...shape, nullable, kind: left.length ? "one of" : "json", alternatives: left };
+}
+
+/** @param {Schema} schema @returns {any[] | null} */
+function choicesOf(schema) {
+  if ("const" in schema) return [schema.const];
+  return Array.isArray(schema.enum) && schema.enum.length ? schema.enum : null;
+}
+
+/** @param {string | undefined} type @param {Schema} schema @returns {Kind} */
+function kindOf(type, schema) {
+  if (type === "string") return "text";
+  if (type === "boolean") return "choice";
+  if (type === "number" || type === "integer") return type;
+  if (type === "array" || (!type && isObject(schema.items))) return isObject(schema.items) ? "list" : "json";
+  const isOne = type === "object" || !type;
+  return isOne && isObject(schema.properties) && Object.keys(schema.properties).length ? "object" : "json";
+}
+
+/** Follow references, and join the parts of allOf; null if that does not end.
+ * @param {any} schema @param {any} root @param {{left: number}} steps @returns {Schema | null} */
+function resolved(schema, root, steps) {
+  let one = schema;
+  while (isObject(one)) {
+    steps.left -= 1;
+    if (steps.left < 0) return null;
+    if (typeof one.$ref === "string") {
+      const { $ref, ...rest } = one;
+      const target = pointed($ref, root);
+      if (!isObject(target)) return null;
+      one = { ...target, ...rest };
+    } else if (Array.isArray(one.allOf)) {
+      const { allOf, ...rest } = one;
+      const parts = allOf.slice(0, STEPS).map((part) => resolved(part, root, steps));
+      if (parts.some((part) => part === null)) return null;
+      one = joined([.../** @type {Schema[]} */ (parts), rest]);
+    } else return one;
+  }
+  return null;
+}
+
+/** @param {Schema[]} parts @returns {Schema} */
+function joined(parts) {
+  const properties = parts.flatMap((part) => Object.entries(isObject(part.properties) ? part.properties : {}));
+  const required = parts.flatMap((part) => (Array.isArray(part.required) ? part.required : []));
+  const all = Object.assign({}, ...parts);
+  return { ...all, required, ...(properties.length && { properties: Object.fromEntries(properties) }) };
+}
+
+/** What a reference such as "#/$defs/Place" points at. @param {string} reference @param {any} root */
+function pointed(reference, root) {
+  if (!reference.startsWith("#")) return undefined;
+  const names = reference.slice(1).split("/").slice(1);
+  return names.reduce((at, name) => own(at, decoded(name).replaceAll("~1", "/").replaceAll("~0", "~")), root);
+}
+
+/** @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Whether a value may be meant by an alternative. @param {any} value @param {Shape} shape */
+export function fits(value, { kind, choices, nullable }) {
+  if (value === null) return nullable;
+  if (kind === "choice" || kind === "long choice") return choices.some((one) => same(one, value));
+  if (kind === "list") return Array.isArray(value);
+  if (kind === "object") return isObject(value);
+  if (kind === "text") return typeof value === "string";
+  return kind === "number" || kind === "integer" ? typeof value === "number" : true;
+}
+
+/** @param {any} one @param {any} other */
+export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** A short name for an alternative. @param {Schema} schema @param {number} place */
+export function titleOf(schema, place) {
+  if (typeof schema.title === "string" && schema.title) return schema.title.slice(0, 100);
+  const type = String(schema.type ?? `kind ${place + 1}`).slice(0, 100);
+  return own({ string: "text", array: "list" }, type) ?? type;
+}

@@ -1,0 +1,136 @@
+// The fields of a form that have one control each: text, a number, a choice, JSON.
+
+import { h, setText } from "./dom.js";
+import { CHOICES, isObject, same } from "./schema.js";
+
+const LONGEST_HINT = 1000;
+
+/** @typedef {import("./schema.js").Shape} Shape */
+/** "read" returns undefined for what is left out; "empty" says that nobody has written anything.
+ * @typedef {{element: HTMLElement, read: () => any, set: (value: any) => void, empty: () => boolean}} Field */
+/** @typedef {{root: any, fields: number, wrong: {control: HTMLElement, message: string}[]}} Form */
+/** @typedef {{form: Form, name: string, path: string, required: boolean, depth: number}} Place */
+
+let made = 0;
+
+/** An id that no other field of the page has. */
+export const newId = () => `field-${made += 1}`;
+
+/** A field with one control. "parse" returns its value, or throws what is wrong with it.
+ * @param {Place} place @param {any} control @param {{schema: any, nullable: boolean}} shape
+ * @param {(text: string) => any} parse @param {(value: any) => string} show @returns {Field} */
+function leaf(place, control, { schema, nullable }, parse, show) {
+  const { name, path, required, form } = place;
+  const id = newId();
+  const hint = hintOf(schema, `${id}-hint`);
+  const problem = h("p", { id: `${id}-problem`, class: "bad", hidden: true });
+  control.id = id;
+  if (required && !nullable) control.setAttribute("aria-required", "true");
+  /** @param {string} message */
+  const tell = (message) => {
+    setText(problem, message);
+    problem.hidden = !message;
+    control.setAttribute("aria-invalid", String(Boolean(message)));
+    control.setAttribute("aria-describedby", [hint && `${id}-hint`, message && `${id}-problem`].filter(Boolean).join(" "));
+  };
+  /** @param {string} message */
+  const refuse = (message) => {
+    tell(`${name} ${message}`);
+    form.wrong.push({ control, message: `${path || name} ${message}` });
+  };
+  tell("");
+  control.addEventListener("input", () => tell(""));
+  if (schema.default !== undefined && schema.default !== null) control.value = show(schema.default);
+  const initial = control.value;
+  return {
+    element: h("div", { class: "field" }, h("label", { for: id }, name, mark(required && !nullable)), control, hint, problem),
+    empty: () => control.value === initial,
+    set(value) {
+      control.value = value === undefined ? initial : value === null ? "" : show(value);
+      tell("");
+    },
+    read() {
+      tell("");
+      const text = control.value;
+      if (!text.trim() && (text === "" || control.inputMode)) {
+        if (required && nullable) return null;
+        return required ? refuse("needs a value. An empty text can be written as JSON.") : undefined;
+      }
+      try {
+        return parse(text);
+      } catch (error) {
+        return refuse(/** @type {Error} */ (error).message);
+      }
+    },
+  };
+}
+
+/** @param {boolean} required */
+export const mark = (required) => required && h("span", { class: "mark", "aria-hidden": "true" }, " *");
+
+/** @param {any} schema @param {string} id */
+export function hintOf(schema, id) {
+  const { description, minimum, maximum } = schema;
+  const limits = [typeof minimum === "number" && `at least ${minimum}`, typeof maximum === "number" && `at most ${maximum}`];
+  const parts = [typeof description === "string" && description.trim().slice(0, LONGEST_HINT), limits.filter(Boolean).join(", ")];
+  const text = parts.filter(Boolean).join(" ");
+  return text && h("small", { id, class: "hint" }, text);
+}
+
+/** @param {Place} place @param {Shape} shape @returns {Field} */
+export function textField(place, shape) {
+  const attributes = { spellcheck: "false", autocapitalize: "off", autocomplete: "off" };
+  if (shape.kind === "text") {
+    // a pattern is the server's to check: one that is made to be slow would stop the page
+    return leaf(place, h("textarea", { rows: 1, ...attributes }), shape, (text) => text, written);
+  }
+  const isNumber = shape.kind !== "long choice";
+  const control = h("input", { type: "text", ...attributes, ...(isNumber && { inputmode: "decimal" }) });
+  return leaf(place, control, shape, (text) => (isNumber ? number(text, shape) : oneOf(text, shape.choices)), written);
+}
+
+/** @param {any} value */
+const written = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** @param {string} text @param {Shape} shape */
+function number(text, { kind, schema: { minimum, maximum } }) {
+  const value = Number(text);
+  if (!Number.isFinite(value)) throw new Error("is no number.");
+  if (kind === "integer" && !Number.isInteger(value)) throw new Error("is no whole number.");
+  if (kind === "integer" && !Number.isSafeInteger(value)) throw new Error("is larger than a page can count.");
+  if (typeof minimum === "number" && value < minimum) throw new Error(`is less than ${minimum}.`);
+  if (typeof maximum === "number" && value > maximum) throw new Error(`is more than ${maximum}.`);
+  return value;
+}
+
+/** @param {string} text @param {any[]} choices */
+function oneOf(text, choices) {
+  const found = choices.find((one) => written(one) === text);
+  if (found === undefined) throw new Error(`is none of the ${choices.length} values.`);
+  return found;
+}
+
+/** @param {Place} place @param {Shape} shape @returns {Field} */
+export function choiceField(place, shape) {
+  const { choices } = shape;
+  const options = choices.map((one, index) => h("option", { value: index }, written(one).slice(0, CHOICES) || '""'));
+  const only = place.required && !shape.nullable && choices.length === 1;
+  const select = h("select", null, !only && h("option", { value: "" }, ""), options);
+  const index = (/** @type {any} */ value) => choices.findIndex((one) => same(one, value));
+  return leaf(place, select, shape, (text) => choices[Number(text)], (value) => (index(value) < 0 ? "" : String(index(value))));
+}
+
+/** @param {Place} place @param {any} schema @param {boolean} [nullable] @returns {Field} */
+export function jsonField(place, schema, nullable = false) {
+  const area = h("textarea", { rows: 3, spellcheck: "false", placeholder: "JSON" });
+  return leaf(place, area, { schema, nullable }, parsed, (value) => JSON.stringify(value, null, 2));
+}
+
+/** @param {string} text */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`is no JSON: ${/** @type {Error} */ (error).message}`);
+  }
+}

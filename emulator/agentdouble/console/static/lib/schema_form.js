@@ -1,0 +1,205 @@
+// A form made from a JSON Schema, such as the arguments of a tool. What is deeper or stranger than a
+// form can show is written as JSON, a part of it or, by its button, all of it.
+
+import { h } from "./dom.js";
+import { fits, isObject, own, shapeOf, titleOf } from "./schema.js";
+import { choiceField, hintOf, jsonField, mark, newId, textField } from "./schema_fields.js";
+
+const DEEPEST = 3; // objects and lists inside each other
+const FIELDS = 150; // of a form, before objects and lists become JSON
+const ITEMS = 200;
+
+/** @typedef {import("./schema.js").Shape} Shape */
+/** @typedef {import("./schema_fields.js").Field} Field */
+/** @typedef {import("./schema_fields.js").Form} Form */
+/** @typedef {import("./schema_fields.js").Place} Place */
+
+/** Values that do not fit a form; the fields say so as well. */
+export class FormError extends Error {}
+
+/**
+ * Make a form of a schema. "read" returns the value, or marks what is wrong and throws FormError.
+ * @param {any} schema
+ * @param {{values?: any, label?: string}} [options]
+ * @returns {{element: HTMLElement, read: () => any, set: (value: any) => void}}
+ */
+export function schemaForm(schema, { values, label = "Arguments" } = {}) {
+  /** @type {Form} */
+  const form = { root: schema, fields: 0, wrong: [] };
+  const isText = shapeOf(schema, schema).kind === "json";
+  const place = { form, name: label, path: "", required: !isText, depth: 0 };
+  const field = takesNothing(schema) ? nothing(label) : fieldOf(schema, place);
+  const text = jsonField({ ...place, name: `${label} as JSON` }, {});
+  const toggle = h("button", { type: "button", "aria-pressed": "false", onclick: change }, "As JSON");
+  text.element.hidden = true;
+  const element = h("div", { class: "form", role: "group", "aria-label": label }, field.element, text.element,
+    !isText && h("p", { class: "buttons" }, toggle));
+  if (values !== undefined) field.set(values);
+
+  function change() {
+    const asText = text.element.hidden;
+    form.wrong = [];
+    if (asText) text.set(field.read() ?? {});
+    else {
+      const value = text.read();
+      if (form.wrong.length) return;
+      field.set(value);
+    }
+    text.element.hidden = !asText;
+    field.element.hidden = asText;
+    toggle.setAttribute("aria-pressed", String(asText));
+  }
+
+  return {
+    element,
+    read() {
+      form.wrong = [];
+      const value = (text.element.hidden ? field : text).read();
+      if (!form.wrong.length) return value ?? {};
+      form.wrong[0].control.focus();
+      throw new FormError(form.wrong[0].message);
+    },
+    set: (value) => (text.element.hidden ? field : text).set(value),
+  };
+}
+
+/** @param {any} schema */
+const takesNothing = (schema) => isObject(schema) && schema.type === "object" && !schema.additionalProperties
+  && !Object.keys(schema).some((one) => /^(\$ref|allOf|anyOf|oneOf|patternProperties)$/.test(one))
+  && !Object.keys(schema.properties ?? {}).length;
+
+/** @param {string} label @returns {Field} */
+function nothing(label) {
+  let kept = {};
+  return { element: h("p", { class: "none" }, `${label}: none.`), read: () => kept, empty: () => true,
+    set: (value) => { kept = value ?? {}; } };
+}
+
+/** @param {any} schema @param {Place} place @returns {Field} */
+function fieldOf(schema, place) {
+  const shape = shapeOf(schema, place.form.root);
+  place.form.fields += 1;
+  const nests = shape.kind === "object" || shape.kind === "list" || shape.kind === "one of";
+  const tooDeep = nests && (place.depth >= DEEPEST || place.form.fields > FIELDS);
+  const isLarge = shape.kind === "object" && Object.keys(shape.schema.properties).length > FIELDS;
+  if (tooDeep || isLarge || shape.kind === "json") return jsonField(place, shape.schema, shape.nullable);
+  if (shape.kind === "object") return withDefault(objectField(place, shape), shape);
+  if (shape.kind === "list") return withDefault(listField(place, shape), shape);
+  if (shape.kind === "one of") return withDefault(oneOfField(place, shape), shape);
+  return shape.kind === "choice" ? choiceField(place, shape) : textField(place, shape);
+}
+
+/** @param {Field} field @param {Shape} shape @returns {Field} */
+function withDefault(field, { schema }) {
+  const value = schema.default;
+  if (value === undefined || value === null) return field;
+  field.set(value);
+  return { ...field, set: (given) => field.set(given === undefined ? value : given) };
+}
+
+/** @param {Place} place @param {any} schema @param {...any} content */
+function group({ name, required, depth }, schema, ...content) {
+  const hint = hintOf(schema, newId());
+  if (depth === 0) return h("div", { class: "fields" }, hint, ...content);
+  const described = hint ? { "aria-describedby": hint.id } : null;
+  return h("fieldset", described, h("legend", null, name, mark(required)), hint, ...content);
+}
+
+/** @param {Place} place @param {string} name */
+const below = (place, name) => ({ ...place, name, path: place.path ? `${place.path}.${name}` : name, depth: place.depth + 1 });
+
+/** @param {Place} place @param {Shape} shape @returns {Field} */
+function objectField(place, shape) {
+  const { properties, required } = shape.schema;
+  const needed = Array.isArray(required) ? required : [];
+  const fields = Object.entries(properties).map(([name, schema]) =>
+    /** @type {[string, Field]} */ ([name, fieldOf(schema, { ...below(place, name), required: needed.includes(name) })]));
+  let more = /** @type {[string, any][]} */ ([]); // what was set and has no field
+  return {
+    element: group(place, shape.schema, fields.map(([, field]) => field.element)),
+    empty: () => !more.length && fields.every(([, field]) => field.empty()),
+    set(value) {
+      for (const [name, field] of fields) field.set(own(value, name));
+      more = Object.entries(isObject(value) ? value : {}).filter(([name]) => !Object.hasOwn(properties, name));
+    },
+    read() {
+      const untouched = !more.length && fields.every(([, field]) => field.empty());
+      if (!place.required && untouched) return undefined;
+      const found = fields.map(([name, field]) => /** @type {[string, any]} */ ([name, field.read()]));
+      return Object.fromEntries([...more, ...found.filter(([, value]) => value !== undefined)]);
+    },
+  };
+}
+
+/** @param {Place} place @param {Shape} shape @returns {Field} */
+function listField(place, shape) {
+  /** @type {{field: Field, row: HTMLElement}[]} */
+  let items = [];
+  const rows = h("div", { class: "items" });
+  const add = h("button", { type: "button", "aria-label": `Add to ${place.name}`, onclick: () => {
+    append(undefined);
+    /** @type {HTMLElement | null} */ (rows.lastElementChild?.querySelector("input, textarea, select"))?.focus();
+  } }, "Add");
+
+  /** @param {any} value */
+  function append(value) {
+    if (items.length >= ITEMS) return;
+    const name = `${place.name} ${items.length + 1}`;
+    const field = fieldOf(shape.schema.items, { ...below(place, name), required: true });
+    if (value !== undefined) field.set(value);
+    const item = { field, row: h("div", { class: "item" }, field.element, h("button", { type: "button",
+      "aria-label": `Remove ${name}`, onclick: () => {
+        items = items.filter((one) => one !== item);
+        item.row.remove();
+        add.focus();
+      } }, "Remove")) };
+    items.push(item);
+    rows.append(item.row);
+  }
+
+  return {
+    element: group(place, shape.schema, rows, h("p", { class: "buttons" }, add)),
+    empty: () => !items.length,
+    set(value) {
+      items = [];
+      rows.replaceChildren();
+      if (Array.isArray(value)) value.slice(0, ITEMS).forEach(append);
+    },
+    read: () => (items.length || place.required ? items.map(({ field }) => field.read()) : undefined),
+  };
+}
+
+/** @param {Place} place @param {Shape} shape @returns {Field} */
+function oneOfField(place, shape) {
+  const { alternatives, nullable } = shape;
+  const holder = h("div");
+  let field = /** @type {Field | null} */ (null);
+  const id = newId();
+  const kind = h("select", { id, onchange: () => choose(kind.value) },
+    h("option", { value: "" }, ""), alternatives.map((one, index) => h("option", { value: index }, titleOf(one, index))));
+
+  /** @param {string} index */
+  function choose(index) {
+    kind.value = index;
+    field = index === "" ? null : fieldOf(alternatives[Number(index)], { ...below(place, place.name), path: place.path || place.name, required: true });
+    holder.replaceChildren(...(field ? [field.element] : []));
+  }
+
+  return {
+    element: group({ ...place, depth: place.depth || 1 }, shape.schema,
+      h("div", { class: "field" }, h("label", { for: id }, `Kind of ${place.name}`), kind), holder),
+    empty: () => field === null,
+    set(value) {
+      const index = value === undefined || value === null ? -1
+        : alternatives.findIndex((one) => fits(value, shapeOf(one, place.form.root)));
+      choose(index < 0 ? "" : String(index));
+      field?.set(value);
+    },
+    read() {
+      if (field) return field.read();
+      if (place.required && nullable) return null;
+      if (place.required) place.form.wrong.push({ control: kind, message: `${place.path || place.name} needs a kind.` });
+      return undefined;
+    },
+  };
+}
