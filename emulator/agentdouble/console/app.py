@@ -15,7 +15,8 @@ from starlette.types import ASGIApp
 
 from agentdouble.console.double import Double
 from agentdouble.console.forwarding import Actions, OwnRoutes, Served
-from agentdouble.console.repeating import CannotRepeatError, repeat
+from agentdouble.console.repeating import repeat
+from agentdouble.resending import CannotRepeatError
 from agentdouble.whole_paths import WholeMount
 
 STATIC = Path(__file__).parent / "static"
