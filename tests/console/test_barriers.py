@@ -21,9 +21,11 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
     with shown(browser, double, color_scheme=scheme, bypass_csp=True) as page:
         found["empty"] = barriers(page)
         ask(double)
+        double.faults.arm("delay", "InvokeTool", nth=9)
         paths = (
             *("/", "/sessions", f"/sessions/{session_id(double)}"),
             *("/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *("/unknowns", "/faults"),
         )
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:

@@ -16,7 +16,9 @@ from starlette.types import ASGIApp
 from agentdouble.console.double import Double
 from agentdouble.console.forwarding import Actions, OwnRoutes, Served
 from agentdouble.console.repeating import repeat
+from agentdouble.console.saved_tests import NoTestError, saved_test
 from agentdouble.resending import CannotRepeatError
+from agentdouble.threads import run_in_thread
 from agentdouble.whole_paths import WholeMount
 
 STATIC = Path(__file__).parent / "static"
@@ -27,7 +29,7 @@ _POLICY = (
     f"script-src 'sha256-{base64.b64encode(hashlib.sha256(_SCRIPT).digest()).decode()}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-PAGES = ("sessions", "requests")
+PAGES = ("sessions", "requests", "unknowns", "faults")
 
 
 def make_app(double: Double) -> ASGIApp:
@@ -40,6 +42,7 @@ def make_app(double: Double) -> ASGIApp:
             Mount("/static", StaticFiles(directory=STATIC)),
             Route("/api/console/connection", routes.connection, methods=["GET"]),
             Route("/api/console/repeat/{id:int}", routes.repeat, methods=["POST"]),
+            Route("/api/console/pytest/{id:int}", routes.pytest, methods=["GET"]),
             Route("/api/console/actions/{name}", Actions(double), methods=["POST"]),
             WholeMount("/api/served", Served(double)),
             WholeMount("/api", OwnRoutes(double)),
@@ -88,5 +91,17 @@ class _Routes:
         try:
             return JSONResponse(await repeat(self._double, request))
         except CannotRepeatError as error:
-            body = {"error": {"type": "CannotRepeat", "message": str(error)}}
-            return JSONResponse(body, error.status)
+            return _refused("CannotRepeat", error)
+
+    async def pytest(self, request: Request) -> Response:
+        """Return the text of a test that sends a request of the journal again."""
+        journal, id_ = self._double.journal, request.path_params["id"]
+        try:
+            text = await run_in_thread(lambda: saved_test(journal, id_))
+        except (CannotRepeatError, NoTestError) as error:
+            return _refused("NoTest", error)
+        return JSONResponse({"text": text})
+
+
+def _refused(kind: str, error: CannotRepeatError | NoTestError) -> Response:
+    return JSONResponse({"error": {"type": kind, "message": str(error)}}, error.status)

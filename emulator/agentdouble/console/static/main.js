@@ -17,6 +17,8 @@ const PAGES = [
   { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions.js")).sessions(),
     one: async (id) => (await import("./pages/session.js")).session(id) },
   { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests.js")).requests() },
+  { path: "/unknowns", name: "Unknowns", make: async () => (await import("./pages/unknowns.js")).unknowns() },
+  { path: "/faults", name: "Faults", make: async () => (await import("./pages/faults.js")).faults() },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));

@@ -96,11 +96,11 @@ async function connect() {
 /** @param {string} value */
 const quoted = (value) => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
 
-/** A button that copies text. @param {string} name @param {() => string} text */
+/** A button that copies text. @param {string} name @param {() => string | Promise<string>} text */
 export function copyButton(name, text) {
   const button = h("button", {
     onclick: () => attempt(async () => {
-      await navigator.clipboard.writeText(text());
+      await navigator.clipboard.writeText(await text());
       setText(button, "Copied");
       say("Copied");
       setTimeout(() => setText(button, name), 1500);

@@ -16,6 +16,7 @@ export const double = {
   ended: /** @type {any[]} */ ([]),
   requests: /** @type {any[]} */ ([]),
   faults: /** @type {any[]} */ ([]),
+  choices: 0, // grows when an unknown may have got another answer
   ready: false,
 };
 
@@ -134,12 +135,14 @@ async function take({ id, kind, data }) {
   else if (kind === "clock") setClock(data);
   else if (kind === "session") putSession(data);
   else if (kind === "fault") await read("faults");
+  else if (kind === "unknowns") double.choices += 1;
   seen = id;
   become("live");
   if (before === "live") changed();
 }
 
 async function readAll() {
+  double.choices += 1;
   double.connection = await ask("/console/connection");
   await Promise.all([read("clock"), read("sessions"), read("faults"), read("requests")]);
   double.ready = true;
