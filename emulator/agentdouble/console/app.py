@@ -95,9 +95,10 @@ class _Routes:
 
     async def pytest(self, request: Request) -> Response:
         """Return the text of a test that sends a request of the journal again."""
-        journal, id_ = self._double.journal, request.path_params["id"]
+        double, id_ = self._double, request.path_params["id"]
+        known = [double.connection.tool_id]
         try:
-            text = await run_in_thread(lambda: saved_test(journal, id_))
+            text = await run_in_thread(lambda: saved_test(double.journal, id_, known))
         except (CannotRepeatError, NoTestError) as error:
             return _refused("NoTest", error)
         return JSONResponse({"text": text})

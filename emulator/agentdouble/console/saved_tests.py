@@ -7,12 +7,13 @@ the oldest first, and returns the text of a module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import entry_points
 
 from agentdouble.errors import AgentDoubleError
 from agentdouble.journal import Journal
 from agentdouble.resending import gone
+from agentdouble.what_if.earlier import relied_on
 
 GROUP = "agentdouble.console"
 NAME = "test"
@@ -26,14 +27,18 @@ class NoTestError(AgentDoubleError):
         self.status = status
 
 
-def saved_test(journal: Journal, id_: int) -> str:
-    """Return a test of a request; raise CannotRepeatError or NoTestError. It may take a second."""
+def saved_test(journal: Journal, id_: int, known: Collection[str] = ()) -> str:
+    """Return a test of a request and of those that it relied on; it may take a second.
+
+    ``known`` are ids that every double has. Raises CannotRepeatError or NoTestError.
+    """
     entry = journal.find(id_)
     if entry is None:
         raise gone()
     make = _maker()
     try:
-        return make([entry.to_dict()])
+        earlier = relied_on(entry, journal.entries(), known)
+        return make([one.to_dict() for one in (*earlier, entry)])
     except Exception as error:  # the package is not ours, and raises what it likes
         raise NoTestError(f"No test can be made of this request: {error}") from error
 

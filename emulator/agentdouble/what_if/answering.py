@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import Entry, Journal
 from agentdouble.ledger import Ledger, find
+from agentdouble.redaction import without_tokens
 from agentdouble.resending import CannotRepeatError, gone, headers, whole_body
 from agentdouble.signing import Credentials
 from agentdouble.threads import run_in_thread
@@ -22,6 +23,7 @@ from agentdouble.what_if.values import Found, Question, Reply, WhatIfError
 
 LONGEST_S = 60.0
 _SHOWN = 64 * 1024  # characters of a body
+_DIFFERENCES = 200
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Asking:
         text = whole_body(entry).decode("utf-8", "replace") + entry.url
         known = self.beside.tools()
         tools = {id_ for id_ in known if id_ in text}
-        found = relied_on(entry, self.journal.entries(), known)
+        entries = self.journal.entries()
+        found = await run_in_thread(lambda: relied_on(entry, entries, known))
         earlier, lost = _complete(found, self.credentials)
         now = self.ledger.answers()
         then = {**now, question["unknown"]: question["answer"]}
@@ -77,14 +80,20 @@ class Asking:
             _Run(self.beside.start(answers, tools), earlier, entry, self.credentials)
             for answers in (now, now, then)
         )
+        differ = await run_in_thread(
+            lambda: differences(first.document(), again.document(), other.document())
+        )
         return {
             "entry": entry.id,
             "unknown": question["unknown"],
             "in_force": _shown(in_force, first),
             "other": _shown(question["answer"], other),
-            "differences": differences(first.document(), again.document(), other.document()),
+            "differences": differ[:_DIFFERENCES],
             "asked_before": [one.id for one in earlier],
-            "notes": [*_notes(entry, question, first, [one.id for one in earlier], lost)],
+            "notes": [
+                *_notes(entry, question, first, len(earlier), lost),
+                *_left_out(len(differ) - _DIFFERENCES),
+            ],
         }
 
 
@@ -152,13 +161,18 @@ def _complete(
 
 
 def _shown(name: str, answer: Answer) -> Reply:
-    text = answer.text[:_SHOWN]
+    text = without_tokens(answer.text[:_SHOWN])
     is_cut = answer.is_cut or len(answer.text) > _SHOWN
     return {"answer": name, "status": answer.status, "body": text + "..." * is_cut}
 
 
+def _left_out(more: int) -> Iterator[str]:
+    if more > 0:
+        yield f"{more} more differences are not shown."
+
+
 def _notes(
-    entry: Entry, question: Question, first: Answer, earlier: Sequence[int], lost: Sequence[Entry]
+    entry: Entry, question: Question, first: Answer, earlier: int, lost: Sequence[Entry]
 ) -> Iterator[str]:
     if question["unknown"] not in entry.unknowns:
         yield f"The answer to request {entry.id} did not rely on {question['unknown']}."
@@ -167,7 +181,7 @@ def _notes(
     if lost:
         ids = ", ".join(str(one.id) for one in lost)
         yield f"Left out, because the journal does not have them completely: requests {ids}."
-    if len(earlier) + len(lost) == MOST:
+    if earlier + len(lost) == MOST:
         yield f"Only the last {MOST} requests that it relied on were asked before it."
     if not entry.faults and first.status != entry.status:
         yield (

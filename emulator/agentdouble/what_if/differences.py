@@ -9,6 +9,8 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
+from agentdouble.redaction import redact, without_tokens
+
 LONGEST = 4000  # characters of a text that is shown
 _IGNORED = re.compile(
     r"headers\.(date|server|content-length|connection|transfer-encoding|keep-alive"
@@ -19,7 +21,9 @@ _TIME = re.compile(
     r"|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT"
 )
 _SPAN = re.compile(r"(time|at|_s|_ms|seconds|elapsed|duration|timestamp)$", re.IGNORECASE)
-_VARIES = re.compile(r"[0-9a-fA-F-]*\d[0-9a-fA-F-]*")
+_HEX = re.compile(r"[0-9a-fA-F-]+")
+_DIGIT = re.compile(r"\d")
+_DEEPEST = 100
 _ABSENT = object()
 
 
@@ -39,9 +43,16 @@ def differences(
     found = []
     for path in [*one, *(path for path in three if path not in one)]:
         values = [leaf.get(path, _ABSENT) for leaf in (one, two, three)]
-        if not _IGNORED.match(path) and _differs(path, *values):
+        is_named = not _IGNORED.match(path) and not _is_filled(path, values[0], three)
+        if is_named and not _is_filled(path, values[2], one) and _differs(path, *values):
             found.append(_shown(path, values[0], values[2]))
     return found
+
+
+def _is_filled(path: str, value: Any, other: Mapping[str, Any]) -> bool:
+    """Return whether a value is empty where the other answer has something inside."""
+    inside = (f"{path}.", f"{path}[")
+    return value in ({}, []) and any(one.startswith(inside) for one in other)
 
 
 def _differs(path: str, one: Any, two: Any, three: Any) -> bool:
@@ -54,8 +65,12 @@ def _differs(path: str, one: Any, two: Any, three: Any) -> bool:
     texts = [one, two, three]
     if not all(isinstance(text, str) for text in texts):
         return len({type(value) for value in texts[:2]}) == 1 and type(three) is not type(one)
-    steady, again, changed = (_VARIES.sub("#", text) for text in texts)
+    steady, again, changed = (_HEX.sub(_without_number, text) for text in texts)
     return steady == again != changed
+
+
+def _without_number(found: re.Match[str]) -> str:
+    return "#" if _DIGIT.search(found[0]) else found[0]
 
 
 def _is_same(path: str, one: Any, other: Any) -> bool:
@@ -68,18 +83,27 @@ def _is_same(path: str, one: Any, other: Any) -> bool:
 
 
 def _shown(path: str, one: Any, other: Any) -> Difference:
-    shown: Difference = {"path": path}
+    shown: Difference = {"path": _printable(path)}
     if one is not _ABSENT:
-        shown["in_force"] = _short(one)
+        shown["in_force"] = _short(path, one)
     if other is not _ABSENT:
-        shown["other"] = _short(other)
+        shown["other"] = _short(path, other)
     return shown
 
 
-def _short(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > LONGEST:
-        return f"{value[:LONGEST]}... ({len(value) - LONGEST} more characters)"
-    return value
+def _short(path: str, value: Any) -> Any:
+    """Return a value as it is shown: without secrets, and not too long."""
+    if not isinstance(value, str):
+        return value
+    header = path.removeprefix("headers.")
+    text = _printable(redact(header, value) if header != path else without_tokens(value))
+    more = len(text) - LONGEST
+    return f"{text[:LONGEST]}... ({more} more characters)" if more > 0 else text
+
+
+def _printable(text: str) -> str:
+    """Return text that can be encoded, because JSON can contain a lone surrogate."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:
@@ -103,20 +127,26 @@ def unfolded(text: str, content_type: str = "") -> Any:
     if "event-stream" in content_type:
         return [unfolded(data) for data in _data(text)]
     try:
-        return _inner(json.loads(text))
+        return _inner(_loaded(text))
     except (ValueError, RecursionError):
         return text
 
 
-def _inner(value: Any) -> Any:
+def _loaded(text: str) -> Any:
+    return json.loads(text, parse_constant=str)  # NaN is no JSON, and could not be answered
+
+
+def _inner(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ValueError("The JSON is too deep to be compared.")
     if isinstance(value, list):
-        return [_inner(one) for one in value]
+        return [_inner(one, depth + 1) for one in value]
     if isinstance(value, dict):
-        return {name: _inner(one) for name, one in value.items()}
+        return {name: _inner(one, depth + 1) for name, one in value.items()}
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
-            return _inner(json.loads(value))
-        except ValueError:
+            return _inner(_loaded(value), depth + 1)
+        except (ValueError, RecursionError):
             return value
     return value
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -37,19 +37,22 @@ def relied_on(entry: Entry, entries: Sequence[Entry], known: Collection[str]) ->
     for one in reversed([one for one in entries if one.id < entry.id]):
         if not _changes(one) or one.id == entry.caused_by:
             continue
-        if one.session in sessions or (_uses(one) | _makes(one)) & wanted:
+        uses = _uses(one) - set(known)
+        if one.session in sessions or (uses | _makes(one)) & wanted:
             first = _first_cause(one, by_id, entry)
             found[first.id] = first
-            wanted |= _uses(one) - set(known)
+            wanted |= uses
     kept = sorted(found)
     inner = {id_ for id_ in kept if found[id_].caused_by in found}
     return [found[id_] for id_ in kept if id_ not in inner][-MOST:]
 
 
-def _first_cause(one: Entry, by_id: dict[int, Entry], entry: Entry) -> Entry:
-    """Return the request of a client whose code sent this one, unless it sent the entry, too."""
-    cause = by_id.get(one.caused_by or 0)
-    return one if cause is None or cause.id == entry.caused_by else cause
+def _first_cause(one: Entry, by_id: Mapping[int, Entry], entry: Entry) -> Entry:
+    """Return the request of a client whose code sent this one.
+
+    What code sent relies on what code sent before it, and not on the agent that ran it.
+    """
+    return one if entry.caused_by else by_id.get(one.caused_by or 0, one)
 
 
 def _changes(one: Entry) -> bool:
@@ -78,11 +81,9 @@ def _makes(one: Entry) -> set[str]:
         value.decode("latin-1") for name, value in one.response_head if name == b"mcp-session-id"
     }
     answer, asked = _json(one.response_start), _json(one.request_start)
-    own = (
-        {answer["id"]} if isinstance(answer, dict) and isinstance(answer.get("id"), str) else set()
-    )
-    name = asked.get("Name") if _action(one) and isinstance(asked, dict) else None
-    return {*heads, *own, *_ids(answer), *({name} if isinstance(name, str) else ())}
+    named = [asked.get("Name")] if _action(one) and isinstance(asked, dict) else []
+    own = [answer.get("id")] if isinstance(answer, dict) else []
+    return {*heads, *_ids(answer), *(text for text in (*named, *own) if isinstance(text, str))}
 
 
 def _json(start: Start | None) -> Any:

@@ -13,6 +13,7 @@ import httpx
 
 from agentdouble import causes, resending
 from agentdouble.journal import Entry
+from agentdouble.resending import CannotRepeatError
 from agentdouble.signing import Credentials
 from agentdouble.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.what_if.differences import leaves, unfolded
@@ -23,6 +24,10 @@ _OF_THE_CONNECTION = frozenset(
 )
 _ID = re.compile(r"[\w.:+/=-]{8,}", re.ASCII)
 _PATH = "/:@!$&'()*+,;=~-._"
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 @dataclass(frozen=True)
@@ -57,17 +62,13 @@ class Sender:
         answer = await self.send(entry)
         kept = entry.response_start.whole() if entry.response_start is not None else None
         kind = answer.headers.get("content-type", "")
-        before = {
-            "headers": {
-                name.decode(): value.decode("latin-1") for name, value in entry.response_head
-            },
-            "body": unfolded((kept or b"").decode("utf-8", "replace"), kind),
-        }
+        head = {k.decode("latin-1"): v.decode("latin-1") for k, v in entry.response_head}
+        before = {"headers": head, "body": unfolded((kept or b"").decode("utf-8", "replace"), kind)}
         now = leaves(answer.document())
         for path, old in leaves(before).items():
             new = now.get(path)
-            if isinstance(old, str) and isinstance(new, str) and old != new and _ID.fullmatch(old):
-                self._known[old] = new
+            if old != new and _is_id(old) and _is_id(new):
+                self._known[str(old)] = str(new)
         return answer
 
     async def send(self, entry: Entry) -> Answer:
@@ -85,10 +86,14 @@ class Sender:
         )
         signed = resending.headers(here, body, self.credentials)
         head = [one for one in signed if one[0] not in _OF_THE_CONNECTION]
-        request = httpx.Request(here.method, here.url, headers=head, content=body)
         try:
+            request = httpx.Request(here.method, here.url, headers=head, content=body)
             async with AsyncClient(transport=AsyncTransport(verify=False), timeout=None) as client:
                 return await self._read(await client.send(request, stream=True))
+        except httpx.InvalidURL as error:
+            raise CannotRepeatError(
+                f"The address of this request cannot be sent: {error}"
+            ) from None
         except httpx.HTTPError as error:
             return Answer(None, {}, f"{type(error).__name__}: {error}")
 
