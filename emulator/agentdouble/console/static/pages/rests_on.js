@@ -72,7 +72,7 @@ function compared(found) {
     asked_before.length > 0 && h("p", { class: "hint" }, `Asked on the fresh doubles before it: ${asked_before.map((/** @type {number} */ one) => `#${one}`).join(", ")}.`),
     ...notes.map((/** @type {string} */ one) => h("p", { class: "hint" }, one)),
     differences.length > 0 && h("details", null, h("summary", null, "Both answers"),
-      [in_force, other].map((one) => [h("p", null, h("strong", null, one.answer), ` ${one.status ?? "no answer"}`),
+      [in_force, other].flatMap((one) => [h("p", null, h("strong", null, one.answer), ` ${one.status ?? "no answer"}`),
         h("pre", { role: "group", tabindex: "0", "aria-label": `Answer under ${one.answer}` }, one.body || "empty")])),
     h("p", { class: "buttons" }, use),
   ].filter(Boolean);
