@@ -284,7 +284,8 @@ class Emulator:
 
         @contextmanager
         def running() -> Iterator[str]:
-            double = Emulator(*self._platform.context.apps, settings=settings)
+            apps = (app.again() for app in self._platform.context.apps)
+            double = Emulator(*apps, settings=settings)
             double.clock.move(max(self.clock.offset, dt.timedelta(0)))
             if self.clock.frozen:
                 double.clock.freeze()

@@ -14,10 +14,13 @@ import psutil
 import pytest
 
 import agentdouble.emulator
-from agentdouble import Emulator, SimpleApp
+from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 from agentdouble.what_if import answering, settings_beside
 from tests.agentdouble.calling import body_of, call, eventually, http, result
+from tests.agentdouble.mcp_wire import call as mcp_call
+from tests.agentdouble.mcp_wire import message, open_session
 
+SAID = {"role": "user", "kind": "message", "parts": [{"kind": "text", "text": "hello"}]}
 SESSIONS = "/apps/echo/users/ann/sessions"
 
 
@@ -49,11 +52,13 @@ def session_ids(double: Emulator) -> list[str]:
     return [one["SessionId"] for one in sessions]
 
 
-def held() -> tuple[set[int], int, set[str]]:
+def held() -> tuple[set[int], int, list[str]]:
     """Return the processes and the ports of this process, and its threads but for the idle ones."""
     own = psutil.Process()
     ports = [one for one in own.net_connections() if one.status == psutil.CONN_LISTEN]
-    threads = {one.name for one in threading.enumerate() if not one.name.startswith("asyncio_")}
+    names = (one.name for one in threading.enumerate())
+    # threads of pools stay, and wait for more work
+    threads = sorted(name for name in names if not name.startswith(("asyncio_", "AnyIO")))
     return {one.pid for one in own.children(recursive=True)}, len(ports), threads
 
 
@@ -194,3 +199,42 @@ def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPat
             eventually(lambda: len(calls), lambda count: count == 4)
 
         assert before == eventually(held, lambda now: now == before)
+
+
+def test_applications_that_were_handed_in() -> None:
+    """Are served by each double for itself: those of the running one go on as they were."""
+    simple, tools, agent = SimpleApp(), MCPApp(), A2AApp("echo", runner="echo")
+    seen: list[str] = []
+
+    @simple.entrypoint
+    async def answer(_payload: dict[str, Any], _headers: dict[str, str]) -> str:
+        seen.append(threading.current_thread().name)
+        return "once"
+
+    @tools.tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    said = message("message/send", {"message": {**SAID, "messageId": "m1"}})
+    with Emulator(simple, tools, agent, pool_size=0) as double:
+        http.post(f"{double.url}/invoke", json={})
+        task = http.post(f"{double.url}/", json=said).json()["result"]["id"]
+        session = open_session(f"{double.url}/mcp", None)
+        assert "3" in str(mcp_call(f"{double.url}/mcp", None, session, "add", a=1, b=2, c=3))
+        before = held()
+
+        in_envelope = found(double, "U-INVOKE-ENVELOPE", "object", entry=1)
+        strict = found(double, "U-MCP-ARGUMENTS", "refused")
+        same = found(double, "U-WEBHOOKS", "none", entry=2)
+        http.post(f"{double.url}/invoke", json={})
+
+        assert before == held()
+        assert {"body", "body.response"} == paths(in_envelope).keys()
+        assert (False, True) == paths(strict)["body[0].result.isError"]
+        assert ({}, 200) == (paths(same), same["other"]["status"])
+        assert [3, 4] == strict["asked_before"]
+        assert {"agentdouble-app"} == set(seen)
+        assert "3" in str(mcp_call(f"{double.url}/mcp", None, session, "add", a=1, b=2))
+        kept = http.post(f"{double.url}/", json=message("tasks/get", {"id": task})).json()
+        assert task == kept["result"]["id"]
