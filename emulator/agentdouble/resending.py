@@ -42,7 +42,7 @@ def whole_body(entry: Entry) -> bytes:
             "The journal hides a secret in this request's address: send it anew."
         )
     if entry.request_start is None and _had_body(entry):
-        raise CannotRepeatError("The journal has no body of this request: nobody read it.")
+        raise CannotRepeatError("The double answered this request before it had read its body.")
     body = b"" if entry.request_start is None else entry.request_start.whole()
     if body is None:
         raise CannotRepeatError("The journal keeps only the start of this request's body.")

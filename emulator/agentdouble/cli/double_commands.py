@@ -110,7 +110,8 @@ def what_if(
 ) -> None:
     """Ask a request again under another answer to an unknown, and show what differs.
 
-    It is asked on fresh doubles; the running one stays as it is.
+    It is asked on three fresh doubles, after the requests that it relied on; the code of all of them
+    runs again. The running double stays as it is.
     """
     from agentdouble.cli import what_if as asking
 

@@ -57,7 +57,8 @@ class _Routes:
         """Ask a request of the journal again, on fresh doubles, under another answer.
 
         The answer shows what differs by more than ids and times. Earlier requests that it relied
-        on are asked first, as far as the journal has them.
+        on are asked first, as far as the journal has them. All of their code runs again, on three
+        doubles.
         """
         await import_in_thread(_ANSWERING)
         self._asking = self._asking or self._make()

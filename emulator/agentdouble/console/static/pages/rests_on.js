@@ -19,6 +19,7 @@ export function restsOn(entry) {
     element.replaceChildren(...[
       open.length > 0 && h("details", { open: true },
         h("summary", null, `This answer rests on ${counted(open.length, "guess", "guesses")} with other answers`),
+        h("p", { class: "hint" }, "What if asks this request again, after those that it relied on, on three fresh doubles. The code of all of them runs again."),
         open.map((one) => guess(entry.id, one))),
       fixed.length > 0 && h("details", null,
         h("summary", null, `${open.length ? "And on" : "This answer rests on"} ${counted(fixed.length, "guess", "guesses")} with one answer only`),
