@@ -4,6 +4,7 @@ import { h, setText } from "./dom.js";
 import { CHOICES, isObject, same } from "./schema.js";
 
 const LONGEST_HINT = 1000;
+const LINE = 200; // characters of a text that needs no lines
 
 /** @typedef {import("./schema.js").Shape} Shape */
 /** "read" returns undefined for what is left out; "empty" says that nobody has written anything.
@@ -39,22 +40,27 @@ function leaf(place, control, { schema, nullable }, parse, show) {
     form.wrong.push({ control, message: `${path || name} ${message}` });
   };
   tell("");
-  control.addEventListener("input", () => tell(""));
+  control.addEventListener("input", () => {
+    isBlank = false;
+    tell("");
+  });
   if (schema.default !== undefined && schema.default !== null) control.value = show(schema.default);
   const initial = control.value;
+  let isBlank = false; // an empty text was set, not left
   return {
     element: h("div", { class: "field" }, h("label", { for: id }, name, mark(required && !nullable)), control, hint, problem),
-    empty: () => control.value === initial,
+    empty: () => control.value === initial && !isBlank,
     set(value) {
       control.value = value === undefined ? initial : value === null ? "" : show(value);
+      isBlank = value === "" && control.value === "" && control.matches("textarea, input") && !control.inputMode;
       tell("");
     },
     read() {
       tell("");
       const text = control.value;
-      if (!text.trim() && (text === "" || control.inputMode)) {
+      if (!isBlank && !text.trim() && (text === "" || control.inputMode)) {
         if (required && nullable) return null;
-        return required ? refuse("needs a value. An empty text can be written as JSON.") : undefined;
+        return required ? refuse("needs a value.") : undefined;
       }
       try {
         return parse(text);
@@ -80,9 +86,12 @@ export function hintOf(schema, id) {
 /** @param {Place} place @param {Shape} shape @returns {Field} */
 export function textField(place, shape) {
   const attributes = { spellcheck: "false", autocapitalize: "off", autocomplete: "off" };
+  const { format, maxLength } = shape.schema;
   if (shape.kind === "text") {
+    const isLine = Boolean(format) || (typeof maxLength === "number" && maxLength <= LINE);
+    const type = format === "password" ? "password" : "text";
     // a pattern is the server's to check: one that is made to be slow would stop the page
-    return leaf(place, h("textarea", { rows: 1, ...attributes }), shape, (text) => text, written);
+    return leaf(place, isLine ? h("input", { type, ...attributes }) : h("textarea", { rows: 1, ...attributes }), shape, (text) => text, written);
   }
   const isNumber = shape.kind !== "long choice";
   const control = h("input", { type: "text", ...attributes, ...(isNumber && { inputmode: "decimal" }) });

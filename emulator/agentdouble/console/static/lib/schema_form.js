@@ -20,10 +20,10 @@ export class FormError extends Error {}
 /**
  * Make a form of a schema. "read" returns the value, or marks what is wrong and throws FormError.
  * @param {any} schema
- * @param {{values?: any, label?: string}} [options]
+ * @param {{values?: any, label?: string, asJson?: boolean}} [options]
  * @returns {{element: HTMLElement, read: () => any, set: (value: any) => void}}
  */
-export function schemaForm(schema, { values, label = "Arguments" } = {}) {
+export function schemaForm(schema, { values, label = "Arguments", asJson = true } = {}) {
   /** @type {Form} */
   const form = { root: schema, fields: 0, wrong: [] };
   const isText = shapeOf(schema, schema).kind === "json";
@@ -33,7 +33,7 @@ export function schemaForm(schema, { values, label = "Arguments" } = {}) {
   const toggle = h("button", { type: "button", "aria-pressed": "false", onclick: change }, "As JSON");
   text.element.hidden = true;
   const element = h("div", { class: "form", role: "group", "aria-label": label }, field.element, text.element,
-    !isText && h("p", { class: "buttons" }, toggle));
+    asJson && !isText && h("p", { class: "buttons" }, toggle));
   if (values !== undefined) field.set(values);
 
   function change() {
@@ -115,16 +115,18 @@ function objectField(place, shape) {
   const fields = Object.entries(properties).map(([name, schema]) =>
     /** @type {[string, Field]} */ ([name, fieldOf(schema, { ...below(place, name), required: needed.includes(name) })]));
   let more = /** @type {[string, any][]} */ ([]); // what was set and has no field
+  let isSet = false;
+  const empty = () => !isSet && fields.every(([, field]) => field.empty());
   return {
     element: group(place, shape.schema, fields.map(([, field]) => field.element)),
-    empty: () => !more.length && fields.every(([, field]) => field.empty()),
+    empty,
     set(value) {
+      isSet = isObject(value);
       for (const [name, field] of fields) field.set(own(value, name));
       more = Object.entries(isObject(value) ? value : {}).filter(([name]) => !Object.hasOwn(properties, name));
     },
     read() {
-      const untouched = !more.length && fields.every(([, field]) => field.empty());
-      if (!place.required && untouched) return undefined;
+      if (!place.required && empty()) return undefined;
       const found = fields.map(([name, field]) => /** @type {[string, any]} */ ([name, field.read()]));
       return Object.fromEntries([...more, ...found.filter(([, value]) => value !== undefined)]);
     },
@@ -135,6 +137,8 @@ function objectField(place, shape) {
 function listField(place, shape) {
   /** @type {{field: Field, row: HTMLElement}[]} */
   let items = [];
+  let isSet = false;
+  let more = /** @type {any[]} */ ([]); // what was set and is too much for a form
   const rows = h("div", { class: "items" });
   const add = h("button", { type: "button", "aria-label": `Add to ${place.name}`, onclick: () => {
     append(undefined);
@@ -159,13 +163,16 @@ function listField(place, shape) {
 
   return {
     element: group(place, shape.schema, rows, h("p", { class: "buttons" }, add)),
-    empty: () => !items.length,
+    empty: () => !items.length && !isSet,
     set(value) {
+      isSet = Array.isArray(value);
+      const all = Array.isArray(value) ? value : [];
       items = [];
       rows.replaceChildren();
-      if (Array.isArray(value)) value.slice(0, ITEMS).forEach(append);
+      all.slice(0, ITEMS).forEach(append);
+      more = all.slice(ITEMS);
     },
-    read: () => (items.length || place.required ? items.map(({ field }) => field.read()) : undefined),
+    read: () => (items.length || isSet || place.required ? [...items.map(({ field }) => field.read()), ...more] : undefined),
   };
 }
 
@@ -181,7 +188,7 @@ function oneOfField(place, shape) {
   /** @param {string} index */
   function choose(index) {
     kind.value = index;
-    field = index === "" ? null : fieldOf(alternatives[Number(index)], { ...below(place, place.name), path: place.path || place.name, required: true });
+    field = index === "" ? null : fieldOf(alternatives[Number(index)], { ...place, path: place.path || place.name, required: true, depth: place.depth || 1 });
     holder.replaceChildren(...(field ? [field.element] : []));
   }
 
