@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import reprlib
 import socket
 import ssl
-from collections.abc import Callable, Collection, Coroutine, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,8 +23,16 @@ from agentdouble.platform import Platform
 from agentdouble.real_files import real_files
 from agentdouble.routing import certificate
 from agentdouble.settings import Settings
-from agentdouble.surfaces import HostedA2A, HostedApplications, MCPServices, Runtimes, Surface
+from agentdouble.surfaces import (
+    HostedA2A,
+    HostedApplications,
+    MCPServices,
+    Runtimes,
+    Sandbox,
+    Surface,
+)
 from agentdouble.surfaces.resetting import Snapshot
+from agentdouble.what_if import Beside, settings_beside
 
 if TYPE_CHECKING:
     from agentdouble.console import Console
@@ -61,7 +70,13 @@ class Emulator:
             if self._tls is not None:
                 resources.callback(self._tls.close)
             self.url = serving.address_of(listener, "http" if self._tls is None else "https")
-            self._platform = Platform(self.settings, apps, self.credentials, self.environment())
+            self._platform = Platform(
+                self.settings,
+                apps,
+                self.credentials,
+                self.environment(),
+                Beside(self._start_beside, self._tool_ids),
+            )
             self._console = self._open_console()
             if self._console is not None:
                 resources.callback(self._console.listener.close)
@@ -257,6 +272,31 @@ class Emulator:
             api_key=None if key is None else key.get_secret_value(),
         )
         return open_console(double, self.settings.console_port)
+
+    def _tool_ids(self) -> Collection[str]:
+        return [one.id for one in self._surface(Sandbox).tools.all()]
+
+    def _start_beside(
+        self, unknowns: Mapping[str, str], tools: Collection[str]
+    ) -> AbstractContextManager[str]:
+        """Return a double with the same applications and time, and with some of the tools."""
+        settings = settings_beside(self.settings, self.credentials, unknowns)
+        every = self._surface(Sandbox).tools.snapshot()
+        kept = {id_: one for id_, one in every.items() if id_ in tools}
+
+        @contextmanager
+        def running() -> Iterator[str]:
+            apps = (app.again() for app in self._platform.context.apps)
+            double = Emulator(*apps, settings=settings)
+            double.clock.move(max(self.clock.offset, dt.timedelta(0)))
+            if self.clock.frozen:
+                double.clock.freeze()
+            with double:
+                there = double._surface(Sandbox).tools
+                double._call(there.return_to({**there.snapshot(), **kept}))
+                yield double.url
+
+        return running()
 
     @property
     def _ssl_context(self) -> ssl.SSLContext | None:

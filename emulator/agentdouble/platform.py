@@ -23,13 +23,14 @@ from agentdouble.signing import Credentials
 from agentdouble.state import MemoryStore, make_store
 from agentdouble.surfaces import SURFACES, Context
 from agentdouble.surfaces.resetting import Part, Parts, part_of
+from agentdouble.what_if import Beside
 
 
 class Platform:
     """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
 
-    ``environment`` are the variables that point a client at the double. Raises
-    ApplicationLoadError for two applications of one name, and DeclarationError.
+    ``environment`` are the variables that point a client at the double, and ``beside`` starts
+    another. Raises ApplicationLoadError for two applications of one name, and DeclarationError.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Platform:
         apps: tuple[App, ...],
         credentials: Credentials,
         environment: Mapping[str, str],
+        beside: Beside,
     ) -> None:
         clock, events = Clock(), EventBus()
         self.context = Context(
@@ -55,6 +57,7 @@ class Platform:
             refuses=self._refuses,
             parts=lambda: self.parts,
             advance=self._advance,
+            beside=beside,
         )
         for make in SURFACES:
             self.context.surfaces.append(make(self.context))

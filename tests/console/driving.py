@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,13 @@ PATIENCE_MS = 15_000
 
 
 @contextmanager
-def shown(browser: Browser, double: Emulator, **options: Any) -> Iterator[Page]:
-    """Show the console; afterwards nothing is in the browser's console, and nothing went elsewhere."""
+def shown(
+    browser: Browser, double: Emulator, *, refused: Collection[int] = (), **options: Any
+) -> Iterator[Page]:
+    """Show the console; afterwards nothing is in the browser's console, and nothing went elsewhere.
+
+    ``refused`` are the statuses that requests of the page may get: the browser notes each.
+    """
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
@@ -33,6 +38,8 @@ def shown(browser: Browser, double: Emulator, **options: Any) -> Iterator[Page]:
     page.get_by_text("Connected").wait_for()
     yield page
     context.close()
+    noted = [f"the server responded with a status of {status} " for status in refused]
+    said = [one for one in said if not any(note in one for note in noted)]
     origin = double.console_url.partition("/#")[0]
     assert ([], []) == (
         said,

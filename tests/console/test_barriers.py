@@ -31,6 +31,7 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
         page.get_by_role("heading").first.wait_for(state="attached")
         found["empty"] = barriers(page)
         ask(double)
+        double.faults.arm("delay", "InvokeTool", nth=9)
         own(double, "/mcp-services", {"Name": "api", "Definition": json.dumps(DEFINITION)})
         session = f"/sessions/{session_id(double)}"
         paths = (
@@ -39,7 +40,7 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
             *("/tools", "/tools/new/tool", "/tools/new/service", "/tools/tool/t-sandbox"),
             "/tools/service/api",
             *("/agents", "/agents/app/tool_caller/ann/s1", "/agents/invoke/coder/ann/s0"),
-            *("/agents/a2a/coder", "/runtimes", "/runtimes/web"),
+            *("/agents/a2a/coder", "/runtimes", "/runtimes/web", "/unknowns", "/faults"),
         )
         turn(double, "tool_caller", "s1")
         double.runtimes.create("web", command=f"{sys.executable} -S nothing.py")

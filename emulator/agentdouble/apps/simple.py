@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import json
 import logging
@@ -76,6 +77,9 @@ class SimpleApp:
         self.clock = clock or Clock()
         self._entrypoint: Callable[..., Any] | None = None
         self._ping: Callable[[], Any] | None = None
+        self._host()
+
+    def _host(self) -> None:
         self._loop = ApplicationLoop()
         self._app = Starlette(
             routes=[
@@ -87,6 +91,12 @@ class SimpleApp:
             ],
             lifespan=lambda _app: self.lifespan(),
         )
+
+    def again(self) -> SimpleApp:
+        """Return an application with the same functions, to be served beside this one."""
+        other = copy.copy(self)
+        other._host()
+        return other
 
     @property
     def routes(self) -> list[BaseRoute]:

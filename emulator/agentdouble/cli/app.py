@@ -10,9 +10,11 @@ import typer
 from agentdouble.cli.double_commands import (
     JOURNAL_EXAMPLES,
     RESET_EXAMPLES,
+    WHAT_IF_EXAMPLES,
     clock_app,
     journal,
     reset,
+    what_if,
 )
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.fault_commands import fault_app
@@ -272,5 +274,6 @@ app.add_typer(runtime_app, name="runtime")
 app.add_typer(fault_app, name="faults")
 app.command(epilog=ATTACH_EXAMPLES)(attach)
 app.command(epilog=JOURNAL_EXAMPLES)(journal)
+app.command("what-if", epilog=WHAT_IF_EXAMPLES)(what_if)
 app.add_typer(clock_app, name="clock")
 app.command(epilog=RESET_EXAMPLES)(reset)

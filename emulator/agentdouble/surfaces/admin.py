@@ -43,6 +43,7 @@ from agentdouble.openapi.served import Served
 from agentdouble.surfaces.reset_routes import reset_routes
 from agentdouble.surfaces.surface import Context, Surface
 from agentdouble.surfaces.unknown_routes import unknown_routes
+from agentdouble.what_if.routes import what_if_routes
 from agentdouble.whole_paths import WholeMount
 
 _LONGEST_ID = 18  # digits
@@ -136,6 +137,12 @@ class Admin(Surface):
             Route("/unknowns", self._unknowns),
             Route("/unknowns", self._change_unknowns, methods=["PUT"]),
             *unknown_routes(self.context.ledger, self.context.journal),
+            *what_if_routes(
+                self.context.journal,
+                self.context.ledger,
+                self.context.credentials,
+                self.context.beside,
+            ),
             *fault_routes(self.context.faults),
         ]
 

@@ -25,6 +25,7 @@ from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 from agentdouble.state import Store
 from agentdouble.surfaces.resetting import Part, Parts
+from agentdouble.what_if import Beside
 
 S = TypeVar("S", bound="Surface")
 
@@ -35,7 +36,8 @@ class Context:
 
     ``environment`` are the variables that point a client at the double. ``refuses`` returns
     whether a caller, given by its address and ours, may not call routes without credentials.
-    ``advance`` acts on the whole double, as does what ``parts`` returns.
+    ``advance`` acts on the whole double, as does what ``parts`` returns. ``beside`` starts another
+    double for one question.
     """
 
     settings: Settings
@@ -52,6 +54,7 @@ class Context:
     refuses: Callable[[Address, Address], Awaitable[bool]]
     parts: Callable[[], Parts]
     advance: Callable[[dt.timedelta], Awaitable[None]]
+    beside: Beside
     surfaces: list[Surface] = field(default_factory=list)
 
     def surface(self, kind: type[S]) -> S:

@@ -54,6 +54,14 @@ def _journal(path: Path, text: str) -> Sequence[Exchange]:
     entries = document.get("entries") if isinstance(document, dict) else document
     if not isinstance(entries, list):
         raise SaveError(f"{explanation}.")
+    return exchanges(entries, explanation)
+
+
+def exchanges(entries: Sequence[Any], explanation: str) -> Sequence[Exchange]:
+    """Return the exchanges of complete entries of a journal.
+
+    Raises SaveError, which begins with the explanation, for what is no entry.
+    """
     return [_exchange(explanation, number, one) for number, one in enumerate(entries, 1)]
 
 

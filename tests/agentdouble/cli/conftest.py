@@ -18,7 +18,7 @@ from agentdouble.cli import main
 
 _ASKING = (
     *("attach", "clock", "doctor", "env", "faults", "journal", "reset"),
-    *("runtime", "session", "tool", "unknowns"),
+    *("runtime", "session", "tool", "unknowns", "what-if"),
 )
 PATIENCE_S = 180  # a program takes half a minute to start and end on a busy machine
 _URL = re.compile(r"https?://127\.0\.0\.1:\d+")

@@ -383,6 +383,10 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
         ask("DELETE", f"/_emulator/faults/{fault}")
         ask("DELETE", f"/_emulator/faults/{fault}")
         ask("DELETE", "/_emulator/faults")
+        last = ask("GET", "/_emulator/journal").json()["last"]
+        question = {"unknown": "U-PROBE-BODIES", "answer": "text"}
+        for entry in (last, last + 1000):
+            ask("POST", "/_emulator/what-if", json={"entry": entry, **question})
         sessions = ask("GET", "/_emulator/sessions").json()["sessions"]
         own = next(one["SessionId"] for one in sessions if one["UserSessionId"] == "own")
         ask("POST", f"/_emulator/sessions/{own}/ttl", json={"ttl_s": 60})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
@@ -56,6 +57,18 @@ class A2AApp(A2ADefinition):
             await self._guarded(_without_slash(scope), receive, send)
         else:
             await WebSocketClose()(scope, receive, send)
+
+    def again(self) -> A2AApp:
+        """Return an application with the same executor, to be served beside this one.
+
+        Its tasks are in memory, because a user's own store has those of this one.
+        """
+        other = copy.copy(self)
+        for made in ("_running", "_guarded", "_lifespans"):
+            vars(other).pop(made, None)
+        other.directory = other.state = other.grpc = other.memory = other.store = None
+        other.executor, other.hosted = copy.copy(self.executor), False
+        return other
 
     async def late_routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the cards and of the protocol; this starts the application."""

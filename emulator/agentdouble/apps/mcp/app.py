@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -59,6 +60,9 @@ class MCPApp:
         self.version = version
         self.instructions = instructions
         self._tools: dict[str, Tool] = {}
+        self._host()
+
+    def _host(self) -> None:
         self._alone = Runner()
         self._hosted = self.hosted()
         self._app = Starlette(
@@ -67,6 +71,14 @@ class MCPApp:
             lifespan=lambda _app: self.lifespan(),
         )
         self._app.router.redirect_slashes = False
+
+    def again(self) -> MCPApp:
+        """Return an application with the same functions, to be served beside this one."""
+        other = copy.copy(self)
+        for made in ("server", "_features", "_requests"):
+            vars(other).pop(made, None)
+        other._host()
+        return other
 
     @property
     def routes(self) -> list[BaseRoute]:

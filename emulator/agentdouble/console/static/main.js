@@ -23,6 +23,8 @@ const PAGES = [
   { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools.js")).tools() },
   { path: "/runtimes", name: "Runtimes", make: async () => (await import("./pages/runtimes.js")).runtimes(),
     parts: 1, one: async (id) => (await import("./pages/runtime.js")).runtime(id) },
+  { path: "/unknowns", name: "Unknowns", make: async () => (await import("./pages/unknowns.js")).unknowns() },
+  { path: "/faults", name: "Faults", make: async () => (await import("./pages/faults.js")).faults() },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));

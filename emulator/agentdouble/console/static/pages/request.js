@@ -5,7 +5,9 @@ import { ApiError, ask, post } from "../lib/api.js";
 import { attempt, copyButton } from "../lib/bar.js";
 import { h, say, setText } from "../lib/dom.js";
 import { double } from "../lib/live.js";
-import { counted, duration, operationOf, outcome, stamp, unfolded } from "../lib/words.js";
+import { faultButtons } from "./fault_buttons.js";
+import { restsOn } from "./rests_on.js";
+import { duration, operationOf, outcome, stamp, unfolded } from "../lib/words.js";
 
 export function requestDetail() {
   const element = h("section", { class: "panel detail", "aria-label": "Request" });
@@ -59,12 +61,14 @@ function drawn(entry) {
       entry.caused_by && h("a", { href: `/requests/${entry.caused_by}` }, `Caused by #${entry.caused_by}`),
       causedBy(entry)),
     h("p", { class: "address" }, h("code", null, `${entry.method} ${entry.url}`)),
-    h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl), againButton(entry)),
+    h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl),
+      copyButton("Copy as pytest", async () => (await ask(`/console/pytest/${entry.id}`)).text), againButton(entry)),
     entry.curl.includes("***") && h("p", { class: "hint" }, "*** stands for secrets that the journal hides: fill them in."),
     named("Failures of the double", entry.failures, "bad"),
     named("Faults that happened", entry.faults, "bad"),
     named("Fields that nobody read", entry.unread, "unread"),
-    restsOn(entry.unknowns),
+    restsOn(entry),
+    faultButtons(entry),
     part("Answer", entry.response_body, true),
     part("Request", entry.request_body, true),
     headers("Answer headers", entry.response_headers),
@@ -91,15 +95,6 @@ function againButton(entry) {
 function named(title, names, state) {
   return names.length > 0 && h("section", null, h("h3", null, title),
     h("ul", { class: "tags" }, names.map((name) => h("li", { class: "tag", "data-state": state }, name))));
-}
-
-/** The specification is open here, and the double chose. @param {string[]} unknowns */
-function restsOn(unknowns) {
-  if (!unknowns.length) return false;
-  const rows = h("dl", { class: "rests" });
-  ask("/unknowns").then(({ in_force }) => rows.replaceChildren(...unknowns.map((id) =>
-    h("div", null, h("dt", null, id), h("dd", null, in_force[id] ?? "")))), () => undefined);
-  return h("details", { open: true }, h("summary", null, `This answer rests on ${counted(unknowns.length, "guess", "guesses")}`), rows);
 }
 
 /** @param {string} title @param {string} text @param {boolean} open */

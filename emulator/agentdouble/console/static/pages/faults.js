@@ -1,0 +1,148 @@
+// Faults: what is armed to happen to calls, how often it has happened, and a form that arms one.
+
+import { ask, post, remove } from "../lib/api.js";
+import { attempt } from "../lib/bar.js";
+import { h, list, say, setText } from "../lib/dom.js";
+import { double, read } from "../lib/live.js";
+import { FormError, schemaForm } from "../lib/schema_form.js";
+import { pathOf } from "./fault_buttons.js";
+import { counted, operationOf } from "../lib/words.js";
+
+const WHEN = ["nth", "every", "times"]; // after the fields of the kind itself
+const SUGGESTED = 50;
+
+export function faults() {
+  const rows = h("ul", { class: "armed", "aria-label": "Armed faults" });
+  const none = h("p", { class: "none" }, "No fault is armed. The next calls are answered as they should be.");
+  const count = h("span", { class: "count", role: "status" });
+  const all = h("button", { onclick: () => attempt(async () => {
+    await remove("/faults");
+    await read("faults");
+    say("Every fault is removed.");
+  }) }, "Remove all");
+  const arming = armForm();
+  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Faults"),
+    h("div", { class: "beside" },
+      h("section", { class: "panel", "aria-label": "Armed" }, h("div", { class: "title" }, h("h2", null, "Armed"), count, all), rows, none),
+      h("section", { class: "panel", "aria-label": "Arm a fault" }, h("h2", null, "Arm a fault"), arming.element)));
+  return {
+    element,
+    update() {
+      list(rows, double.faults, (one) => one.id, fault);
+      none.hidden = double.faults.length > 0;
+      all.hidden = double.faults.length < 2;
+      setText(count, counted(double.faults.length, "fault"));
+      arming.suggest();
+    },
+    /** @param {string} operation */
+    go: (operation) => arming.fill(operation),
+  };
+}
+
+/** @param {any} first */
+function fault(first) {
+  const path = `/faults/${encodeURIComponent(first.id)}`;
+  const counts = h("p", { class: "hint" });
+  const release = h("button", { "aria-label": `Release the calls that ${first.id} holds`, onclick: () => attempt(async () => {
+    await post(`${path}/release`);
+    say(`The calls that ${first.id} held go on.`);
+  }) }, "Release");
+  const away = h("button", { class: "danger", "aria-label": `Remove ${first.id}`, onclick: () => attempt(async () => {
+    await remove(path);
+    await read("faults");
+    say(`${first.id} is removed.`);
+  }) }, "Remove");
+  const element = h("li", null,
+    h("p", null, h("span", { class: "tag", "data-state": "bad" }, first.id), " ", h("strong", null, first.described)),
+    counts, h("p", { class: "buttons" }, release, away));
+  element.update = (/** @type {any} */ next) => {
+    const over = next.times !== "all" && next.fired >= next.times;
+    setText(counts, `happened ${counted(next.fired, "time")} · ${counted(next.calls, "call")} of the operation`
+      + `${over ? " · will not happen again" : ""}`);
+    release.hidden = next.kind !== "delay" || next.fired === 0;
+  };
+  return element;
+}
+
+function armForm() {
+  let kinds = /** @type {Record<string, any>} */ ({});
+  let form = /** @type {ReturnType<typeof schemaForm> | null} */ (null);
+  const kind = h("select", { id: "fault-kind", onchange: () => choose(kind.value) });
+  const suggestions = h("datalist", { id: "fault-operations" });
+  const operation = h("input", { id: "fault-operation", type: "text", list: "fault-operations", spellcheck: "false",
+    autocomplete: "off", "aria-required": "true", "aria-describedby": "fault-operation-hint fault-problem" });
+  const what = h("p", { class: "hint" });
+  const fields = h("div");
+  const problem = h("p", { id: "fault-problem", class: "bad", role: "alert" });
+  const element = h("form", { class: "arming", novalidate: true, onsubmit: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    arm();
+  } },
+    h("div", { class: "field" }, h("label", { for: "fault-kind" }, "Kind"), kind, what),
+    h("div", { class: "field" }, h("label", { for: "fault-operation" }, "Operation"), operation,
+      h("small", { id: "fault-operation-hint", class: "hint" }, "An action such as InvokeTool, a path such as POST /v1/bash/exec or /v1/**, mcp:<tool>, a2a:<method>.")),
+    fields, problem, h("p", { class: "buttons" }, h("button", { class: "primary", type: "submit" }, "Arm")), suggestions);
+
+  /** @param {string} name */
+  function choose(name) {
+    kind.value = name;
+    const { properties, description, ...schema } = kinds[name];
+    const { kind: _kind, operation: _operation, ...own } = properties;
+    const only = schema["x-only-for"] ? ` Only for ${schema["x-only-for"]}.` : "";
+    setText(what, (description.replaceAll("``", "").replace(/\s+/g, " ") + only));
+    form = schemaForm({ ...schema, required: [], properties: inOrder(own) }, { label: "Fields of the fault" });
+    fields.replaceChildren(form.element);
+    setText(problem, "");
+  }
+
+  async function arm() {
+    setText(problem, "");
+    try {
+      const given = Object.entries(form?.read() ?? {}).filter(([name, value]) => !isDefault(kinds[kind.value].properties[name], value));
+      const { times, ...others } = Object.fromEntries(given);
+      const often = times === undefined ? {} : { times: /^\d+$/.test(times) ? Number(times) : times };
+      const armed = await post("/faults", { kind: kind.value, operation: operation.value, ...others, ...often });
+      await read("faults");
+      say(`${armed.id} is armed: ${armed.described}`);
+      form?.set({});
+    } catch (error) {
+      if (!(error instanceof FormError)) setText(problem, /** @type {Error} */ (error).message);
+    }
+  }
+
+  ask("/faults/kinds").then((found) => {
+    kinds = found.kinds;
+    kind.replaceChildren(...Object.keys(kinds).map((name) => h("option", { value: name }, name.replaceAll("_", " "))));
+    choose(Object.keys(kinds)[0]);
+  }).catch((error) => setText(problem, error.message));
+
+  return {
+    element,
+    /** @param {string} name */
+    fill(name) {
+      if (!name) return;
+      operation.value = name;
+      setTimeout(() => operation.focus()); // after the page is shown
+    },
+    suggest() {
+      const names = [...new Set(double.requests.map((one) => suggested(one)).reverse())].slice(0, SUGGESTED);
+      list(suggestions, names, (one) => one, (one) => h("option", { value: one }));
+    },
+  };
+}
+
+/** @param {any} entry */
+const suggested = (entry) => (operationOf(entry).startsWith("/") ? pathOf(entry) : operationOf(entry));
+
+/** The fields of the kind first, and "times" as text, without the default that "every" changes.
+ * @param {Record<string, any>} properties */
+function inOrder(properties) {
+  const own = Object.entries(properties).filter(([name]) => !WHEN.includes(name));
+  return { ...Object.fromEntries(own),
+    nth: { ...properties.nth, description: "The first call that it happens to, counted from now." },
+    every: { ...properties.every, description: "It happens to each so many calls." },
+    times: { type: "string", description: "How often in all: a number, or all. Left out: once, or all if every is given." } };
+}
+
+/** @param {any} schema @param {any} value */
+const isDefault = (schema, value) => JSON.stringify(schema?.default) === JSON.stringify(value);

@@ -1,0 +1,127 @@
+// What the specification leaves open: what the double answers, who relied on it, and other answers.
+
+import { attempt, copyButton } from "../lib/bar.js";
+import { h, list, say, setText } from "../lib/dom.js";
+import { double, newsOf } from "../lib/live.js";
+import { about, catalogue, choose, chosen, profileOf } from "../lib/unknowns.js";
+import { counted } from "../lib/words.js";
+
+/** @typedef {import("../lib/unknowns.js").Unknown} Unknown */
+/** @typedef {import("../lib/unknowns.js").Alternative} Alternative */
+
+export function unknowns() {
+  let all = /** @type {Unknown[]} */ ([]);
+  let readAt = "";
+  const filter = h("input", { type: "search", "aria-label": "Filter unknowns", "aria-keyshortcuts": "/",
+    placeholder: "Name, section or words", spellcheck: "false", oninput: () => draw() });
+  const used = h("button", { "aria-pressed": "false", onclick: () => {
+    used.setAttribute("aria-pressed", String(used.getAttribute("aria-pressed") !== "true"));
+    draw();
+  } }, "Relied on");
+  const count = h("span", { class: "count", role: "status" });
+  const open = h("div", { class: "unknowns" });
+  const none = h("p", { class: "none" }, "No unknown fits.");
+  const fixed = h("div", { class: "unknowns" });
+  const folded = h("details", null, h("summary", null, "One answer only"), fixed);
+  const profile = h("pre", { role: "group", tabindex: "0", "aria-label": "profile.toml" });
+  const differs = h("p", { class: "hint" });
+  const exports_ = h("p", { class: "buttons" }, copyButton("Copy", () => profileOf(all)),
+    h("button", { onclick: () => save(profileOf(all)) }, "Save as profile.toml"),
+    copyButton("Copy as options", () => options(all)));
+  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Unknowns"),
+    h("div", { class: "tools" }, filter, count, used),
+    h("section", { class: "panel", "aria-label": "Profile" }, h("h2", null, "Your answers as a profile"), differs, profile,
+      exports_),
+    h("section", { class: "panel", "aria-label": "Unknowns with other answers" }, h("h2", null, "Other answers are built"), open, none),
+    h("section", { class: "panel", "aria-label": "Unknowns with one answer" }, folded));
+
+  function draw() {
+    const uses = usesOf(double.requests);
+    const words = filter.value.toLowerCase().split(/\s+/);
+    const onlyUsed = used.getAttribute("aria-pressed") === "true";
+    const shown = all.filter((one) => {
+      const text = `${one.id} ${one.section} ${one.question} ${one.evidence}`.toLowerCase();
+      return words.every((/** @type {string} */ word) => text.includes(word)) && (!onlyUsed || uses.has(one.id));
+    }).map((one) => ({ ...one, uses: uses.get(one.id) ?? [] }));
+    const isOpen = (/** @type {Unknown} */ one) => one.alternatives.filter((each) => each.built).length > 1;
+    list(open, shown.filter(isOpen), (one) => one.id, row);
+    list(fixed, shown.filter((one) => !isOpen(one)), (one) => one.id, row);
+    none.hidden = open.children.length > 0;
+    folded.hidden = !fixed.children.length;
+    setText(count, counted(shown.length, "unknown"));
+    const own = chosen(all).length;
+    setText(differs, own ? `${counted(own, "answer")} of ${all.length} differ from the double's own. Start a double with them: agentdouble serve --profile profile.toml`
+      : "Each answer is the double's own. Choose others below; they hold from the next request on, until the double stops.");
+    setText(profile, profileOf(all));
+    for (const one of [profile, exports_]) one.hidden = !own;
+  }
+
+  async function read() {
+    readAt = newsOf("unknowns");
+    all = await catalogue();
+    draw();
+  }
+
+  return {
+    element,
+    filter,
+    update() {
+      if (readAt !== newsOf("unknowns")) attempt(read);
+      else draw();
+    },
+  };
+}
+
+/** The requests that relied on each unknown. @param {any[]} requests @returns {Map<string, number[]>} */
+function usesOf(requests) {
+  const uses = new Map();
+  for (const { id, unknowns: ids } of requests) {
+    for (const one of ids) {
+      if (!uses.has(one)) uses.set(one, []);
+      uses.get(one).push(id);
+    }
+  }
+  return uses;
+}
+
+/** @param {Unknown & {uses: number[]}} first */
+function row(first) {
+  const answers = first.alternatives.map((one) => answer(first.id, one));
+  const use = h("a", { class: "notes" });
+  const settled = h("span", { class: "tag", "data-state": "ok" }, "known of a deployment");
+  const element = h("section", { class: "unknown", "aria-label": first.id },
+    h("div", { class: "title" }, h("h3", null, first.id), settled, use), about(first),
+    h("div", { class: "answers", role: "group", "aria-label": `Answers to ${first.id}` }, answers.map((one) => one.element)));
+  element.update = (/** @type {Unknown & {uses: number[]}} */ next) => {
+    settled.hidden = !next.settled;
+    use.hidden = !next.uses.length;
+    setText(use, counted(next.uses.length, "request"));
+    use.setAttribute("href", `/requests/${next.uses.at(-1)}`);
+    for (const one of answers) one.update(next.in_force);
+  };
+  return element;
+}
+
+/** @param {string} id @param {Alternative} alternative */
+function answer(id, { name, meaning, built, default: isDefault }) {
+  const button = h("button", { disabled: !built, onclick: () => attempt(async () => {
+    await choose(id, name);
+    say(`${id} is ${name} from the next request on.`);
+  }) }, name);
+  const notes = [isDefault && "the double's own", !built && "not built yet"].filter(Boolean).join(", ");
+  return {
+    element: h("div", { class: "alternative" }, button, h("span", null, meaning, notes && h("small", null, ` (${notes})`))),
+    /** @param {string} inForce */
+    update: (inForce) => button.setAttribute("aria-pressed", String(name === inForce)),
+  };
+}
+
+/** Options of "agentdouble serve" with the same answers. @param {Unknown[]} all */
+const options = (all) => chosen(all).map((one) => `--unknown ${one.id}=${one.in_force}`).join(" ");
+
+/** @param {string} text */
+function save(text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/toml" }));
+  h("a", { href: url, download: "profile.toml" }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}

@@ -1,0 +1,105 @@
+"""The page of faults, and the faults that a request's page arms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.cli import faults as commands
+from tests.agentdouble.calling import background
+from tests.console.driving import ask, go, shown
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+def armed(double: Emulator) -> list[dict[str, Any]]:
+    """Return the armed faults, without their ids, which are never used again."""
+    shown = httpx.get(f"{double.url}/_emulator/faults").json()["faults"]
+    return [{name: value for name, value in one.items() if name != "id"} for one in shown]
+
+
+def test_a_fault_by_the_keyboard_alone(
+    opened: Page, double: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the same fault that the command arms; a wrong field is named at its place."""
+    described = "fail InvokeTool (nth=1, every=2, times='all', status=429)"
+    opened.get_by_role("link", name="Faults").press("Enter")
+    opened.get_by_text("No fault is armed.").wait_for()
+    opened.get_by_role("textbox", name="status").wait_for()
+    opened.get_by_role("combobox", name="Operation").focus()
+    opened.keyboard.type("InvokeTool")
+    opened.get_by_role("textbox", name="status").press("Control+A")
+    opened.keyboard.type("9000")
+    opened.get_by_role("button", name="Arm", exact=True).press("Enter")
+    opened.get_by_text("status is more than 599.").wait_for()
+    assert [] == armed(double)
+    opened.keyboard.press("Control+A")  # the field that is wrong has the focus
+    opened.keyboard.type("429")
+    opened.get_by_role("textbox", name="every").press("Control+A")
+    opened.keyboard.type("2")
+    opened.get_by_role("button", name="Arm", exact=True).press("Enter")
+    opened.get_by_text(described, exact=True).wait_for()
+    by_page = armed(double)
+    opened.get_by_role("button", name="Remove f").press("Enter")
+    opened.get_by_text("No fault is armed.").wait_for()
+
+    for name, value in double.environment().items():
+        monkeypatch.setenv(name, value)
+    commands.arm(["fail", "InvokeTool", "status=429", "every=2"], double.url, as_json=True)
+
+    assert by_page == armed(double)
+    opened.get_by_text(described, exact=True).wait_for()
+
+
+def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -> None:
+    """By a click; a held call is released, and the counts are seen."""
+    httpx.get(f"{double.url}/ping")
+    go(opened, f"/requests/{double.journal.entries()[-1].id}")
+    opened.get_by_role("button", name="Fail the next with 429").click()
+    opened.get_by_text("is armed: fail GET /ping (nth=1, status=429)").wait_for()
+    assert 429 == httpx.get(f"{double.url}/ping").status_code
+    opened.get_by_role("button", name="Another fault…").click()
+    opened.get_by_role("combobox", name="Kind", exact=True).select_option("delay")
+    assert "GET /ping" == opened.get_by_role("combobox", name="Operation").input_value()
+    opened.get_by_role("button", name="Arm", exact=True).click()
+    opened.get_by_text("delay GET /ping (nth=1)", exact=True).wait_for()
+    held = background(lambda: httpx.get(f"{double.url}/ping").status_code)
+
+    opened.get_by_role("button", name="Release the calls that").click()
+
+    assert 200 == held.result(timeout=30)
+    opened.get_by_text(
+        "happened 1 time · 1 call of the operation · will not happen again"
+    ).wait_for()
+    opened.get_by_role("button", name="Remove all").click()
+    opened.get_by_text("No fault is armed.").wait_for()
+    assert [] == armed(double)
+
+
+def test_the_operation_of_each_request(opened: Page, double: Emulator) -> None:
+    """As faults name it: an action, a tool, a method of A2A, or a path."""
+    ask(double)
+    double.journal.clear()
+    rpc = {"jsonrpc": "2.0", "id": 1}
+    httpx.post(f"{double.url}/", json={**rpc, "method": "message/send", "params": {}})
+    httpx.post(f"{double.url}/?Action=ListTools", json={})
+    httpx.get(f"{double.url}/v1/%20x")
+    for entry, operation in zip(
+        double.journal.entries(), ("a2a:message/send", "ListTools", "GET /v1/*"), strict=True
+    ):
+        go(opened, f"/requests/{entry.id}")
+        opened.get_by_text(f"For {operation}:", exact=True).wait_for()
+        double.faults.arm("fail", operation)
+
+
+def test_a_fault_that_cannot_be_armed(browser: Browser, double: Emulator) -> None:
+    """The double's refusal stands in the form."""
+    with shown(browser, double, refused=(400,)) as page:
+        go(page, "/faults/InvokeTol")
+        page.get_by_role("textbox", name="status").wait_for()
+        page.get_by_role("combobox", name="Operation").press("Enter")
+        page.get_by_role("alert").get_by_text("Did you mean 'InvokeTool'?").wait_for()

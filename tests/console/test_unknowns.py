@@ -1,0 +1,117 @@
+"""The page of unknowns, and what a request's page offers about what its answer rests on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from agentdouble import Emulator, profiles
+from agentdouble.console import saved_tests
+from agentdouble.settings import Settings
+from tests.console.driving import ask, go, shown
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@pytest.fixture(autouse=True)
+def _own_answers(double: Emulator) -> None:
+    """A reset keeps what was chosen."""
+    httpx.put(f"{double.url}/_emulator/unknowns", json={}).raise_for_status()
+
+
+def in_force(double: Emulator, id_: str) -> str:
+    return str(httpx.get(f"{double.url}/_emulator/unknowns").json()["in_force"][id_])
+
+
+def last(double: Emulator) -> int:
+    return double.journal.entries()[-1].id
+
+
+def test_what_another_answer_would_have_changed(opened: Page, double: Emulator) -> None:
+    """By the keyboard; then the other answer is used from the next request on."""
+    ask(double, code="1/0")
+    count = len(double.journal.entries())
+    go(opened, f"/requests/{last(double)}")
+
+    opened.get_by_role("button", name="What if U-EXEC-SUCCESS is true?").press("Enter")
+
+    changed = opened.get_by_role("row", name="body.Result.Result.success")
+    changed.wait_for()
+    assert ["false", "true"] == changed.get_by_role("cell").all_inner_texts()
+    opened.get_by_text("Both answers").press("Enter")
+    assert "ZeroDivisionError" in opened.get_by_role("group", name="Answer under true").inner_text()
+    opened.get_by_role("button", name="What if U-KERNEL-NAMES is two-names?").press("Enter")
+    opened.get_by_text("two-names is answered as aliases, but for ids and times.").wait_for()
+    assert (count, "false") == (len(double.journal.entries()), in_force(double, "U-EXEC-SUCCESS"))
+    opened.get_by_role("button", name="Use true from now on").press("Enter")
+    opened.get_by_role("button", name="true is used from now on").wait_for()
+    assert "true" == in_force(double, "U-EXEC-SUCCESS")
+
+
+def test_answers_are_chosen_and_saved_as_a_profile(
+    opened: Page, double: Emulator, tmp_path: Path
+) -> None:
+    """The file is what a double is started with; what others choose is seen, too."""
+    httpx.get(f"{double.url}/list-apps")
+    go(opened, "/unknowns")
+    opened.get_by_text("65 unknowns", exact=True).wait_for()
+    opened.locator("body").press("/")
+    opened.keyboard.type("u-probe-error")
+    opened.get_by_text("1 unknown", exact=True).wait_for()
+    opened.get_by_role("group", name="Answers to U-PROBE-ERROR").get_by_role(
+        "button", name="absent-404"
+    ).press("Enter")
+    httpx.put(
+        f"{double.url}/_emulator/unknowns",
+        json={"U-PROBE-ERROR": "absent-404", "U-LIST-APPS": "detailed"},
+    )
+    opened.get_by_text("2 answers of 65 differ").wait_for()
+    opened.get_by_role("searchbox", name="Filter unknowns").fill("")
+    opened.get_by_role("button", name="Relied on").click()
+
+    apps = opened.get_by_role("region", name="U-LIST-APPS")
+    assert "true" == apps.get_by_role("button", name="detailed").get_attribute("aria-pressed")
+    assert f"/requests/{last(double)}" == apps.get_by_role("link").get_attribute("href")
+    with opened.expect_download() as download:
+        opened.get_by_role("button", name="Save as profile.toml").click()
+    download.value.save_as(tmp_path / "profile.toml")
+    expected = {"U-PROBE-ERROR": "absent-404", "U-LIST-APPS": "detailed"}
+    assert expected == profiles.read(tmp_path / "profile.toml").unknowns
+    assert (
+        "detailed"
+        == Settings.load(profile=tmp_path / "profile.toml").chosen().answer("U-LIST-APPS").name
+    )
+
+
+def test_a_request_as_a_test(opened: Page, double: Emulator) -> None:
+    """By what is installed."""
+    ask(double)
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    go(opened, f"/requests/{last(double)}")
+    opened.get_by_role("button", name="Copy as pytest").click()
+    opened.get_by_role("button", name="Copied").wait_for()
+
+    text = opened.evaluate("() => navigator.clipboard.readText()")
+    assert "def test_invoke_tool(platform: Platform) -> None:" in text
+    assert "print(6 * 7)" in text
+    compile(text, "test_it.py", "exec")
+
+
+def test_what_cannot_be_done_is_said(
+    browser: Browser, double: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that the journal lost, and nothing installed that makes tests."""
+    httpx.get(f"{double.url}/ping")
+    monkeypatch.setattr(saved_tests, "entry_points", lambda **_: [])
+    with shown(browser, double, refused=(404, 501)) as page:
+        go(page, f"/requests/{last(double)}")
+        page.get_by_role("button", name="Copy as pytest").click()
+        page.get_by_role("dialog").get_by_text("doublecheck does: pip install").wait_for()
+        page.keyboard.press("Escape")
+        double.journal.clear()
+        page.get_by_role("button", name="What if U-PROBE-BODIES is text?").press("Enter")
+        page.get_by_text("The journal does not have this request any more.").wait_for()
