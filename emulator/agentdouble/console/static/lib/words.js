@@ -21,11 +21,17 @@ export const duration = (ms) => (ms === null ? "…" : ms < 10 ? `${ms.toFixed(1
 /** "1 session", "2 sessions". @param {number} count @param {string} one @param {string} [more] */
 export const counted = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
 
-/** What a request asks for: an action of the control plane, or a path. @param {any} entry */
-export function operationOf(entry) {
+/** The path and the query of a request. @param {any} entry */
+export function addressOf(entry) {
   // no URL of the browser, which throws where a client sent a port or a name that cannot be
   const [, path = "", query = ""] = /^[^:]*:\/\/[^/?]*([^?]*)\??([^]*)$/.exec(entry.url) ?? [];
-  return new URLSearchParams(query).get("Action") || path || "/";
+  return { path: path || "/", query: new URLSearchParams(query) };
+}
+
+/** What a request asks for: an action of the control plane, or a path. @param {any} entry */
+export function operationOf(entry) {
+  const { path, query } = addressOf(entry);
+  return query.get("Action") || path;
 }
 
 /** The newest first, and below each what it caused, in the order in which it came.

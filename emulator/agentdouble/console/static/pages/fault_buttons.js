@@ -1,10 +1,11 @@
 // Faults for the operation of a request: armed by a click, or by the form of the page of faults.
 
-import { navigate } from "../lib/address.js";
+import { decoded, navigate } from "../lib/address.js";
 import { post } from "../lib/api.js";
 import { attempt } from "../lib/bar.js";
 import { h } from "../lib/dom.js";
 import { read } from "../lib/live.js";
+import { addressOf } from "../lib/words.js";
 
 const FAULTS = /** @type {[string, Record<string, any>][]} */ ([
   ["Fail the next with 429", { kind: "fail", status: 429 }],
@@ -29,10 +30,10 @@ export function faultButtons(entry) {
 
 /** The operation of a request as faults name it. @param {any} entry @returns {string} */
 export function faultOperation(entry) {
-  const url = new URL(entry.url);
-  const action = url.searchParams.get("Action");
-  if (entry.method === "POST" && url.pathname === "/" && action) return action;
-  const path = url.pathname.replace(/^\/runtimes\/[^/]+(?=\/|$)/, "");
+  const { path: whole, query } = addressOf(entry);
+  const action = query.get("Action");
+  if (entry.method === "POST" && whole === "/" && action) return action;
+  const path = whole.replace(/^\/runtimes\/[^/]+(?=\/|$)/, "");
   const call = entry.method === "POST" ? rpc(entry.request_body) : null;
   if (call && `${path}/`.startsWith("/mcp/")) {
     return `mcp:${call.method === "tools/call" ? call.params?.name : call.method}`;
@@ -42,7 +43,7 @@ export function faultOperation(entry) {
 
 /** @param {any} entry */
 export function pathOf(entry) {
-  const segments = decodeURI(new URL(entry.url).pathname).split("/");
+  const segments = addressOf(entry).path.split("/").map(decoded);
   return `${entry.method} ${segments.map((one) => (/[\s*]/.test(one) ? "*" : one)).join("/")}`;
 }
 

@@ -5,9 +5,9 @@ import { ApiError, ask, post } from "../lib/api.js";
 import { attempt, copyButton } from "../lib/bar.js";
 import { h, say, setText } from "../lib/dom.js";
 import { double } from "../lib/live.js";
+import { duration, operationOf, outcome, stamp, unfolded } from "../lib/words.js";
 import { faultButtons } from "./fault_buttons.js";
 import { restsOn } from "./rests_on.js";
-import { duration, operationOf, outcome, stamp, unfolded } from "../lib/words.js";
 
 export function requestDetail() {
   const element = h("section", { class: "panel detail", "aria-label": "Request" });
