@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.once
+
 HOSTILE = """<img src=x onerror="acted = 1"><script>acted = 2</script><a href="javascript:acted = 3">x</a>"""
 V1 = {"A2A-Version": "1.0"}
 

@@ -14,6 +14,8 @@ from tests.console.driving import ask, barriers, go, own, session_id, shown, tur
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
 DEFINITION = {
     "openapi": "3.0.3",
     "info": {"title": "t", "version": "1"},

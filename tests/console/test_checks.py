@@ -12,6 +12,8 @@ from websockets.sync.client import connect
 
 from agentdouble import Emulator
 
+pytestmark = pytest.mark.once
+
 REFUSED: Mapping[str, tuple[int, Mapping[str, str]]] = {
     "no token": (401, {"authorization": ""}),
     "a wrong token": (401, {"authorization": "Bearer wrong"}),

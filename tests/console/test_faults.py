@@ -15,6 +15,8 @@ from tests.console.driving import ask, go, shown
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.once
+
 
 def armed(double: Emulator) -> list[dict[str, Any]]:
     """Return the armed faults, without their ids, which are never used again."""

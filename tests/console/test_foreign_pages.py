@@ -19,6 +19,8 @@ from tests.console.foreign import got
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.once
+
 PAGE = b"<!doctype html><title>foreign</title><p>a page of somebody else"
 
 

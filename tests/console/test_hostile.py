@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 import httpx
+import pytest
 
 from agentdouble import Emulator, SimpleApp
 from agentdouble.console.app import PAGES
@@ -20,6 +21,8 @@ from tests.console.hostile import HTML, Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.once
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" onload="ACT" height="9000000"><script>ACT</script>'

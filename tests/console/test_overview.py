@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from agentdouble import Emulator
 from tests.console.driving import ask, own, session_id
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+pytestmark = pytest.mark.once
 
 
 def test_an_empty_double_says_how_to_begin(opened: Page, double: Emulator) -> None:

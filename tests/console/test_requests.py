@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from agentdouble import Emulator
 from tests.console.driving import ask
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+pytestmark = pytest.mark.once
 
 
 def test_a_request_by_the_keyboard_alone(opened: Page, double: Emulator) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from agentdouble import Emulator
 from tests.console.relay import Relay
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.once
 
 
 def test_a_double_that_starts_again(browser: Browser) -> None:

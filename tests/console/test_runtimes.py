@@ -22,6 +22,8 @@ __all__ = ["command_line"]
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.once
+
 COMMAND = f"{sys.executable} -SE program.py"
 PRINTED = r"""
 print("\x1b[31mcoloured\x1b[0m <img src=x onerror='acted = 1'><script>acted = 2</script>", flush=True)

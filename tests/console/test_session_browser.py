@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from agentdouble import Emulator
 from tests.console.driving import ask, open_session
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+pytestmark = pytest.mark.once
 
 FORM = (
     "data:text/html,<title>Form</title><input id=a style='position:fixed;left:40px;top:40px'"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from agentdouble import Emulator
 from tests.console.driving import ask, open_session, session_id
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+pytestmark = pytest.mark.once
 
 HOSTILE = "<img src=x onerror=acted=1>'$(touch acted)'.txt"
 MAKE = f"""

@@ -6,12 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import nbformat
+import pytest
 
 from agentdouble import Emulator
 from tests.console.driving import ask, open_session, own, session_id
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+pytestmark = pytest.mark.once
 
 
 def test_a_cell_runs_in_the_session_s_own_kernel(opened: Page, double: Emulator) -> None:

@@ -18,6 +18,8 @@ from tests.console.driving import ask, open_session
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
+pytestmark = pytest.mark.once
+
 
 def shown(page: Page, double: Emulator) -> Locator:
     if importlib.util.find_spec("pyte") is None:

@@ -27,6 +27,8 @@ from tests.console.driving import PATIENCE_MS, go, own
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.once
+
 HERE = str(Path(__file__).parent)
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="acted = 1"><script>acted = 2</script></svg>'

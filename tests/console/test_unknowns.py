@@ -16,6 +16,8 @@ from tests.console.driving import ask, go, shown
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(autouse=True)
 def _own_answers(double: Emulator) -> None:
