@@ -27,6 +27,7 @@ from agentdouble.event_bus import EventBus
 from agentdouble.redaction import REDACTED, hide_in_query, redact, tells_a_secret, without_tokens
 
 BODY_LIMIT = 64 * 1024
+UNSEEN = "agentdouble.unseen"  # in the scope of a request that gets no entry, and no fault
 UNREAD_LIMIT = 100
 UNREAD_LENGTH = 200
 _NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding", causes.HEADER})

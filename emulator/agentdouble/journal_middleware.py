@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble import causes, ledger
-from agentdouble.journal import Entry, Journal, Start, current_entry
+from agentdouble.journal import UNSEEN, Entry, Journal, Start, current_entry
 from agentdouble.ledger import Ledger
 from agentdouble.mistakes import printable
 
@@ -27,7 +27,7 @@ FAULTS_HEADER = b"x-agentdouble-faults"
 class JournalMiddleware:
     """A middleware that sets the ledger in force and writes each request into the journal.
 
-    Requests below ``except_prefix`` are not written.
+    Requests below ``except_prefix`` and those that are ``UNSEEN`` are not written.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class JournalMiddleware:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        if scope["path"].startswith(self._except_prefix):
+        if UNSEEN in scope or scope["path"].startswith(self._except_prefix):
             with ledger.using(self._ledger):
                 await self._app(scope, receive, send)
             return

@@ -109,6 +109,22 @@ def test_it_has_no_websockets(double: Emulator, path: str) -> None:
     assert 404 == refused.value.response.status_code
 
 
+def test_what_a_page_looks_at_leaves_no_trace(double: Emulator) -> None:
+    """Neither in the journal nor in the counts of faults, which are about the user's clients."""
+    double.reset(keep=())
+    double.faults.arm("fail", "GET /list-apps")
+    double.faults.arm("fail", "ListTools")
+
+    apps = httpx.get(address(double, "/api/served/list-apps"), headers=token(double))
+    tools = httpx.post(
+        address(double, "/api/console/actions/ListTools"), json={}, headers=token(double)
+    )
+
+    assert (200, 200, ()) == (apps.status_code, tools.status_code, double.journal.entries())
+    assert [0, 0] == [one.calls for one in double.faults.states()]
+    double.faults.clear()
+
+
 def test_an_action_is_signed_by_the_console(double: Emulator) -> None:
     """The page has no secret key; a body that is none is told."""
     made = httpx.post(

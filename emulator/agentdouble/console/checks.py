@@ -20,7 +20,7 @@ from agentdouble.guard import Refusal
 Judge = Callable[[HTTPConnection], Awaitable[Refusal | None]]
 
 API = "/api/"
-_READING = frozenset({"GET", "HEAD"})
+READING = frozenset({"GET", "HEAD"})
 _WRITTEN = frozenset({"application/json", "application/octet-stream"})  # no form can send them
 _SITES = frozenset({None, "none", "same-origin"})
 _HEADERS = {
@@ -99,7 +99,7 @@ def _foreign(connection: HTTPConnection) -> Refusal | None:
 def _unwritable(connection: HTTPConnection) -> Refusal | None:
     """Refuse to write what a form of a foreign page can send, too."""
     content_type = connection.headers.get("content-type", "").partition(";")[0].strip()
-    if connection.scope["method"] in _READING or content_type in _WRITTEN:
+    if connection.scope["method"] in READING or content_type in _WRITTEN:
         return None
     return Refusal(
         415,

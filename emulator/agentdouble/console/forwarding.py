@@ -19,8 +19,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import invoke_tool
 from agentdouble.admission import OWN
+from agentdouble.console.checks import READING
 from agentdouble.console.double import Double
-from agentdouble.journal import current_entry
+from agentdouble.journal import UNSEEN, current_entry
 
 _API = b"/api"
 _SERVED = b"/api/served"
@@ -47,7 +48,8 @@ class Served:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _raw(scope)[len(_SERVED) :] or b"/"
         answer = _AsData(receive, send)
-        await self._double.send_on(scope, answer.receive, answer.send, path)
+        looks = scope["method"] in READING
+        await self._double.send_on(_seen(scope, looks), answer.receive, answer.send, path)
 
 
 class Actions:
@@ -72,7 +74,7 @@ class Actions:
         url = urlsplit(made.url)
         signed = [(name.lower().encode(), value.encode()) for name, value in made.headers.items()]
         asked = {
-            **scope,
+            **_seen(scope, request.path_params["name"].startswith(("Get", "List"))),
             "path": url.path,
             "raw_path": url.path.encode(),
             "root_path": "",
@@ -80,6 +82,11 @@ class Actions:
             "headers": signed,
         }
         await self._double.app(asked, _with_body(made.body, receive), send)
+
+
+def _seen(scope: Scope, looks: bool) -> Scope:
+    """Return a scope; what a page looks at is not in the journal, which is about the user's clients."""
+    return {**scope, UNSEEN: True} if looks else scope
 
 
 def _raw(scope: Scope) -> bytes:

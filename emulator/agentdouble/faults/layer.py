@@ -10,12 +10,13 @@ from agentdouble.faults import operations
 from agentdouble.faults.effects import FaultyCall, answer
 from agentdouble.faults.plan import Faults
 from agentdouble.guard import Render
+from agentdouble.journal import UNSEEN
 
 
 class FaultLayer:
     """An ASGI application in front of the surfaces; ``render`` makes errors in their formats.
 
-    Requests below ``except_prefix`` have no faults.
+    Requests below ``except_prefix`` and those that are ``UNSEEN`` have no faults.
     """
 
     def __init__(self, app: ASGIApp, faults: Faults, render: Render, *, except_prefix: str) -> None:
@@ -36,7 +37,7 @@ class FaultLayer:
         await app(scope, receive, send)
 
     def _is_exempt(self, scope: Scope) -> bool:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or UNSEEN in scope:
             return True
         path: str = scope["path"]
         return path.startswith(self._except_prefix)
