@@ -47,12 +47,18 @@ class _Answer:
         self.status: int | None = None
 
     async def receive(self) -> Message:
+        self._look()
         if self._body is None:
             return await self._request.receive()
         body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        entry = current_entry.get()
-        self.id = self.id if entry is None else entry.id
+        self._look()
         self.status = message.get("status", self.status)
+
+    def _look(self) -> None:
+        """Learn the id of the new entry, which is not current any more when an error is sent."""
+        entry = current_entry.get()
+        if entry is not None:
+            self.id = entry.id

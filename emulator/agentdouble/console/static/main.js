@@ -15,14 +15,14 @@ import { double, follow, watch } from "./lib/live.js";
  *         one?: (id: string) => Promise<Page>}[]} */
 const PAGES = [
   { path: "/", name: "Overview", make: async () => (await import("./pages/overview.js")).overview() },
-  { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions.js")).sessions(),
-    parts: 1, one: async (id) => (await import("./pages/session.js")).session(id) },
-  { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests.js")).requests() },
-  { path: "/agents", name: "Agents", make: async () => (await import("./pages/agents.js")).agents(),
-    parts: 4, one: async () => (await import("./pages/agent.js")).agent() },
-  { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools.js")).tools() },
-  { path: "/runtimes", name: "Runtimes", make: async () => (await import("./pages/runtimes.js")).runtimes(),
-    parts: 1, one: async (id) => (await import("./pages/runtime.js")).runtime(id) },
+  { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions/sessions.js")).sessions(),
+    parts: 1, one: async (id) => (await import("./pages/sessions/session.js")).session(id) },
+  { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests/requests.js")).requests() },
+  { path: "/agents", name: "Agents", make: async () => (await import("./pages/agents/agents.js")).agents(),
+    parts: 4, one: async () => (await import("./pages/agents/agent.js")).agent() },
+  { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools/tools.js")).tools() },
+  { path: "/runtimes", name: "Runtimes", make: async () => (await import("./pages/runtimes/runtimes.js")).runtimes(),
+    parts: 1, one: async (id) => (await import("./pages/runtimes/runtime.js")).runtime(id) },
   { path: "/unknowns", name: "Unknowns", make: async () => (await import("./pages/unknowns.js")).unknowns() },
   { path: "/faults", name: "Faults", make: async () => (await import("./pages/faults.js")).faults() },
 ];

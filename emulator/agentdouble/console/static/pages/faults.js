@@ -5,7 +5,7 @@ import { attempt } from "../lib/bar.js";
 import { h, list, say, setText } from "../lib/dom.js";
 import { double, read } from "../lib/live.js";
 import { FormError, schemaForm } from "../lib/schema_form.js";
-import { pathOf } from "./fault_buttons.js";
+import { pathOf } from "./requests/fault_buttons.js";
 import { counted, operationOf } from "../lib/words.js";
 
 const WHEN = ["nth", "every", "times"]; // after the fields of the kind itself

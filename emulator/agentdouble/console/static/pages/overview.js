@@ -3,8 +3,8 @@
 import { attempt, copyButton, travel } from "../lib/bar.js";
 import { h, list, setText } from "../lib/dom.js";
 import { double } from "../lib/live.js";
-import { requestTable } from "./request_table.js";
-import { sessionTable } from "./session_table.js";
+import { requestTable } from "./requests/request_table.js";
+import { sessionTable } from "./sessions/session_table.js";
 import { counted, median, newestFirst, outcome, span } from "../lib/words.js";
 
 const FIGURES = /** @type {[string, () => string | number, string][]} */ ([

@@ -1,0 +1,141 @@
+// An agent of API-server mode: sessions with their history, state and artifacts.
+
+import { ask, events, open, post, remove } from "../../lib/api.js";
+import { attempt } from "../../lib/bar.js";
+import { h, list, setText } from "../../lib/dom.js";
+import { entriesAt, requestOf } from "./agent_requests.js";
+import { YOU, folded, isPicture, picture } from "./chat.js";
+
+/** @typedef {import("./chat.js").Turn} Turn */
+
+/** @param {import("./agent.js").Place} place @returns {import("./agent.js").Talk} */
+export function appAgent({ name, user, session, note }) {
+  const ofUser = `/served/apps/${encodeURIComponent(name)}/users/${encodeURIComponent(user)}/sessions`;
+  const path = `${ofUser}/${encodeURIComponent(session)}`;
+  const state = h("pre", { role: "group", tabindex: "0", "aria-label": "State of the session" }, "{}");
+  const artifacts = artifactList(`${path}/artifacts`);
+
+  /** @param {any} event @param {Turn} turn */
+  function take(event, turn) {
+    showEvent(event, turn);
+    note(titleOf(event), event);
+  }
+
+  async function readState() {
+    const read = await ask(path);
+    setText(state, JSON.stringify(read.state ?? {}, null, 2));
+    return read;
+  }
+
+  return {
+    about: "API-server mode",
+    ways: [["increments", "as increments (/run_sse)"], ["events", "event by event (/run_sse)"], ["whole", "as a whole (/run)"]],
+    panels: [
+      h("section", { class: "panel", "aria-label": "State" }, h("h2", null, "State"), state),
+      artifacts.element,
+    ],
+    begin: async () => (await post(ofUser)).id,
+    drop: (id) => remove(`${ofUser}/${encodeURIComponent(id)}`),
+    async sessions() {
+      const found = (await ask(ofUser)).map((/** @type {any} */ one) => (typeof one === "string" ? { id: one } : one));
+      return found.sort((/** @type {any} */ a, /** @type {any} */ b) => (b.lastUpdateTime ?? 0) - (a.lastUpdateTime ?? 0));
+    },
+    async load(conversation) {
+      const [read, entries] = await Promise.all([readState(), entriesAt(["/run", "/run_sse"])]);
+      let turn = /** @type {Turn | null} */ (null);
+      for (const event of read.events ?? []) {
+        if (!turn || isYours(event)) {
+          turn = conversation.turn();
+          turn.request(entries.find((one) => event.invocationId && one.response_body.includes(event.invocationId))?.id);
+        }
+        take(event, turn);
+      }
+      if (!turn) conversation.none("Nothing has been said in this session yet.");
+      await artifacts.load();
+    },
+    async send(text, turn, signal, way) {
+      const body = { appName: name, userId: user, sessionId: session,
+        newMessage: { role: "user", parts: [{ text }] }, streaming: way === "increments" };
+      const answer = await open(way === "whole" ? "/served/run" : "/served/run_sse", { method: "POST", body, signal });
+      turn.request(requestOf(answer));
+      let saves = false;
+      const see = (/** @type {any} */ event) => {
+        take(event, turn);
+        saves ||= Object.keys(event.actions?.artifactDelta ?? {}).length > 0;
+      };
+      if (way === "whole") (await answer.json()).forEach(see);
+      else for await (const { data } of events(answer)) see(data);
+      await Promise.all([readState(), saves && artifacts.load()]);
+    },
+  };
+}
+
+/** @param {any} event */
+function titleOf(event) {
+  const parts = event.content?.parts ?? [];
+  const call = parts.find((/** @type {any} */ one) => one.functionCall)?.functionCall.name;
+  const response = parts.find((/** @type {any} */ one) => one.functionResponse)?.functionResponse.name;
+  const what = event.error || event.errorCode ? "error" : call ? `calls ${call}` : response ? `${response} answers`
+    : event.partial ? "part of a text" : parts.some((/** @type {any} */ one) => one.text) ? "text" : "no content";
+  return `${event.author ?? "the platform"}: ${what}`;
+}
+
+/** Whether a user said it; the platform may leave out who did. @param {any} event */
+const isYours = ({ author, content }) => (author ? author === "user"
+  : content?.role === "user" && content.parts?.some((/** @type {any} */ one) => one.text));
+
+/** @param {any} event @param {Turn} turn */
+function showEvent(event, turn) {
+  const author = isYours(event) ? YOU : event.author ?? "agent";
+  for (const part of event.content?.parts ?? []) showPart(part, author, Boolean(event.partial), turn);
+  if (!event.partial) turn.whole();
+  const failure = event.error ?? event.errorMessage ?? event.errorCode;
+  if (failure) turn.failed(typeof failure === "string" ? failure : JSON.stringify(failure));
+}
+
+/** @param {any} part @param {string} author @param {boolean} partial @param {Turn} turn */
+function showPart(part, author, partial, turn) {
+  if (typeof part.text === "string") {
+    if (part.text) turn.says(author, part.text, { partial, thought: Boolean(part.thought) });
+  } else if (partial) return;
+  else if (part.functionCall) turn.folded(author, `calls ${part.functionCall.name}`, part.functionCall.args ?? {});
+  else if (part.functionResponse) turn.folded(author, `${part.functionResponse.name} answers`, part.functionResponse.response ?? {});
+  else if (part.inlineData) turn.data(author, part.inlineData.mimeType ?? "", part.inlineData.data ?? "");
+  else turn.folded(author, Object.keys(part).join(", ") || "an empty part", part);
+}
+
+/** @param {string} path */
+function artifactList(path) {
+  const items = h("ul", { class: "choices" });
+  const shown = h("div", { class: "outputs" });
+  const none = h("p", { class: "none" }, "None yet.");
+
+  /** @param {string} name */
+  const show = (name) => attempt(async () => {
+    const at = `${path}/${name.split("/").map(encodeURIComponent).join("/")}`;
+    const [part, versions] = await Promise.all([ask(at), ask(`${at}/versions`)]);
+    shown.replaceChildren(h("h3", null, `${name}, version ${versions.at(-1) ?? 0}`), contentOf(part));
+  });
+
+  return {
+    element: h("section", { class: "panel", "aria-label": "Artifacts" }, h("h2", null, "Artifacts"), none, items, shown),
+    async load() {
+      const names = await ask(path);
+      none.hidden = names.length > 0;
+      list(items, names, (name) => String(name), (name) => h("li", null,
+        h("button", { class: "quiet", onclick: () => show(name) }, name)));
+    },
+  };
+}
+
+/** @param {any} part */
+function contentOf(part) {
+  if (typeof part.text === "string") return h("pre", { role: "group", tabindex: "0", "aria-label": "Text" }, part.text);
+  const { mimeType = "", data = "" } = part.inlineData ?? {};
+  if (isPicture(mimeType)) return picture(mimeType, data, "Picture");
+  if (/^(text\/|application\/json)/.test(mimeType)) {
+    const bytes = Uint8Array.from(atob(data.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+    return h("pre", { role: "group", tabindex: "0", "aria-label": "Text" }, new TextDecoder().decode(bytes));
+  }
+  return folded(mimeType || "Artifact", part);
+}

@@ -1,0 +1,26 @@
+// Where an application answers, and the requests of the journal that were turns of a conversation.
+
+import { REQUEST_HEADER, ask } from "../../lib/api.js";
+import { double } from "../../lib/live.js";
+import { operationOf } from "../../lib/words.js";
+
+const LOOKED_AT = 40; // the latest requests
+
+/** The path of an application. @param {Record<string, string>} served names by their paths
+ * @param {string} name @param {string} [end] of its path */
+export function addressOf(served, name, end = "") {
+  const found = Object.entries(served).find(([path, one]) => one === name && path.endsWith(end));
+  if (!found) throw new Error(`The double serves no application ${name} in this way.`);
+  return found[0];
+}
+
+/** @param {Response} answer @returns {string | null} the id of its request in the journal */
+export const requestOf = (answer) => answer.headers.get(REQUEST_HEADER);
+
+/** Complete entries of the latest requests to these paths, the oldest first.
+ * @param {string[]} paths @returns {Promise<any[]>} */
+export async function entriesAt(paths) {
+  const latest = double.requests.filter((one) => one.method === "POST" && paths.includes(operationOf(one))).slice(-LOOKED_AT);
+  const found = await Promise.all(latest.map((one) => ask(`/journal/${one.id}`).catch(() => null)));
+  return found.filter(Boolean); // without those that the journal has forgotten meanwhile
+}

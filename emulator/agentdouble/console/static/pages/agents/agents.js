@@ -1,0 +1,65 @@
+// The agents one can talk to, by the way in which they are asked.
+
+import { pathOf } from "../../lib/address.js";
+import { ask } from "../../lib/api.js";
+import { h, list, setText } from "../../lib/dom.js";
+import { double } from "../../lib/live.js";
+
+const YOUR_NAME = "console"; // the user that the page is, unless one says another
+
+/** The names of list-apps, in either form that the platform may have. @param {any} answer */
+const namesOf = (answer) => (Array.isArray(answer) ? answer : answer.apps.map((/** @type {any} */ one) => one.name));
+
+export function agents() {
+  const server = group("API-server mode", "Sessions with a history, state and artifacts; one request is one turn.");
+  const invoked = group("Invoke", "One entrypoint, called with a prompt and the headers user_id and session_id.");
+  const a2a = group("A2A", "Tasks with states and artifacts, by the protocol of agents among each other.");
+  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Agents"),
+    server.element, invoked.element, a2a.element);
+  let read = 0;
+
+  async function load() {
+    try {
+      const names = namesOf(await ask("/served/list-apps"));
+      server.show(names.map((/** @type {string} */ name) => [name, "/run_sse", pathOf("agents", "app", name, YOUR_NAME)]));
+    } catch (error) {
+      server.show([], /** @type {Error} */ (error).message);
+    }
+  }
+
+  return {
+    element,
+    /** @param {number} by */
+    move(by) {
+      const links = [...element.querySelectorAll(".cards a")];
+      const next = links.indexOf(document.activeElement) + by;
+      links[Math.min(links.length - 1, Math.max(0, next))]?.focus();
+    },
+    update() {
+      if (double.status !== "live" || read === double.reads) return;
+      read = double.reads;
+      const { served, a2a: applications } = double.connection;
+      invoked.show(Object.entries(served).filter(([path]) => path.endsWith("/invoke"))
+        .map(([path, name]) => [name, path, pathOf("agents", "invoke", name, YOUR_NAME)]));
+      a2a.show(Object.entries(applications).map(([path, name]) => [name, path, pathOf("agents", "a2a", name)]));
+      load();
+    },
+  };
+}
+
+/** @param {string} title @param {string} about */
+function group(title, about) {
+  const items = h("ul", { class: "cards" });
+  const none = h("p", { class: "none" });
+  return {
+    element: h("section", { class: "panel", "aria-label": title }, h("h2", null, title),
+      h("p", { class: "hint" }, about), items, none),
+    /** @param {any[][]} found each with its name, its path and its page @param {string} [why] */
+    show(found, why = "None is served.") {
+      list(items, found, ([, , page]) => page, ([name, path, page]) => h("li", null,
+        h("a", { href: page }, h("strong", null, name), h("code", null, path))));
+      none.hidden = found.length > 0;
+      setText(none, why);
+    },
+  };
+}

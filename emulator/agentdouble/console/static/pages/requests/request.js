@@ -1,0 +1,118 @@
+// One request: what its answer rests on, what nobody read, and all of it that the journal has.
+
+import { navigate } from "../../lib/address.js";
+import { ApiError, ask, post } from "../../lib/api.js";
+import { attempt, copyButton } from "../../lib/bar.js";
+import { h, say, setText } from "../../lib/dom.js";
+import { double } from "../../lib/live.js";
+import { duration, operationOf, outcome, stamp, unfolded } from "../../lib/words.js";
+import { faultButtons } from "./fault_buttons.js";
+import { restsOn } from "./rests_on.js";
+
+export function requestDetail() {
+  const element = h("section", { class: "panel detail", "aria-label": "Request" });
+  let wanted = /** @type {number | null} */ (null);
+  let complete = false;
+
+  async function load() {
+    const id = wanted;
+    if (id === null) return;
+    try {
+      const entry = await ask(`/journal/${id}`);
+      if (id !== wanted) return;
+      complete = entry.duration_ms !== null;
+      element.replaceChildren(...drawn(entry));
+    } catch (error) {
+      if (id !== wanted) return;
+      const gone = error instanceof ApiError && error.status === 404;
+      element.replaceChildren(h("p", { class: "none" },
+        gone ? `The journal has no request ${id} any more.` : /** @type {Error} */ (error).message));
+      complete = true;
+    }
+  }
+
+  return {
+    element,
+    /** @param {number | null} id */
+    show(id) {
+      if (id === wanted && id !== null) return;
+      wanted = id;
+      complete = false;
+      element.replaceChildren(h("p", { class: "none" }, id === null ? "Choose a request." : "Reading…"));
+      load();
+    },
+    update() {
+      const known = double.requests.find((one) => one.id === wanted);
+      if (!complete && known && known.duration_ms !== null) load();
+    },
+  };
+}
+
+/** @param {any} entry */
+function drawn(entry) {
+  const kind = outcome(entry);
+  return [
+    h("h2", null, operationOf(entry)),
+    h("p", { class: "facts" },
+      h("span", { class: "tag", "data-state": kind }, kind === "running" ? "running" : entry.status ?? "none"),
+      h("span", null, duration(entry.duration_ms)), h("span", null, stamp(new Date(entry.at))),
+      h("span", null, `#${entry.id}`),
+      entry.session && h("a", { href: `/sessions/${encodeURIComponent(entry.session)}` }, "Its session"),
+      entry.caused_by && h("a", { href: `/requests/${entry.caused_by}` }, `Caused by #${entry.caused_by}`),
+      causedBy(entry)),
+    h("p", { class: "address" }, h("code", null, `${entry.method} ${entry.url}`)),
+    h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl),
+      copyButton("Copy as pytest", async () => (await ask(`/console/pytest/${entry.id}`)).text), againButton(entry)),
+    entry.curl.includes("***") && h("p", { class: "hint" }, "*** stands for secrets that the journal hides: fill them in."),
+    named("Failures of the double", entry.failures, "bad"),
+    named("Faults that happened", entry.faults, "bad"),
+    named("Fields that nobody read", entry.unread, "unread"),
+    restsOn(entry),
+    faultButtons(entry),
+    part("Answer", entry.response_body, true),
+    part("Request", entry.request_body, true),
+    headers("Answer headers", entry.response_headers),
+    headers("Request headers", entry.request_headers),
+  ].filter(Boolean);
+}
+
+/** @param {any} entry */
+function causedBy(entry) {
+  const caused = double.requests.filter((one) => one.caused_by === entry.id);
+  return caused.map((one) => h("a", { href: `/requests/${one.id}` }, `Caused #${one.id} ${operationOf(one)}`));
+}
+
+/** @param {any} entry */
+function againButton(entry) {
+  return h("button", { onclick: () => attempt(async () => {
+    const { id, status } = await post(`/console/repeat/${entry.id}`);
+    say(`The double answered ${status}.`);
+    if (id) navigate(`/requests/${id}`);
+  }) }, "Ask again");
+}
+
+/** @param {string} title @param {string[]} names @param {string} state */
+function named(title, names, state) {
+  return names.length > 0 && h("section", null, h("h3", null, title),
+    h("ul", { class: "tags" }, names.map((name) => h("li", { class: "tag", "data-state": state }, name))));
+}
+
+/** @param {string} title @param {string} text @param {boolean} open */
+function part(title, text, open) {
+  const folded = unfolded(text);
+  const pre = h("pre", { role: "group", tabindex: "0", "aria-label": title }, folded ?? text);
+  const raw = folded !== null && folded !== text && h("button", { "aria-pressed": "false", onclick: () => {
+    const was = raw.getAttribute("aria-pressed") === "true";
+    raw.setAttribute("aria-pressed", String(!was));
+    setText(pre, was ? folded : text);
+  } }, "As sent");
+  return h("details", { open }, h("summary", null, title),
+    text ? [h("p", { class: "buttons" }, raw, copyButton("Copy", () => pre.textContent)), pre]
+      : h("p", { class: "none" }, "empty"));
+}
+
+/** @param {string} title @param {Record<string, string>} found */
+function headers(title, found) {
+  return h("details", null, h("summary", null, title), h("dl", { class: "headers" },
+    Object.entries(found).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))));
+}

@@ -1,0 +1,44 @@
+// Requests as rows.
+
+import { h, setText, table } from "../../lib/dom.js";
+import { counted, duration, operationOf, outcome, timeOfDay } from "../../lib/words.js";
+
+/** What a row says about its answer besides the status. @param {any} entry */
+function notes(entry) {
+  return [
+    ...entry.faults.map(() => ["fault", "fault"]),
+    ...(entry.unread.length ? [["unread", `${entry.unread.length} unread`]] : []),
+    ...(entry.failures.length ? [["fault", "failure"]] : []),
+    ...(entry.unknowns.length ? [["", counted(entry.unknowns.length, "guess", "guesses")]] : []),
+  ];
+}
+
+/** @param {string} label */
+export function requestTable(label) {
+  return table({
+    label,
+    columns: ["Time", "Request", "Status", "Took", "Notes"],
+    height: 32,
+    className: "requests",
+    key: (entry) => entry.id,
+    row: (entry) => {
+      const status = h("span", { class: "tag" });
+      const took = h("span", { class: "number" });
+      const said = h("span", { class: "notes" });
+      const row = h("div", { class: entry.caused_by ? "caused" : null },
+        h("span", { class: "number" }, timeOfDay(entry.at)),
+        h("span", { class: "what" }, h("a", { href: `/requests/${entry.id}` }, operationOf(entry)),
+          h("small", null, entry.method)),
+        h("span", null, status), took, said);
+      row.update = (/** @type {any} */ next) => {
+        const kind = outcome(next);
+        setText(status, kind === "running" ? "running" : next.status ?? "none");
+        status.dataset.state = kind;
+        setText(took, duration(next.duration_ms));
+        const text = notes(next).map(([, one]) => one).join(" · ");
+        setText(said, text);
+      };
+      return row;
+    },
+  });
+}

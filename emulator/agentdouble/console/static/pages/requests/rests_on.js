@@ -1,0 +1,91 @@
+// What an answer rests on: the guesses behind it, and what another answer would have changed.
+
+import { post } from "../../lib/api.js";
+import { attempt } from "../../lib/bar.js";
+import { h, say, setText } from "../../lib/dom.js";
+import { about, catalogue, choose, others } from "../../lib/unknowns.js";
+import { counted } from "../../lib/words.js";
+
+/** @typedef {import("../../lib/unknowns.js").Unknown} Unknown */
+
+/** The specification is open here, and the double chose. @param {any} entry */
+export function restsOn(entry) {
+  if (!entry.unknowns.length) return false;
+  const element = h("section", { "aria-label": "Rests on" });
+  catalogue().then((all) => {
+    const found = all.filter((one) => entry.unknowns.includes(one.id));
+    const open = found.filter((one) => others(one).length);
+    const fixed = found.filter((one) => !others(one).length);
+    element.replaceChildren(...[
+      open.length > 0 && h("details", { open: true },
+        h("summary", null, `This answer rests on ${counted(open.length, "guess", "guesses")} with other answers`),
+        h("p", { class: "hint" }, "What if asks this request again, after those that it relied on, on three fresh doubles. The code of all of them runs again."),
+        open.map((one) => guess(entry.id, one))),
+      fixed.length > 0 && h("details", null,
+        h("summary", null, `${open.length ? "And on" : "This answer rests on"} ${counted(fixed.length, "guess", "guesses")} with one answer only`),
+        h("dl", { class: "rests" }, fixed.map((one) =>
+          h("div", null, h("dt", null, one.id), h("dd", null, one.in_force, h("small", { class: "hint" }, one.question)))))),
+    ].filter((one) => one !== false));
+  }, (error) => element.replaceChildren(h("p", { class: "bad" }, error.message)));
+  return element;
+}
+
+/** @param {number} entry @param {Unknown} unknown */
+function guess(entry, unknown) {
+  const result = h("div", { role: "status" });
+  const buttons = others(unknown).map((other) => {
+    const button = h("button", { "aria-label": `What if ${unknown.id} is ${other.name}?`, title: other.meaning,
+      onclick: () => asked(button, result, { entry, unknown: unknown.id, answer: other.name }) }, `What if ${other.name}?`);
+    return button;
+  });
+  return h("div", { class: "guess" },
+    h("p", null, h("code", null, unknown.id), " ", h("strong", null, unknown.in_force)), about(unknown),
+    h("p", { class: "buttons" }, buttons), result);
+}
+
+/** @param {any} button @param {any} result @param {{entry: number, unknown: string, answer: string}} question */
+async function asked(button, result, question) {
+  const name = button.textContent;
+  button.disabled = true;
+  setText(button, "Asking…");
+  try {
+    result.replaceChildren(...compared(await post("/what-if", question)));
+  } catch (error) {
+    result.replaceChildren(h("p", { class: "bad" }, /** @type {Error} */ (error).message));
+  }
+  setText(button, name);
+  button.disabled = false;
+  button.focus();
+}
+
+/** @param {any} found */
+function compared(found) {
+  const { unknown, in_force, other, differences, asked_before, notes } = found;
+  const use = h("button", { onclick: () => attempt(async () => {
+    await choose(unknown, other.answer);
+    use.disabled = true;
+    setText(use, `${other.answer} is used from now on`);
+    say(`${unknown} is ${other.answer} from the next request on.`);
+  }) }, `Use ${other.answer} from now on`);
+  return [
+    differences.length ? table(found) : h("p", null, h("span", { class: "tag", "data-state": "ok" }, "no difference"),
+      ` ${other.answer} is answered as ${in_force.answer}, but for ids and times.`),
+    asked_before.length > 0 && h("p", { class: "hint" }, `Asked on the fresh doubles before it: ${asked_before.map((/** @type {number} */ one) => `#${one}`).join(", ")}.`),
+    ...notes.map((/** @type {string} */ one) => h("p", { class: "hint" }, one)),
+    differences.length > 0 && h("details", null, h("summary", null, "Both answers"),
+      [in_force, other].flatMap((one) => [h("p", null, h("strong", null, one.answer), ` ${one.status ?? "no answer"}`),
+        h("pre", { role: "group", tabindex: "0", "aria-label": `Answer under ${one.answer}` }, one.body || "empty")])),
+    h("p", { class: "buttons" }, use),
+  ].filter(Boolean);
+}
+
+/** @param {any} found */
+function table({ in_force, other, differences }) {
+  const cell = (/** @type {any} */ one, /** @type {string} */ name) =>
+    h("td", { class: name === "other" ? "new" : null }, name in one ? JSON.stringify(one[name]) : h("span", { class: "hint" }, "absent"));
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Differences" }, h("table", { class: "differences" },
+    h("caption", { class: "sr" }, `${other.answer} instead of ${in_force.answer}`),
+    h("thead", null, h("tr", null, ["Where", in_force.answer, other.answer].map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", null, differences.map((/** @type {any} */ one) =>
+      h("tr", null, h("th", { scope: "row" }, one.path), cell(one, "in_force"), cell(one, "other"))))));
+}

@@ -1,0 +1,114 @@
+// One session: what it is, prolong, pause or end it, and a tab for each thing that one does in it.
+
+import { post, remove } from "../../lib/api.js";
+import { attempt } from "../../lib/bar.js";
+import { dialog, h, setText } from "../../lib/dom.js";
+import { double, read } from "../../lib/live.js";
+import { tabs } from "../../lib/tabs.js";
+import { remaining } from "./session_table.js";
+import { span, stamp } from "../../lib/words.js";
+
+/** What its tabs know of a session.
+ * @typedef {{id: string, path: string, found: () => any, shown: () => any}} Session */
+
+/** @param {string} id */
+export function session(id) {
+  const path = `/sessions/${encodeURIComponent(id)}`;
+  const found = () => double.sessions.find((one) => one.SessionId === id);
+  /** @type {Session} */
+  const self = { id, path, found, shown: () => found() ?? double.ended.findLast((one) => one.SessionId === id) };
+  const title = h("h1", null, id);
+  const state = h("span", { class: "tag" });
+  const rest = h("span");
+  const facts = h("dl", { class: "facts" });
+  const act = (/** @type {() => Promise<any>} */ what) => () => attempt(async () => {
+    await what();
+    await read("sessions");
+  });
+  const pause = h("button", { onclick: act(() => post(`${path}/${found()?.state === "paused" ? "resume" : "pause"}`)) }, "Pause");
+  const actions = h("p", { class: "buttons" }, pause,
+    h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 1800 })) }, "30 min anew"),
+    h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 10 })) }, "End in 10 s"),
+    h("button", { class: "danger", onclick: end }, "End now"));
+  const over = h("p", { class: "none", role: "status" });
+  const log = async () => (await import("./session_log.js")).sessionLog(self);
+  const living = tabs("This session", path, [
+    { path: "", name: "Code", make: async () => (await import("./session_code.js")).sessionCode(self) },
+    { path: "files", name: "Files", make: async () => (await import("./session_files.js")).sessionFiles(self) },
+    { path: "terminal", name: "Terminal", make: async () => (await import("./session_terminal.js")).sessionTerminal(self) },
+    { path: "browser", name: "Browser", make: async () => (await import("./session_browser.js")).sessionBrowser(self) },
+    { path: "log", name: "Log", make: log },
+  ]);
+  const past = h("div", { class: "stack" });
+  const element = h("div", { class: "stack session" },
+    h("section", { class: "panel" }, h("div", { class: "title" }, title, state, rest), facts, actions, over),
+    living.elements, past);
+  let within = "";
+  /** @type {import("../../lib/tabs.js").Panel | null} */
+  let pastLog = null;
+
+  function end() {
+    const box = dialog("End this session?", h("p", null, "Its kernel and its files go with it."),
+      h("p", { class: "buttons" }, h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
+        h("button", { class: "danger", onclick: () => {
+          box.close();
+          act(() => remove(path))();
+        } }, "End")));
+  }
+
+  /** Show what is left of a session that has ended. */
+  async function remember() {
+    if (!past.firstChild) {
+      past.append(h("p", { class: "none" }, "Its log:"));
+      pastLog = await log();
+      past.append(pastLog.element);
+    }
+    pastLog?.update?.();
+  }
+
+  return {
+    element,
+    close: living.close,
+    /** @param {string} place */
+    go(place) {
+      within = place;
+      if (found()) living.go(within);
+    },
+    update() {
+      const now = found();
+      const shown = self.shown();
+      setText(title, shown?.UserSessionId ?? id);
+      setText(state, shown?.state ?? "unknown");
+      state.dataset.state = shown?.state ?? "unknown";
+      actions.hidden = !now;
+      for (const one of living.elements) one.hidden = !now;
+      over.hidden = Boolean(now);
+      past.hidden = Boolean(now) || !shown;
+      if (now) {
+        setText(pause, now.state === "paused" ? "Resume" : "Pause");
+        living.go(within);
+        living.update();
+      } else {
+        living.hide();
+        setText(over, shown ? `Ended ${stamp(new Date(shown.ended_at))}: ${shown.reason}.`
+          : "The double has no such session, and does not remember that one has ended.");
+        if (shown) remember();
+      }
+      facts.replaceChildren(...Object.entries(factsOf(shown)).map(([name, value]) =>
+        h("div", null, h("dt", null, name), h("dd", null, value))));
+    },
+    tick() {
+      const now = found();
+      setText(rest, now ? `${span(remaining(now))} left` : "");
+    },
+  };
+}
+
+/** @param {any} shown */
+function factsOf(shown) {
+  if (!shown) return {};
+  const { SessionId, ToolId, executions, pids = [], home, memory_bytes } = shown;
+  return { Id: SessionId, Tool: ToolId, Runs: executions,
+    ...(pids.length && { Processes: pids.join(", ") }), ...(home && { Files: home }),
+    ...(memory_bytes && { Memory: `${Math.round(memory_bytes / 2 ** 20)} MiB` }) };
+}

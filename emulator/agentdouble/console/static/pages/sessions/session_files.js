@@ -1,0 +1,154 @@
+// The files of a session: a tree, a text to read and change, files that come and go.
+
+import { open } from "../../lib/api.js";
+import { attempt } from "../../lib/bar.js";
+import { dialog, h, list, say, setText } from "../../lib/dom.js";
+import { base64, saveBlob, sized } from "../../lib/files.js";
+import { plane } from "../../lib/plane.js";
+import { counted } from "../../lib/words.js";
+import { fileView } from "./file_view.js";
+
+/** @typedef {{name: string, path: string, is_directory: boolean, size: number | null}} Entry */
+
+const HOME = "/home/gem";
+const MOST = 500; // entries of a directory that are shown
+const PIECE = 2 ** 20; // bytes of a file that one request takes
+
+/** A file as a word of bash, from the home: not every session sees it by its whole path.
+ * @param {string} file */
+const local = (file) => `'${file.replace(`${HOME}/`, "./").replaceAll("'", "'\\''")}'`;
+
+/** @param {import("./session.js").Session} session */
+export function sessionFiles({ path }) {
+  const tree = h("ul", { class: "files", "aria-label": "Files of the session" });
+  const note = h("p", { class: "none", role: "status" });
+  const chosen = h("input", { type: "file", multiple: true, class: "sr", "aria-label": "Files to upload", tabindex: "-1",
+    onchange: () => attempt(() => upload([...chosen.files])) });
+  const view = fileView({ read, save, download, rename, discard });
+  const left = h("section", { class: "panel", "aria-label": "Files", ondragover: over, ondragleave: leave, ondrop: dropped },
+    h("div", { class: "title" }, h("h2", null, "Files"), h("code", null, HOME)),
+    h("p", { class: "buttons" }, h("button", { onclick: () => chosen.click() }, "Upload"), chosen,
+      h("button", { onclick: () => attempt(show) }, "Read anew")), note, tree,
+    h("p", { class: "hint" }, "Files can be dropped here."));
+  const element = h("div", { class: "beside" }, left, view.element);
+  /** @type {Map<string, any>} */
+  const opened = new Map(); // the lists of open directories
+
+  /** @param {string} directory @param {Element} into */
+  async function fill(directory, into) {
+    const { files } = await plane(path, "/v1/file/list", { path: directory, sort_by: "type" });
+    list(into, files.slice(0, MOST), (/** @type {Entry} */ one) => `${one.path} ${one.is_directory}`, row);
+    if (into === tree) setText(note, files.length ? "" : "There is no file yet.");
+    if (files.length > MOST) say(`The first ${MOST} of ${files.length} are shown.`);
+  }
+
+  /** @param {Entry} first */
+  function row(first) {
+    if (first.is_directory) return directoryRow(first);
+    const size = h("small");
+    const button = h("button", { class: "file", onclick: () => attempt(() => view.show(first.path)) }, first.name);
+    const made = h("li", null, button, size);
+    made.update = (/** @type {Entry} */ one) => setText(size, one.size === null ? "" : sized(one.size));
+    return made;
+  }
+
+  /** @param {Entry} directory */
+  function directoryRow(directory) {
+    const inside = h("ul", { hidden: true, "aria-label": directory.name });
+    const button = h("button", { class: "directory", "aria-expanded": "false", onclick: () => attempt(async () => {
+      const opens = inside.hidden;
+      if (opens) await fill(directory.path, inside);
+      if (opens) opened.set(directory.path, inside);
+      else opened.delete(directory.path);
+      inside.hidden = !opens;
+      button.setAttribute("aria-expanded", String(opens));
+    }) }, `${directory.name}/`);
+    return h("li", null, button, inside);
+  }
+
+  async function show() {
+    await fill(HOME, tree);
+    for (const [directory, into] of opened) {
+      if (into.isConnected) await fill(directory, into).catch(() => undefined); // it may be gone
+      else opened.delete(directory);
+    }
+  }
+
+  /** @param {string} file @returns {Promise<Blob>} */
+  async function read(file) {
+    return (await open(`${path}/v1/file/download?${new URLSearchParams({ path: file })}`)).blob();
+  }
+
+  /** Write a file in pieces, so that none is larger than a request may be. @param {string} file @param {Blob} data */
+  async function save(file, data) {
+    for (let start = 0; start === 0 || start < data.size; start += PIECE) {
+      const content = await base64(data.slice(start, start + PIECE));
+      await plane(path, "/v1/file/write", { file, content, encoding: "base64", append: start > 0 });
+    }
+    await show();
+  }
+
+  /** @param {File[]} files */
+  async function upload(files) {
+    for (const file of files) {
+      setText(note, `Uploading ${file.name}…`);
+      await save(`${HOME}/${file.name}`, file);
+    }
+    chosen.value = "";
+    say(`${counted(files.length, "file")} uploaded.`);
+  }
+
+  /** @param {string} file */
+  async function download(file) {
+    const data = await read(file);
+    // as data of no kind, so that no browser opens it as a page
+    saveBlob(new Blob([data], { type: "application/octet-stream" }), file.slice(file.lastIndexOf("/") + 1));
+  }
+
+  /** Have the session's own bash do what the data plane has no route for. @param {string} command */
+  async function inBash(command) {
+    const { exit_code, stderr } = await plane(path, "/v1/bash/exec", { command, session_id: "console", exec_dir: HOME });
+    if (exit_code !== 0) throw new Error(stderr || `The command has ended with ${exit_code}.`);
+    await show();
+  }
+
+  /** @param {string} file @param {string} to */
+  async function rename(file, to) {
+    const there = "echo 'There is a file of that name.' >&2; false";
+    await inBash(`if [ -e ${local(to)} ]; then ${there}; else mv -- ${local(file)} ${local(to)}; fi`);
+  }
+
+  /** @param {string} file @param {() => void} then */
+  function discard(file, then) {
+    const go = async () => {
+      box.close();
+      await inBash(`rm -- ${local(file)}`);
+      then();
+    };
+    const box = dialog("Delete this file?", h("p", null, h("code", null, file)),
+      h("p", { class: "buttons" }, h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
+        h("button", { class: "danger", onclick: () => attempt(go) }, "Delete")));
+  }
+
+  /** @param {DragEvent} event */
+  function over(event) {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    left.classList.add("dropping");
+  }
+
+  function leave() {
+    left.classList.remove("dropping");
+  }
+
+  /** @param {DragEvent} event */
+  function dropped(event) {
+    leave();
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    const files = [...event.dataTransfer.files];
+    attempt(() => upload(files));
+  }
+
+  return { element, show: () => attempt(show) };
+}

@@ -1,0 +1,26 @@
+// What has happened to a session, which the double remembers for a while after its end.
+
+import { ApiError, ask } from "../../lib/api.js";
+import { h, setText } from "../../lib/dom.js";
+import { double } from "../../lib/live.js";
+
+/** @param {import("./session.js").Session} session */
+export function sessionLog({ path, shown }) {
+  const log = h("pre", { class: "log", role: "group", tabindex: "0", "aria-label": "Log" });
+  const element = h("section", { class: "panel", "aria-label": "Log" }, log);
+  let read = "";
+
+  async function update() {
+    const one = shown();
+    const news = `${double.status} ${one?.state} ${one?.executions} ${one?.deadline} ${one?.pids}`;
+    if (double.status !== "live" || news === read) return;
+    read = news;
+    try {
+      setText(log, (await ask(`${path}/log`)).Logs || "Nothing has happened yet.");
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) setText(log, "The double has no log of this session.");
+    }
+  }
+
+  return { element, update, show: update };
+}

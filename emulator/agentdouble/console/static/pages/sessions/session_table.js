@@ -1,0 +1,77 @@
+// Living sessions as bars that run out.
+
+import { sessionPath } from "../../lib/address.js";
+import { h, setText, table } from "../../lib/dom.js";
+import { now } from "../../lib/live.js";
+import { span } from "../../lib/words.js";
+
+/** Seconds until a session ends. @param {any} session */
+export const remaining = (session) => (Date.parse(session.deadline) - now().getTime()) / 1000;
+
+const USUAL_S = 1800; // so that the bars of sessions compare, however short a life one has been given
+
+/** The part of a session's life that is left, 0 to 1. @param {any} session */
+function left(session) {
+  const whole = Math.max(USUAL_S, (Date.parse(session.deadline) - Date.parse(session.created_at)) / 1000);
+  return Math.min(1, Math.max(0, remaining(session) / whole));
+}
+
+export function sessionTable() {
+  let struck = 0;
+  /** @type {Set<any>} */
+  const rows = new Set();
+  const made = table({
+    label: "Living sessions",
+    columns: ["Session", "State", "Time left", "Runs"],
+    height: 36,
+    className: "sessions",
+    key: (session) => session.SessionId,
+    row: (first) => {
+      let session = first;
+      const state = h("span", { class: "tag" });
+      const bar = h("span", { class: "bar", "aria-hidden": "true" }, h("span"));
+      const rest = h("span", { class: "rest" });
+      const runs = h("span", { class: "number" });
+      const row = h("div", null,
+        h("span", null, h("a", { href: sessionPath(session) }, session.UserSessionId)),
+        h("span", null, state), h("span", { class: "left" }, bar, rest), runs);
+      row.tick = () => {
+        bar.firstChild.style.width = `${(left(session) * 100).toFixed(1)}%`; // moves seldom, which is cheap
+        setText(rest, span(remaining(session)));
+        row.classList.toggle("struck", struck > 0 && remaining(session) <= struck);
+      };
+      row.update = (/** @type {any} */ next) => {
+        session = next;
+        setText(state, next.busy ? "busy" : next.state);
+        state.dataset.state = next.busy ? "busy" : next.state;
+        setText(runs, next.executions);
+        row.tick();
+      };
+      rows.add(row);
+      return row;
+    },
+  });
+  const tick = () => {
+    for (const row of rows) {
+      if (row.isConnected) row.tick();
+      else rows.delete(row);
+    }
+  };
+  return {
+    element: made.element,
+    remaining,
+    /** @param {any[]} sessions */
+    show: (sessions) => made.show([...sessions].sort((a, b) => a.deadline.localeCompare(b.deadline))),
+    tick,
+    /** Strike out who would end within these seconds. @param {number} seconds */
+    strike(seconds) {
+      struck = seconds;
+      tick();
+    },
+    /** @param {number} by */
+    move: (by) => {
+      const next = made.move(by);
+      if (next) made.element.querySelector(".current a")?.focus();
+    },
+  };
+}

@@ -1,0 +1,127 @@
+// What opens a service: its access record, entries for well-known clients, and its keys.
+
+import { ask, post } from "../../lib/api.js";
+import { attempt, copyButton } from "../../lib/bar.js";
+import { h, say, setText } from "../../lib/dom.js";
+import { double } from "../../lib/live.js";
+import { sure } from "./submitting.js";
+
+const HIDDEN = "***";
+
+/** @param {any} value */
+const json = (value) => JSON.stringify(value, null, 2);
+
+/** How a client writes a server, its address and its headers.
+ * @type {Record<string, (name: string, url: string, headers: Record<string, string>) => string>} */
+const FORMATS = {
+  "Access record": (name, url, headers) => json({ mcpServers: { [name]: { httpUrl: url, headers } } }),
+  "Claude Code: .mcp.json": (name, url, headers) => json({ mcpServers: { [name]: { type: "http", url, headers } } }),
+  "Cursor: .cursor/mcp.json": (name, url, headers) => json({ mcpServers: { [name]: { url, headers } } }),
+  "VS Code: .vscode/mcp.json": (name, url, headers) => json({ servers: { [name]: { type: "http", url, headers } } }),
+  "Gemini CLI: settings.json": (name, url, headers) => json({ mcpServers: { [name]: { httpUrl: url, headers } } }),
+  "google-adk": (_, url, headers) => `from google.adk.tools.mcp_tool import (
+    McpToolset,
+    StreamableHTTPConnectionParams,
+)
+
+toolset = McpToolset(
+    connection_params=StreamableHTTPConnectionParams(
+        url=${json(url)},
+        headers={"Authorization": ${json(headers.Authorization)}},
+    )
+)`,
+};
+
+/** @param {"service" | "toolset"} kind @param {string} path */
+export function accessPanel(kind, path) {
+  const field = kind === "service" ? "InboundAuthorizerConfiguration" : "AuthorizerConfiguration";
+  let found = /** @type {any} */ (null);
+  let key = ""; // shown only when asked for
+  const format = h("select", { id: "access-format", onchange: () => draw() }, Object.keys(FORMATS).map((one) => h("option", null, one)));
+  const which = h("select", { id: "access-key", onchange: () => hide() });
+  const whichField = h("div", { class: "field" }, h("label", { for: "access-key" }, "Key"), which);
+  const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Access record" });
+  const reveal = h("button", { onclick: () => attempt(async () => {
+    if (key) return hide();
+    key = await readKey();
+    draw();
+  }) }, "Show the key");
+  const name = h("input", { id: "access-new", type: "text", autocomplete: "off", onkeydown: (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Enter") attempt(create);
+  } });
+  const keys = h("ul", { class: "keys" });
+  const element = h("section", { "aria-label": "Access" }, h("h3", null, "Access"),
+    h("div", { class: "fields" }, h("div", { class: "field" }, h("label", { for: "access-format" }, "For"), format), whichField), text,
+    h("p", { class: "buttons" }, reveal, copyButton("Copy with the key", async () => written(await readKey()))),
+    h("h3", null, "Keys"), keys,
+    h("div", { class: "field" }, h("label", { for: "access-new" }, "Name of a new key"),
+      h("div", { class: "tools" }, name, h("button", { onclick: () => attempt(create) }, "New key"))));
+
+  /** @returns {string[]} */
+  const names = () => found[field].Authorizer.KeyAuth.ApiKeys.map((/** @type {any} */ one) => one.Name);
+
+  async function readKey() {
+    if (which.selectedIndex <= 0) { // its absence is told by the double
+      const { mcpServers } = await ask(`${path}/access`);
+      return mcpServers[found.Name].headers.Authorization.replace("Bearer ", "");
+    }
+    const [noun, id] = kind === "service" ? ["MCPService", "MCPServiceId"] : ["MCPToolset", "MCPToolsetId"];
+    const { Result } = await post(`/console/actions/Get${noun}`, { [id]: found[id] });
+    return Result[noun][field].Authorizer.KeyAuth.ApiKeys.find((/** @type {any} */ one) => one.Name === which.value).Key;
+  }
+
+  /** @param {string} shownKey */
+  const written = (shownKey) => FORMATS[format.value](found.Name, double.connection.url + found.Path,
+    { Authorization: `Bearer ${shownKey}` });
+
+  function draw() {
+    setText(text, written(key || HIDDEN));
+    setText(reveal, key ? "Hide the key" : "Show the key");
+  }
+
+  function hide() {
+    key = "";
+    draw();
+  }
+
+  /** Set which keys there are; those that stay keep their values. @param {string[]} wanted */
+  async function setKeys(wanted) {
+    const { AuthorizerType, Authorizer: { KeyAuth } } = found[field];
+    const body = { AuthorizerType, Authorizer: { KeyAuth: { ...KeyAuth, ApiKeys: wanted.map((Name) => ({ Name })) } } };
+    show(await ask(path, { method: "PATCH", body: { [field]: body } }));
+  }
+
+  async function create() {
+    const made = name.value.trim();
+    if (!made) return name.focus();
+    await setKeys([...names(), made]);
+    name.value = "";
+    which.value = made;
+    hide();
+    say(`The key ${made} is made.`);
+  }
+
+  /** @param {string} gone */
+  function revoke(gone) {
+    sure(`Revoke the key ${gone}?`, "Clients that send it are refused.", "Revoke", async () => {
+      await setKeys(names().filter((one) => one !== gone));
+      say(`The key ${gone} is revoked.`);
+    });
+  }
+
+  /** @param {any} shown */
+  function show(shown) {
+    const chosen = which.value;
+    found = shown;
+    const all = names();
+    which.replaceChildren(...all.map((one) => h("option", null, one)));
+    if (all.includes(chosen)) which.value = chosen;
+    whichField.hidden = all.length < 2;
+    keys.replaceChildren(...all.map((one) => h("li", null, h("span", null, one), all.length > 1
+      ? h("button", { class: "danger", "aria-label": `Revoke ${one}`, onclick: () => revoke(one) }, "Revoke")
+      : h("small", { class: "hint" }, "The last key cannot be revoked: make a new one first."))));
+    hide();
+  }
+
+  return { element, show };
+}

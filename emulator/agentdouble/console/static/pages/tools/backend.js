@@ -1,0 +1,114 @@
+// What stands behind an MCP service, as forms have it, and the fields of requests.
+
+import { ask } from "../../lib/api.js";
+import { h, say } from "../../lib/dom.js";
+import { FormError, schemaForm } from "../../lib/schema_form.js";
+import { askInDialog } from "./submitting.js";
+
+const TEXT = { type: "string" };
+export const TOKEN = { ...TEXT, format: "password", description: "For the server, sent as Authorization: Bearer." };
+export const COMMAND = {
+  type: "object",
+  required: ["Command"],
+  properties: {
+    Command: { ...TEXT, description: "A program that speaks MCP over its standard input and output, as a shell has it: npx -y @modelcontextprotocol/server-filesystem ." },
+    Directory: { ...TEXT, description: "Where it runs." },
+    Env: { type: "array", description: "Variables of its environment.", items: {
+      type: "object", required: ["Name", "Value"], properties: { Name: { ...TEXT, maxLength: 128 }, Value: { ...TEXT, format: "password" } } } },
+  },
+};
+
+const WORD = /(?:[^\s"'\\]|\\[\s\S]|"(?:[^"\\]|\\[\s\S])*"|'[^']*')+/g;
+const PART = /\\([\s\S])|"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
+
+/** The words of a command line, with quotes as a shell has them. @param {string} line @returns {string[]} */
+export function wordsOf(line) {
+  if (line.replace(WORD, "").trim()) throw new FormError("Command has a quote or a backslash without its end.");
+  return (line.match(WORD) ?? []).map((word) => word.replace(PART, (_, escaped, quotes, single) =>
+    escaped ?? single ?? quotes.replace(/\\(["\\$`])/g, "$1")));
+}
+
+/** @param {string} word */
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+/** @param {any} fields of COMMAND */
+export function commandOf({ Command, Directory, Env = [] }) {
+  const env = Object.fromEntries(Env.map((/** @type {any} */ one) => [one.Name, one.Value]));
+  return { Command: wordsOf(Command), ...(Directory && { Directory }), ...(Env.length && { Env: env }) };
+}
+
+/** The field with a backend's key. @param {string | undefined} key @param {string} protocol */
+export function keyFor(key, protocol) {
+  if (!key) return {};
+  const place = protocol === "MCP" ? { ApiKeyLocation: "Header", Parameter: "Authorization" } : {};
+  const value = protocol === "MCP" ? `Bearer ${key}` : key;
+  return { OutboundAuthorizerConfiguration: { AuthorizerType: "ApiKey",
+    Authorizer: { KeyAuth: { ApiKeys: [{ Name: "backend", Key: value }], ...place } } } };
+}
+
+/** The command of a service, if that is its backend. @param {any} found */
+function commandIn(found) {
+  const raw = found.BackendConfiguration.CustomMcpConfiguration?.PublicPackage?.RawConfig;
+  return raw === undefined ? null : JSON.parse(raw);
+}
+
+/** @param {any} found a service */
+export const isCommand = (found) => commandIn(found) !== null;
+
+/** @param {any} found a service */
+function backendText(found) {
+  const command = commandIn(found);
+  if (command) return [command.command, ...(command.args ?? [])].filter(Boolean).map(quoted).join(" ") || JSON.stringify(command);
+  const address = addressIn(found);
+  const text = found.ProtocolConfiguration.ProtocolConvertConfiguration;
+  const title = text && JSON.parse(text).info?.title;
+  return [title && `the API ${title}`, address].filter(Boolean).join(" at ") || "a server of the double's own process";
+}
+
+/** @param {any} found a service */
+function addressIn({ BackendConfiguration: { CustomConfiguration: at } }) {
+  if (!at?.Domain) return "";
+  return `${at.ProtocolType ?? "http"}://${at.Domain}${at.Port ? `:${at.Port}` : ""}`;
+}
+
+/** @param {any} found a service */
+export function changeBackend(found) {
+  const command = commandIn(found);
+  const form = command ? schemaForm(COMMAND, { values: formOf(command), label: "Command", asJson: false })
+    : schemaForm(address(found), { values: { Address: addressIn(found) }, label: "Backend", asJson: false });
+  askInDialog(`Change ${found.Name}`, [form.element], "Change", async () => {
+    const body = command ? packaged(commandOf(form.read())) : addressed(form.read(), found.ProtocolType);
+    await ask(`/mcp-services/${found.Name}`, { method: "PATCH", body });
+    say("The service is changed.");
+  });
+}
+
+/** @param {any} found */
+const address = (found) => ({ type: "object", required: ["Address"], properties: {
+  Address: { ...TEXT, format: "uri", description: "Of the server, without a path: the path stays." },
+  Key: { ...TEXT, format: "password", description: found.ProtocolType === "MCP"
+    ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent where the definition says." } } });
+
+/** @param {any} command as RawConfig has it; the values of its variables are hidden */
+const formOf = ({ command, args = [], cwd, env = {} }) => ({
+  Command: [command, ...args].filter(Boolean).map(quoted).join(" "), ...(cwd && { Directory: cwd }),
+  Env: Object.keys(env).map((Name) => ({ Name, Value: null })) });
+
+/** @param {any} fields */
+function packaged({ Command, Directory, Env = {} }) {
+  const server = { command: Command[0], args: Command.slice(1), env: Env, ...(Directory && { cwd: Directory }) };
+  return { BackendConfiguration: { CustomMcpConfiguration: { PublicPackage: { McpType: "stdio", RawConfig: JSON.stringify(server) } } } };
+}
+
+/** @param {any} fields @param {string} protocol */
+function addressed({ Address, Key }, protocol) {
+  const url = URL.canParse(Address) ? new URL(Address) : null;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.pathname !== "/" || url.search) {
+    throw new FormError("Address must be one such as http://HOST:PORT, without user, password and path.");
+  }
+  const at = { Domain: url.hostname, ProtocolType: url.protocol.slice(0, -1), ...(url.port && { Port: Number(url.port) }) };
+  return { BackendConfiguration: { CustomConfiguration: at }, ...keyFor(Key, protocol) };
+}
+
+/** @param {any} found */
+export const backendCode = (found) => h("code", null, backendText(found));

@@ -1,0 +1,56 @@
+// A new MCP service: from the address of a server, from a definition, or from a command.
+
+import { navigate } from "../../lib/address.js";
+import { post } from "../../lib/api.js";
+import { h, say } from "../../lib/dom.js";
+import { schemaForm } from "../../lib/schema_form.js";
+import { definitionField } from "./definition.js";
+import { COMMAND, commandOf, keyFor, TOKEN } from "./backend.js";
+import { submitting } from "./submitting.js";
+
+const TEXT = { type: "string" };
+const NAME = { type: "object", required: ["Name"], properties: { Name: { ...TEXT, maxLength: 128, description: "It answers at /mcp/NAME." } } };
+
+/** Where a service can come from: fields, and the body of the request that they make.
+ * @type {{title: string, schema: any, body: (fields: any) => any}[]} */
+const SOURCES = [
+  { title: "An address",
+    schema: { type: "object", required: ["Url"], properties: {
+      Url: { ...TEXT, format: "uri", description: "Of an MCP server, such as http://localhost:9000/mcp" }, Token: TOKEN } },
+    body: ({ Url, Token }) => ({ Url, ...keyFor(Token, "MCP") }) },
+  { title: "A definition",
+    schema: { type: "object", properties: {
+      Url: { ...TEXT, format: "uri", description: "Where the HTTP API is, if not where its definition says." },
+      Key: { ...TOKEN, description: "For the API, sent where its definition says." } } },
+    body: ({ Url, Key }) => ({ ...(Url && { Url }), ...keyFor(Key, "HTTP") }) },
+  { title: "A command", schema: COMMAND, body: commandOf },
+];
+
+export function newService() {
+  const name = schemaForm(NAME, { label: "Service", asJson: false });
+  const definition = definitionField((stem) => {
+    if (!name.element.querySelector("input")?.value) name.set({ Name: stem });
+  });
+  const forms = SOURCES.map(({ schema, title }) => schemaForm(schema, { label: title, asJson: false }));
+  const parts = forms.map((form, index) => h("div", { hidden: index > 0 }, index === 1 && definition.element, form.element));
+  let chosen = 0;
+  const radios = SOURCES.map(({ title }, index) => h("label", null, h("input", { type: "radio", name: "source",
+    checked: index === 0, onchange: () => {
+      chosen = index;
+      parts.forEach((part, place) => { part.hidden = place !== index; });
+    } }), title));
+  return submitting("Create", async () => {
+    const body = { ...name.read(), ...(chosen === 1 && { Definition: definition.read() }), ...SOURCES[chosen].body(forms[chosen].read()) };
+    try {
+      const made = await post("/mcp-services", body);
+      say(`The service ${made.Name} is created.`);
+      navigate(`/tools/service/${made.Name}`);
+    } catch (error) {
+      if (chosen === 1) definition.showPlace(/** @type {Error} */ (error).message);
+      throw error;
+    }
+  }, [h("h2", null, "New MCP service"), name.element,
+    h("fieldset", { class: "choice" }, h("legend", null, "Made from"), h("div", { class: "checks" }, radios)), ...parts,
+    h("p", { class: "hint" }, "An application of your own (MCPApp) runs in a terminal: ",
+      h("code", null, "agentdouble mcp create NAME FILE.py:APP"))]);
+}

@@ -1,0 +1,90 @@
+// One MCP service, or one toolset: what stands behind it, what opens it, and its tools to call.
+
+import { navigate } from "../../lib/address.js";
+import { ApiError, ask, open, remove } from "../../lib/api.js";
+import { coloured } from "../../lib/ansi.js";
+import { h } from "../../lib/dom.js";
+import { double } from "../../lib/live.js";
+import { accessPanel } from "./access.js";
+import { backendCode, changeBackend, isCommand } from "./backend.js";
+import { facts, sure } from "./submitting.js";
+import { toolsPanel } from "./tool_calls.js";
+import { changeToolset } from "./toolset.js";
+
+/** @typedef {"service" | "toolset"} Kind */
+
+const LINES = 200; // of a log
+
+/** @param {Kind} kind @param {string} name */
+export function service(kind, name) {
+  const path = `/mcp-${kind}s/${encodeURIComponent(name)}`;
+  const head = h("div", null, h("p", { class: "none" }, "Reading…"));
+  const access = accessPanel(kind, path);
+  const tools = toolsPanel(path);
+  const element = h("div", null, head, access.element, tools.element);
+  access.element.hidden = tools.element.hidden = true;
+  let drawn = "";
+
+  async function update() {
+    try {
+      const found = await ask(path);
+      const text = JSON.stringify(found);
+      access.element.hidden = tools.element.hidden = false;
+      if (text === drawn) return;
+      drawn = text;
+      head.replaceChildren(...shown(found));
+      access.show(found);
+      tools.load();
+    } catch (error) {
+      drawn = "";
+      access.element.hidden = tools.element.hidden = true;
+      const gone = error instanceof ApiError && error.status === 404;
+      head.replaceChildren(h("p", { class: "none" }, gone ? `There is no ${kind} ${name}.` : /** @type {Error} */ (error).message));
+    }
+  }
+
+  /** @param {any} found */
+  function shown(found) {
+    const isService = kind === "service";
+    return [
+      h("h2", null, found.Name),
+      facts({ Address: h("code", null, double.connection.url + found.Path), Id: isService ? found.MCPServiceId : found.MCPToolsetId,
+        Behind: isService ? backendCode(found) : members(found), Protocol: found.ProtocolType, Project: found.ProjectName,
+        Created: found.CreatedAt, Changed: found.UpdatedAt }),
+      h("p", { class: "buttons" },
+        h("button", { onclick: () => (isService ? changeBackend : changeToolset)(found) }, "Change"),
+        h("button", { class: "danger", onclick: () => sure(`Delete the ${kind} ${found.Name}?`,
+          "Nobody can call it any more, and its MCP sessions end.", "Delete", async () => {
+            await remove(path);
+            navigate("/tools");
+          }) }, "Delete")),
+      isService && isCommand(found) && processLog(found.Name),
+    ].filter(Boolean);
+  }
+
+  update();
+  return { element, update, close: () => tools.close() };
+}
+
+/** What the processes of a command have printed, read when it is opened. @param {string} name */
+function processLog(name) {
+  const text = h("pre", { class: "log", role: "group", tabindex: "0", "aria-label": "Log" });
+  const element = h("details", { ontoggle: () => element.open && read() }, h("summary", null, "Log of its processes"), text,
+    h("p", { class: "buttons" }, h("button", { onclick: () => read() }, "Read again")));
+
+  async function read() {
+    try {
+      const printed = await (await open(`/mcp-services/${name}/logs?tail=${LINES}&format=text`)).text();
+      text.replaceChildren(...(printed ? printed.split(/(?<=\n)/).flatMap((line) => coloured(line)) : ["Nothing has been printed yet."]));
+      text.scrollTop = text.scrollHeight;
+    } catch (error) {
+      text.replaceChildren(/** @type {Error} */ (error).message);
+    }
+  }
+
+  return element;
+}
+
+/** The services of a toolset. @param {any} found */
+const members = (found) => found.MCPServices.flatMap((/** @type {any} */ one, /** @type {number} */ index) =>
+  [index > 0 && ", ", h("a", { href: `/tools/service/${encodeURIComponent(one.Name)}` }, one.Name)]);

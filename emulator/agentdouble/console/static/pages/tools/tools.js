@@ -1,0 +1,154 @@
+// Sandbox tools, MCP services and toolsets, and one of them, or a new one, beside.
+
+import { navigate } from "../../lib/address.js";
+import { ask } from "../../lib/api.js";
+import { h, setText, table } from "../../lib/dom.js";
+import { double, newsOf } from "../../lib/live.js";
+import { own } from "../../lib/schema.js";
+import { newService } from "./new_service.js";
+import { service } from "./service.js";
+import { newTool, tool } from "./tool.js";
+import { newToolset } from "./toolset.js";
+
+/** @typedef {"tool" | "service" | "toolset"} Kind */
+/** "update" reads it anew, "draw" shows what the page knows.
+ * @typedef {{element: Element, update?: () => void, draw?: () => void, close?: () => void}} Detail */
+
+/** Where a kind of resource is, how it is named, and what shows one or makes a new one.
+ * @type {Record<Kind, {title: string, noun: string, api: string, field: string, key: string, none: string,
+ *   says: (one: any) => string, one: (id: string) => Detail, make: () => Detail}>} */
+const KINDS = {
+  tool: { title: "Sandbox tools", noun: "tool", api: "/tools", field: "Tools", key: "ToolId",
+    none: "There is no tool.", says: (one) => one.ToolId, one: tool, make: newTool },
+  service: { title: "MCP services", noun: "service", api: "/mcp-services", field: "MCPServices", key: "Name",
+    none: "No service yet. One is made from an address, a definition or a command.", says: (one) => one.ProtocolType,
+    one: (name) => service("service", name), make: newService },
+  toolset: { title: "Toolsets", noun: "toolset", api: "/mcp-toolsets", field: "MCPToolsets", key: "Name",
+    none: "No toolset yet. One shows the tools of several services at one address.",
+    says: (one) => one.MCPServices.map((/** @type {any} */ each) => each.Name).join(", "),
+    one: (name) => service("toolset", name), make: newToolset },
+};
+const NAMES = /** @type {Kind[]} */ (Object.keys(KINDS));
+
+/** @param {Kind} kind @param {any} one */
+const pathOf = (kind, one) => `/tools/${kind}/${encodeURIComponent(one[KINDS[kind].key])}`;
+
+export function tools() {
+  const lists = NAMES.map(listOf);
+  const filter = h("input", { type: "search", "aria-label": "Filter tools and services", placeholder: "Name or id",
+    "aria-keyshortcuts": "/", oninput: () => lists.forEach((one) => one.filter(filter.value)) });
+  const left = h("div", { class: "stack" }, h("div", { class: "tools" }, filter), lists.map((one) => one.element));
+  const right = h("section", { class: "panel detail", "aria-label": "Chosen" });
+  const element = h("div", { class: "stack resources" }, h("h1", { class: "sr" }, "Tools and services"),
+    h("p", { class: "back" }, h("a", { href: "/tools" }, "All tools and services")),
+    h("div", { class: "beside" }, left, right));
+  let detail = /** @type {Detail | null} */ (null);
+  let wanted = "";
+  let shown = /** @type {string | null} */ (null);
+  let read = "";
+  let reading = false;
+
+  function choose() {
+    if (!double.ready || shown === wanted) return;
+    shown = wanted;
+    detail?.close?.();
+    const [, kind, name] = /^(\w+)\/(.+)$/s.exec(wanted) ?? [];
+    detail = detailOf(kind, name);
+    right.replaceChildren(detail?.element ?? h("p", { class: "none" }, "Choose a tool, a service or a toolset, or make a new one."));
+    element.classList.toggle("detailed", Boolean(wanted));
+    for (const one of lists) one.mark(wanted);
+  }
+
+  async function load() {
+    const news = newsOf("tool", "service", "toolset");
+    if (double.status !== "live" || news === read || reading) return;
+    read = news;
+    reading = true;
+    detail?.update?.();
+    try {
+      await Promise.all(lists.map((one) => one.load()));
+    } catch { /* the double has gone: its return reads anew */ }
+    reading = false;
+    load(); // what came meanwhile
+  }
+
+  return {
+    element,
+    filter,
+    update() {
+      choose();
+      detail?.draw?.();
+      load();
+    },
+    close: () => detail?.close?.(),
+    /** @param {string} id */
+    go(id) {
+      wanted = id;
+      choose();
+    },
+    /** @param {number} by */
+    move(by) {
+      const all = lists.flatMap((one) => one.paths());
+      const place = all.indexOf(location.pathname);
+      const next = all[place < 0 ? 0 : Math.min(all.length - 1, Math.max(0, place + by))];
+      if (next) navigate(next);
+    },
+  };
+}
+
+/** @param {string | undefined} kind @param {string} name @returns {Detail | null} */
+function detailOf(kind, name) {
+  if (kind === "new") return own(KINDS, name)?.make() ?? null;
+  return own(KINDS, kind ?? "")?.one(name) ?? null;
+}
+
+/** @param {Kind} kind */
+function listOf(kind) {
+  const { title, noun, api, field, key, none, says } = KINDS[kind];
+  const rows = table({
+    label: title,
+    columns: ["Name", kind === "tool" ? "Id" : kind === "service" ? "Protocol" : "Services"],
+    height: 34,
+    className: "named",
+    key: (one) => pathOf(kind, one),
+    row: (one) => {
+      const name = h("a", { href: pathOf(kind, one) });
+      const more = h("span", { class: "number" });
+      return Object.assign(h("div", null, h("span", null, name), more), { update: (/** @type {any} */ now) => {
+        setText(name, now.Name);
+        setText(more, says(now));
+      } });
+    },
+  });
+  const empty = h("p", { class: "none", hidden: true }, none);
+  const heading = h("h2", null, title);
+  let all = /** @type {any[]} */ ([]);
+  let items = all;
+  let word = "";
+
+  function draw() {
+    items = all.filter((one) => `${one.Name} ${says(one)}`.toLowerCase().includes(word));
+    setText(heading, all.length > 9 ? `${title} (${all.length})` : title);
+    rows.show(items);
+    rows.element.hidden = !items.length;
+    empty.hidden = items.length > 0;
+    setText(empty, all.length ? `No ${noun} fits.` : none);
+  }
+
+  return {
+    element: h("section", { class: "panel", "aria-label": title },
+      h("div", { class: "heading" }, heading, h("a", { class: "button", href: `/tools/new/${kind}` }, `New ${noun}`)), rows.element, empty),
+    async load() {
+      all = (await ask(api))[field];
+      draw();
+    },
+    /** @param {string} wanted */
+    filter(wanted) {
+      word = wanted.toLowerCase();
+      draw();
+    },
+    /** @param {string} id */
+    mark: (id) => rows.mark(id.startsWith(`${kind}/`) ? pathOf(kind, { [key]: id.slice(kind.length + 1) }) : null),
+    paths: () => items.map((one) => pathOf(kind, one)),
+  };
+}
