@@ -3,25 +3,29 @@
 import { attempt, copyButton, travel } from "../lib/bar.js";
 import { h, list, setText } from "../lib/dom.js";
 import { double } from "../lib/live.js";
+import { plot } from "../lib/plot.js";
+import { counted, median, newestFirst, outcome, span } from "../lib/words.js";
 import { requestTable } from "./requests/request_table.js";
 import { sessionTable } from "./sessions/session_table.js";
-import { counted, median, newestFirst, outcome, span } from "../lib/words.js";
 
+// what is counted, how many there are, and the page that has more of them
 const FIGURES = /** @type {[string, () => string | number, string][]} */ ([
   ["sessions", () => double.sessions.length, "/sessions"],
   ["requests", () => double.requests.length, "/requests"],
   ["failed", () => double.requests.filter((one) => /bad|worse/.test(outcome(one))).length, "/requests"],
   ["median ms", () => Math.round(median(double.requests.map((one) => one.duration_ms)
     .filter((one) => one !== null)) ?? 0), "/requests"],
-  ["guesses relied on", () => new Set(double.requests.flatMap((one) => one.unknowns)).size, "/requests"],
-  ["faults armed", () => double.faults.length, "/requests"],
+  ["guesses", () => new Set(double.requests.flatMap((one) => one.unknowns)).size, "/unknowns"],
+  ["faults armed", () => double.faults.length, "/faults"],
 ]);
 
 export function overview() {
-  const figures = FIGURES.map(([name, value]) => {
+  const figures = FIGURES.map(([name, value, path]) => {
     const number = h("strong", null, "0");
-    return { element: h("div", { class: "figure" }, number, h("span", null, name)), number, value };
+    return { element: h("a", { class: "figure", href: path }, number, h("span", null, name)), number, value };
   });
+  const rate = plot("Requests/s", String);
+  let newest = /** @type {number | null} */ (null);
   const living = sessionTable();
   const latest = requestTable("Latest requests");
   const slider = h("input", { type: "range", id: "travel", min: 0, max: 3600, step: 15, value: "0",
@@ -39,7 +43,7 @@ export function overview() {
     h("section", { class: "panel", "aria-label": "Latest requests" },
       h("h2", null, "Latest requests"), latest.element));
   const full = h("div", { class: "overview" },
-    h("div", { class: "figures" }, figures.map((one) => one.element)),
+    h("div", { class: "figures" }, figures.map((one) => one.element), h("div", { class: "figure" }, rate.element)),
     columns,
     h("section", { class: "panel" }, h("h2", null, "What is served"), served));
   const empty = h("section", { class: "panel empty" });
@@ -70,6 +74,9 @@ export function overview() {
       foretell();
     },
     tick: () => {
+      const now = double.requests.at(-1)?.id ?? 0;
+      if (newest !== null) rate.add(Math.max(0, now - newest));
+      newest = now;
       living.tick();
       foretell();
     },
