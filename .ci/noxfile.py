@@ -39,7 +39,7 @@ def readme(session: nox.Session) -> None:
 @nox.session(python="3.10")
 def oldest(session: nox.Session) -> None:
     """The tests on the oldest Python with the oldest libraries."""
-    tests(session, "not once", resolution="lowest-direct")
+    tests(session, "not slow and not once", resolution="lowest-direct")
 
 
 @nox.session(python="3.13")
