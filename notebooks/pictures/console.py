@@ -53,7 +53,7 @@ def draw(folder: Path) -> None:
         page.get_by_text("linspace").last.wait_for()
         _save(page, folder / "console-session.png")
 
-        page.get_by_role("link", name="Requests").click()
+        page.get_by_role("link", name="Requests", exact=True).click()
         page.get_by_role("table", name="Requests", exact=True).get_by_role(
             "link", name="InvokeTool"
         ).first.click()

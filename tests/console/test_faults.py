@@ -29,7 +29,7 @@ def test_a_fault_by_the_keyboard_alone(
 ) -> None:
     """It is the same fault that the command arms; a wrong field is named at its place."""
     described = "fail InvokeTool (nth=1, every=2, times='all', status=429)"
-    opened.get_by_role("link", name="Faults").press("Enter")
+    opened.get_by_role("link", name="Faults", exact=True).press("Enter")
     opened.get_by_text("No fault is armed.").wait_for()
     opened.get_by_role("textbox", name="status").wait_for()
     opened.get_by_role("combobox", name="Operation").focus()
