@@ -25,7 +25,7 @@ from agentdouble.processes.fork_server.confinement import Confinement
 from agentdouble.runtimes import confining
 from agentdouble.signing import Credentials
 from tests.agentdouble.calling import call, data_plane, http, text
-from tests.agentdouble.processes.confined_host import ORDINARY, ROOT, _become
+from tests.agentdouble.processes.becoming import ORDINARY, ROOT, as_user
 from tests.agentdouble.runtimes.asking import ask, asking
 
 OWN = ("/_emulator/journal", "/_emulator/reset", "/_emulator/clock", "/_emulator/faults")
@@ -204,13 +204,12 @@ def served(uid: int, directory: Path) -> Iterator[tuple[str, Callable[[str], str
         "AGENTDOUBLE_SECRET_KEY": pair.secret_key,
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.agentdouble.serving_double"],
+        as_user(uid, "tests.agentdouble.serving_double"),
         env=environment,
         cwd=Path(__file__).parents[2],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=(lambda: _become(uid)) if os.geteuid() == ROOT else None,
     )
     assert process.stdout is not None
     url = process.stdout.readline().strip()

@@ -23,7 +23,6 @@ import psutil
 
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import isolation
-from agentdouble.processes.fork_server import linux, view
 from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.isolation import Isolation
 from agentdouble.processes.workspace import Workspace, Workspaces
@@ -32,10 +31,9 @@ from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_manager import ForkPlan, KernelSockets, kernel_manager
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.sandbox.result import Output
+from tests.agentdouble.processes.becoming import REPOSITORY, as_user
 
-ROOT, ORDINARY = 0, 12345
 SECRET = "s3cret-of-the-server"
-_REPOSITORY = Path(__file__).parents[3]
 
 
 class Host:
@@ -48,10 +46,9 @@ class Host:
         self.directory.chmod(0o711)  # session users have to pass
         for path in (self.directory, self.directory / "credentials"):
             os.chown(path, uid, -1)
-        root = os.geteuid() == ROOT
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.agentdouble.processes.confined_host"],
-            cwd=_REPOSITORY,
+            as_user(uid, "tests.agentdouble.processes.confined_host"),
+            cwd=REPOSITORY,
             env={
                 "PATH": os.environ["PATH"],
                 "HOME": str(self.directory),
@@ -61,7 +58,6 @@ class Host:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=(lambda: _become(uid)) if root else None,
         )
         self.pid = self._process.pid
         self.isolation: dict[str, str | None] = self._hear()["isolation"]
@@ -131,32 +127,6 @@ class Session:
     def death(self, code: str) -> str:
         """Run code that ends the kernel and return how that is told."""
         return str(self.host._ask(op="run", number=self.number, code=code)["message"])
-
-
-def _become(uid: int) -> None:
-    """Become a user; this Python is readable for all of them, wherever it lies."""
-    linux.unshare(linux.CLONE_NEWNS)
-    linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
-    closed = {top for path in _needed() if (top := _closed_above(path)) is not None}
-    inside = [path for path in _needed() if _closed_above(path) is not None]
-    trees = {path: linux.open_tree(path, read_only=False) for path in inside}
-    for top in closed:
-        linux.mount("tmpfs", str(top), "tmpfs", 0, "mode=755")
-    for path, tree in trees.items():
-        Path(path).mkdir(parents=True, exist_ok=True)
-        linux.attach_tree(tree, path)
-    if uid != ROOT:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
-
-
-def _needed() -> list[str]:
-    return [p for p in view.readable([str(_REPOSITORY)], "/nowhere") if Path(p).is_dir()]
-
-
-def _closed_above(path: str) -> Path | None:
-    return next((p for p in reversed(Path(path).parents) if not p.stat().st_mode & 0o001), None)
 
 
 class _Double:

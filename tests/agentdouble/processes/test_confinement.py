@@ -15,7 +15,8 @@ if sys.platform != "linux":
     pytest.skip("only Linux confines kernels", allow_module_level=True)
 
 from agentdouble.processes import isolation
-from tests.agentdouble.processes.confined_host import ORDINARY, ROOT, SECRET, Host, Session
+from tests.agentdouble.processes.becoming import ORDINARY, ROOT
+from tests.agentdouble.processes.confined_host import SECRET, Host, Session
 
 pytestmark = pytest.mark.once
 

@@ -17,7 +17,8 @@ if sys.platform != "linux":
 
 from agentdouble.processes.fork_server import processes
 from tests.agentdouble.calling import has_gone, pid_outside
-from tests.agentdouble.processes.confined_host import ORDINARY, ROOT, SECRET, Host, Session
+from tests.agentdouble.processes.becoming import ORDINARY, ROOT
+from tests.agentdouble.processes.confined_host import SECRET, Host, Session
 
 LIBC = "import ctypes, os, resource; libc = ctypes.CDLL(None, use_errno=True)\n"
 WAYS = {  # code that prints "done" when it has reached {pid}, a process of the same user

@@ -1,0 +1,54 @@
+"""``python -m tests.agentdouble.processes.becoming UID MODULE``: run a module as another user.
+
+A process of its own does it, and no ``preexec_fn``: that runs in a fork of the tests' process, where
+gRPC's threads may be, and then the child may not live to run anything.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from agentdouble.processes.fork_server import linux, view
+
+ROOT, ORDINARY = 0, 12345
+REPOSITORY = Path(__file__).parents[3]
+
+
+def as_user(uid: int, module: str) -> list[str]:
+    """Return the command that runs a module as a user; only root can become another one."""
+    if os.geteuid() != ROOT:
+        return [sys.executable, "-m", module]
+    return [sys.executable, "-m", __name__, str(uid), module]
+
+
+def _become(uid: int) -> None:
+    """Become a user; this Python is readable for all of them, wherever it lies."""
+    linux.unshare(linux.CLONE_NEWNS)
+    linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
+    closed = {top for path in _needed() if (top := _closed_above(path)) is not None}
+    inside = [path for path in _needed() if _closed_above(path) is not None]
+    trees = {path: linux.open_tree(path, read_only=False) for path in inside}
+    for top in closed:
+        linux.mount("tmpfs", str(top), "tmpfs", 0, "mode=755")
+    for path, tree in trees.items():
+        Path(path).mkdir(parents=True, exist_ok=True)
+        linux.attach_tree(tree, path)
+    if uid != ROOT:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+
+
+def _needed() -> list[str]:
+    return [p for p in view.readable([str(REPOSITORY)], "/nowhere") if Path(p).is_dir()]
+
+
+def _closed_above(path: str) -> Path | None:
+    return next((p for p in reversed(Path(path).parents) if not p.stat().st_mode & 0o001), None)
+
+
+if __name__ == "__main__":
+    _become(int(sys.argv[1]))
+    os.execv(sys.executable, [sys.executable, "-m", sys.argv[2]])
