@@ -81,7 +81,7 @@ class Actions:
             "query_string": url.query.encode(),
             "headers": signed,
         }
-        await self._double.app(asked, _with_body(made.body, receive), send)
+        await self._double.app(asked, with_body(made.body, receive), send)
 
 
 def _seen(scope: Scope, looks: bool) -> Scope:
@@ -94,7 +94,7 @@ def _raw(scope: Scope) -> bytes:
     return found
 
 
-def _with_body(body: bytes, receive: Receive) -> Receive:
+def with_body(body: bytes, receive: Receive) -> Receive:
     """Return a ``receive`` of this body, and then of what becomes of the connection."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -104,21 +104,39 @@ def _with_body(body: bytes, receive: Receive) -> Receive:
     return next_message
 
 
-class _AsData:
-    """Makes an answer of an application one that no browser shows as a page of the console.
+class Watched:
+    """A request that is passed on; ``id`` is that of its entry in the journal, as soon as it is known.
 
-    It also names the request's entry in the journal, so that a page can lead there. The entry is
-    known while the body is read; errors are sent when the request is not current any more.
+    The entry is known while the body is read; errors are sent when the request is not current any
+    more.
     """
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
         self._send = send
-        self._entry: int | None = None
+        self.id: int | None = None
 
     async def receive(self) -> Message:
+        """Receive the next message."""
         self._look()
         return await self._receive()
+
+    async def send(self, message: Message) -> None:
+        """Send a message of the answer."""
+        self._look()
+        await self._send(message)
+
+    def _look(self) -> None:
+        entry = current_entry.get()
+        if entry is not None:
+            self.id = entry.id
+
+
+class _AsData(Watched):
+    """Makes an answer of an application one that no browser shows as a page of the console.
+
+    It also names the request's entry in the journal, so that a page can lead there.
+    """
 
     async def send(self, message: Message) -> None:
         self._look()
@@ -126,12 +144,7 @@ class _AsData:
             headers = MutableHeaders(raw=list(message["headers"]))
             del headers["set-cookie"]
             headers["content-security-policy"] = "sandbox; default-src 'none'"
-            if self._entry is not None:
-                headers[REQUEST_HEADER] = str(self._entry)
+            if self.id is not None:
+                headers[REQUEST_HEADER] = str(self.id)
             message = {**message, "headers": headers.raw}
-        await self._send(message)
-
-    def _look(self) -> None:
-        entry = current_entry.get()
-        if entry is not None:
-            self._entry = entry.id
+        await super().send(message)
