@@ -322,7 +322,7 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emu
     opened.get_by_role("button", name="New key").press("Enter")
     opened.get_by_role("button", name="Revoke second").wait_for()
     opened.get_by_role("button", name="Copy with the key").click()
-    opened.get_by_role("button", name="Copied").wait_for()
+    opened.get_by_role("status").get_by_text("Copied").wait_for()
 
     copied = json.loads(opened.evaluate("() => navigator.clipboard.readText()"))["servers"]["both"]
     assert ("http", server["httpUrl"], True) == (

@@ -95,7 +95,7 @@ def test_a_request_as_a_test(opened: Page, double: Emulator) -> None:
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
     go(opened, f"/requests/{last(double)}")
     opened.get_by_role("button", name="Copy as pytest").click()
-    opened.get_by_role("button", name="Copied").wait_for()
+    opened.get_by_role("status").get_by_text("Copied").wait_for()
 
     text = opened.evaluate("() => navigator.clipboard.readText()")
     assert "def test_invoke_tool(platform: Platform) -> None:" in text
