@@ -63,18 +63,23 @@ export async function attempt(what) {
   }
 }
 
+/** Ask before something ends; then do it, and show why it failed.
+ * @param {string} title @param {string | Node} text @param {string} verb @param {() => Promise<any>} what */
+export function confirmed(title, text, verb, what) {
+  const box = dialog(title, h("p", null, text), h("p", { class: "buttons" },
+    h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
+    h("button", { class: "danger", onclick: () => {
+      box.close();
+      attempt(what);
+    } }, verb)));
+}
+
 function reset() {
-  const go = async () => {
-    box.close();
+  confirmed("Reset the double?", "All sessions end, the journal, the faults and the clock start anew.", "Reset", async () => {
     await attempt(() => post("/reset"));
     await attempt(() => Promise.all([read("clock"), read("sessions"), read("requests"), read("faults")]));
     say("The double is reset.");
-  };
-  const box = dialog("Reset the double?",
-    h("p", null, "All sessions end, the journal, the faults and the clock start anew."),
-    h("p", { class: "buttons" },
-      h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
-      h("button", { class: "danger", onclick: go }, "Reset")));
+  });
 }
 
 async function connect() {

@@ -128,6 +128,12 @@ export function say(text) {
   setText(/** @type {Element} */ (document.getElementById("said")), text);
 }
 
+/** Rows of a list of facts: names with values, without those that have none.
+ * @param {Record<string, any>} found */
+export const factRows = (found) => Object.entries(found)
+  .filter(([, value]) => value !== "" && value != null && value !== false)
+  .map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)));
+
 /**
  * Show a dialog; it is removed when it closes.
  * @param {string} title @param {...Child} content

@@ -18,6 +18,9 @@ export const timeOfDay = (at) => new Date(at).toISOString().slice(11, 19);
 export const duration = (ms) => (ms === null ? "…" : ms < 10 ? `${ms.toFixed(1)} ms`
   : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
+/** @param {number} bytes */
+export const mebibytes = (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`;
+
 /** "1 session", "2 sessions". @param {number} count @param {string} one @param {string} [more] */
 export const counted = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
 

@@ -1,8 +1,8 @@
 // One agent: the conversation, and beside it its sessions, its events, and what else it has.
 
 import { navigate, parts, pathOf } from "../../lib/address.js";
-import { attempt } from "../../lib/bar.js";
-import { dialog, h, list, setText } from "../../lib/dom.js";
+import { confirmed } from "../../lib/bar.js";
+import { h, list, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { a2aAgent } from "./agent_a2a.js";
 import { appAgent } from "./agent_app.js";
@@ -131,15 +131,11 @@ function sessionList(talk, current, pathTo, anew) {
 
   /** @param {string} id */
   function drop(id) {
-    const go = () => attempt(async () => {
-      box.close();
+    confirmed(`Delete the ${noun.toLowerCase()}?`, `Its history goes with it: ${id}`, "Delete", async () => {
       await talk.drop?.(id);
       if (id === current) anew();
       else await load();
     });
-    const box = dialog(`Delete the ${noun.toLowerCase()}?`, h("p", null, `Its history goes with it: ${id}`),
-      h("p", { class: "buttons" }, h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
-        h("button", { class: "danger", onclick: go }, "Delete")));
   }
 
   async function load() {

@@ -2,10 +2,10 @@
 
 import { navigate } from "../../lib/address.js";
 import { act, ask, remove } from "../../lib/api.js";
-import { attempt, copyButton } from "../../lib/bar.js";
-import { dialog, h, list, say, setText } from "../../lib/dom.js";
+import { attempt, confirmed, copyButton } from "../../lib/bar.js";
+import { dialog, factRows, h, list, say, setText } from "../../lib/dom.js";
 import { double, newsOf } from "../../lib/live.js";
-import { span, stamp } from "../../lib/words.js";
+import { mebibytes, span, stamp } from "../../lib/words.js";
 import { runtimeFigures } from "./runtime_figures.js";
 import { programOf, runtimeForm } from "./runtime_form.js";
 import { runtimeLogs } from "./runtime_logs.js";
@@ -13,7 +13,6 @@ import { lightOf } from "./runtimes.js";
 
 const EVERY_S = 2;
 const PASSES = /^(Creating|Updating|Releasing)$/;
-const MIB = 2 ** 20;
 
 /** @param {string} name */
 export function runtime(name) {
@@ -42,11 +41,11 @@ export function runtime(name) {
     })) }, "Change"),
     copyButton("Copy the address", () => `${double.connection.url}/runtimes/${encodeURIComponent(name)}`),
     h("button", { onclick: () => attempt(showKey) }, "Show the key"),
-    h("button", { class: "danger", onclick: () => asks("Delete", "Its instances end, and its versions and logs go with it.", () => attempt(async () => {
+    h("button", { class: "danger", onclick: () => asks("Delete", "Its instances end, and its versions and logs go with it.", async () => {
       await act("DeleteRuntime", { RuntimeId: shown.id });
       say(`${name} is deleted.`);
       navigate("/runtimes");
-    })) }, "Delete"));
+    }) }, "Delete"));
   const body = h("div", { class: "stack" },
     h("div", { class: "beside" },
       h("section", { class: "panel", "aria-label": "Instances" }, h("h2", null, "Instances"), instances, asleep),
@@ -126,7 +125,7 @@ export function runtime(name) {
       row.update = (/** @type {any} */ next) => {
         setText(state, next.state);
         state.dataset.state = next.state === "ready" ? "ok" : "bad";
-        setText(rest, `version ${next.version}, ${next.in_flight} now, ${next.served} served, ${Math.round(next.memory_bytes / MIB)} MiB, `
+        setText(rest, `version ${next.version}, ${next.in_flight} now, ${next.served} served, ${mebibytes(next.memory_bytes)}, `
           + `${next.cpu_s.toFixed(1)} s of processor, pid ${next.pid ?? "–"}, for ${span(next.age_s)}`);
       };
       return row;
@@ -137,7 +136,7 @@ export function runtime(name) {
     const news = `${newsOf("runtime")} ${shown.version} ${shown.status}`;
     const [whole, found] = await Promise.all([read(), act("ListRuntimeVersions", { RuntimeId: shown.id, MaxResults: 100 })]);
     drawn = news;
-    facts.replaceChildren(...Object.entries(factsOf(whole)).map(([label, value]) => h("div", null, h("dt", null, label), h("dd", null, value))));
+    facts.replaceChildren(...factRows(factsOf(whole)));
     least = whole.MinInstance;
     drawButtons();
     versions.replaceChildren(...found.AgentKitRuntimeVersions.reverse().map((/** @type {any} */ one) => {
@@ -176,11 +175,7 @@ export function runtime(name) {
 const pause = () => new Promise((resolve) => setTimeout(() => resolve(true), 200));
 
 /** @param {string} what @param {string} then @param {() => any} go */
-function asks(what, then, go) {
-  const box = dialog(`${what} this runtime?`, h("p", null, then), h("p", { class: "buttons" },
-    h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
-    h("button", { class: "danger", onclick: () => { box.close(); go(); } }, what.split(" ")[0])));
-}
+const asks = (what, then, go) => confirmed(`${what} this runtime?`, then, what.split(" ")[0], go);
 
 /** What a version runs. @param {any} version */
 function runs(version) {
@@ -192,9 +187,9 @@ function runs(version) {
 function factsOf(whole) {
   const by = whole.AuthorizerConfiguration ?? {};
   return {
-    Id: whole.RuntimeId, ...(whole.Description && { For: whole.Description }), Runs: runs(whole),
+    Id: whole.RuntimeId, For: whole.Description, Runs: runs(whole),
     Instances: `${whole.MinInstance} to ${whole.MaxInstance}, ${whole.MaxConcurrency} requests each`,
-    ...(whole.MemoryMb && { Memory: `at most ${whole.MemoryMb} MB each` }),
+    Memory: whole.MemoryMb && `at most ${whole.MemoryMb} MB each`,
     "Open to": by.KeyAuth ? "whoever has its key" : by.CustomJwtAuthorizer ? "whoever has a token" : "everybody",
   };
 }

@@ -4,10 +4,10 @@ import { navigate, pathOf } from "../../lib/address.js";
 import { act, ask } from "../../lib/api.js";
 import { h, setText, table } from "../../lib/dom.js";
 import { double, newsOf } from "../../lib/live.js";
+import { mebibytes } from "../../lib/words.js";
 import { runtimeForm } from "./runtime_form.js";
 
 const EVERY_S = 2; // instances are no events, so they are looked at while they are shown
-const MIB = 2 ** 20;
 
 /** "ok", "bad" or "worse" for a status, "" for one that passes. @param {string} status */
 export const lightOf = (status) => (status === "Ready" ? "ok" : status === "Error" ? "worse" : /ing$/.test(status) ? "bad" : "");
@@ -33,7 +33,7 @@ export function runtimes() {
         setText(version, one.version);
         setText(instances, one.instances.length || (one.status === "Error" ? "none" : "asleep"));
         setText(now, total("in_flight"));
-        setText(memory, `${Math.round(total("memory_bytes") / MIB)} MiB`);
+        setText(memory, mebibytes(total("memory_bytes")));
       };
       return row;
     },

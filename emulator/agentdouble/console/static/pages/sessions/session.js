@@ -1,12 +1,12 @@
 // One session: what it is, prolong, pause or end it, and a tab for each thing that one does in it.
 
 import { post, remove } from "../../lib/api.js";
-import { attempt } from "../../lib/bar.js";
-import { dialog, h, setText } from "../../lib/dom.js";
+import { attempt, confirmed } from "../../lib/bar.js";
+import { factRows, h, setText } from "../../lib/dom.js";
 import { double, read } from "../../lib/live.js";
 import { tabs } from "../../lib/tabs.js";
+import { mebibytes, span, stamp } from "../../lib/words.js";
 import { remaining } from "./session_table.js";
-import { span, stamp } from "../../lib/words.js";
 
 /** What its tabs know of a session.
  * @typedef {{id: string, path: string, found: () => any, shown: () => any}} Session */
@@ -29,7 +29,7 @@ export function session(id) {
   const actions = h("p", { class: "buttons" }, pause,
     h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 1800 })) }, "30 min anew"),
     h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 10 })) }, "End in 10 s"),
-    h("button", { class: "danger", onclick: end }, "End now"));
+    h("button", { class: "danger", onclick: () => end() }, "End now"));
   const over = h("p", { class: "none", role: "status" });
   const log = async () => (await import("./session_log.js")).sessionLog(self);
   const living = tabs("This session", path, [
@@ -47,14 +47,10 @@ export function session(id) {
   /** @type {import("../../lib/tabs.js").Panel | null} */
   let pastLog = null;
 
-  function end() {
-    const box = dialog("End this session?", h("p", null, "Its kernel and its files go with it."),
-      h("p", { class: "buttons" }, h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
-        h("button", { class: "danger", onclick: () => {
-          box.close();
-          act(() => remove(path))();
-        } }, "End")));
-  }
+  const end = () => confirmed("End this session?", "Its kernel and its files go with it.", "End", async () => {
+    await remove(path);
+    await read("sessions");
+  });
 
   /** Show what is left of a session that has ended. */
   async function remember() {
@@ -94,8 +90,7 @@ export function session(id) {
           : "The double has no such session, and does not remember that one has ended.");
         if (shown) remember();
       }
-      facts.replaceChildren(...Object.entries(factsOf(shown)).map(([name, value]) =>
-        h("div", null, h("dt", null, name), h("dd", null, value))));
+      facts.replaceChildren(...factRows(factsOf(shown)));
     },
     tick() {
       const now = found();
@@ -109,6 +104,5 @@ function factsOf(shown) {
   if (!shown) return {};
   const { SessionId, ToolId, executions, pids = [], home, memory_bytes } = shown;
   return { Id: SessionId, Tool: ToolId, Runs: executions,
-    ...(pids.length && { Processes: pids.join(", ") }), ...(home && { Files: home }),
-    ...(memory_bytes && { Memory: `${Math.round(memory_bytes / 2 ** 20)} MiB` }) };
+    Processes: pids.join(", "), Files: home, Memory: memory_bytes && mebibytes(memory_bytes) };
 }

@@ -1,8 +1,8 @@
 // The files of a session: a tree, a text to read and change, files that come and go.
 
 import { open } from "../../lib/api.js";
-import { attempt } from "../../lib/bar.js";
-import { dialog, h, list, say, setText } from "../../lib/dom.js";
+import { attempt, confirmed } from "../../lib/bar.js";
+import { h, list, say, setText } from "../../lib/dom.js";
 import { base64, saveBlob, sized } from "../../lib/files.js";
 import { plane } from "../../lib/plane.js";
 import { counted } from "../../lib/words.js";
@@ -120,14 +120,10 @@ export function sessionFiles({ path }) {
 
   /** @param {string} file @param {() => void} then */
   function discard(file, then) {
-    const go = async () => {
-      box.close();
+    confirmed("Delete this file?", h("code", null, file), "Delete", async () => {
       await inBash(`rm -- ${local(file)}`);
       then();
-    };
-    const box = dialog("Delete this file?", h("p", null, h("code", null, file)),
-      h("p", { class: "buttons" }, h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
-        h("button", { class: "danger", onclick: () => attempt(go) }, "Delete")));
+    });
   }
 
   /** @param {DragEvent} event */

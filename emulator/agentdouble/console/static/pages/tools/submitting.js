@@ -1,6 +1,6 @@
 // What forms of pages have in common: a button that does something with them, and why it failed.
 
-import { dialog, h, setText } from "../../lib/dom.js";
+import { dialog, factRows, h, setText } from "../../lib/dom.js";
 
 /**
  * Make a form's buttons and the place for what is wrong. Shift+Enter in the form is its first button,
@@ -68,7 +68,4 @@ export function sure(title, text, verb, what) {
 }
 
 /** Names with values, without those that have none. @param {Record<string, any>} found */
-export function facts(found) {
-  const shown = Object.entries(found).filter(([, value]) => value !== "" && value != null && value !== false);
-  return h("dl", { class: "facts" }, shown.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
-}
+export const facts = (found) => h("dl", { class: "facts" }, factRows(found));
