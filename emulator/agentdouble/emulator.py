@@ -206,10 +206,11 @@ class Emulator:
     def reset(self, *, keep: Collection[str] | None = None) -> None:
         """Return to how the double was at its start, except for what is kept.
 
-        The parts are ``sessions`` (of the sandbox), ``tools``, ``mcp`` (services and toolsets),
-        ``runtimes``, ``agent_sessions`` (of API-server mode, with artifacts), ``tasks`` (of A2A),
-        ``journal``, ``clock`` and ``faults``. By default the parts are kept that outlive the double
-        in its state, which ``state`` names as well; ``keep=()`` keeps nothing. Raises PartError.
+        The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``
+        (services and toolsets), ``runtimes``, ``agent_sessions`` (of API-server mode, with
+        artifacts), ``tasks`` (of A2A), ``journal``, ``clock`` and ``faults``. By default the parts
+        are kept that outlive the double in its state, which ``state`` names as well; ``keep=()``
+        keeps nothing. Raises PartError.
         """
         self._call(self._platform.parts.reset(keep=keep))
 

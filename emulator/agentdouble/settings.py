@@ -195,6 +195,12 @@ class Settings(BaseSettings):
     browser_size: tuple[int, int] = Field(
         (1280, 1024), description="width and height of a browser's window, in pixels"
     )
+    max_session_snapshots: int = Field(
+        16, ge=0, description="largest number of session snapshots that are kept in memory"
+    )
+    session_snapshot_ttl_s: int = Field(
+        86_400, ge=1, description="age at which the state of a session snapshot is dropped"
+    )
     session_ttl_s: int = Field(1800, ge=1, description="validity of a session instance (SBX-03)")
     exec_timeout_s: int = Field(30, ge=1, description="timeout of code that asks for none")
     exec_timeout_max_s: int = Field(300, ge=1, description="largest timeout that code may ask for")

@@ -78,22 +78,36 @@ made = client.create_session(
 one = {"ToolId": tool, "SessionId": made.session_id}
 shown = client.get_session(types.GetSessionRequest(**one))
 listed = client.list_sessions(types.ListSessionsRequest(ToolId=tool))
+snapshot = {"ToolId": tool, "SnapshotId": client.create_session_snapshot(
+    types.CreateSessionSnapshotRequest(**one, RetentionCount=2)
+).snapshot_id}
 client.delete_session(types.DeleteSessionRequest(**one))
+kept = client.list_session_snapshots(
+    types.ListSessionSnapshotsRequest(ToolId=tool, UserSessionId="s1", MaxResults=1)
+)
+got = client.get_session_snapshot(types.GetSessionSnapshotRequest(**snapshot)).snapshot
+again = client.resume_session_from_snapshot(
+    types.ResumeSessionFromSnapshotRequest(**snapshot, Ttl=60, CreateNewInstance=False)
+)
+named = client.get_session(types.GetSessionRequest(ToolId=tool, SessionId=again.session_id))
+client.delete_session_snapshot(types.DeleteSessionSnapshotRequest(**snapshot))
 client.delete_tool(types.DeleteToolRequest(ToolId=tool))
 left = [one.name for one in client.list_tools(types.ListToolsRequest()).tools]
 found = [len(listed.session_infos), shown.endpoint == made.endpoint, shown.status, left]
+found += [kept.total_count, got == type(got)(**kept.snapshots[0].model_dump(by_alias=True))]
+found += [named.user_session_id]
 open(sys.argv[1], "w").write(repr(found))
 """
 
 
 @pytest.mark.skipif(AGENTKIT not in os.environ, reason=f"{AGENTKIT} names no Python with agentkit")
-def test_agentkit_manages_tools_and_sessions(tmp_path: Path) -> None:
+def test_agentkit_manages_tools_sessions_and_snapshots(tmp_path: Path) -> None:
     """The SDK's typed client reads every answer."""
     answer = tmp_path / "answer"
     with Emulator() as double:
         _agentkit(double, tmp_path, os.environ[AGENTKIT], "-c", _MANAGE, str(answer))
 
-    assert "[1, True, 'Ready', ['sandbox']]" == answer.read_text()
+    assert "[1, True, 'Ready', ['sandbox'], 1, True, 's1']" == answer.read_text()
 
 
 @pytest.mark.skipif(AGENTKIT not in os.environ, reason=f"{AGENTKIT} names no Python with agentkit")

@@ -60,7 +60,7 @@ def test_answers_are_chosen_and_saved_as_a_profile(
     """The file is what a double is started with; what others choose is seen, too."""
     httpx.get(f"{double.url}/list-apps")
     go(opened, "/unknowns")
-    opened.get_by_text("65 unknowns", exact=True).wait_for()
+    opened.get_by_text("75 unknowns", exact=True).wait_for()
     opened.locator("body").press("/")
     opened.keyboard.type("u-probe-error")
     opened.get_by_text("1 unknown", exact=True).wait_for()
@@ -71,7 +71,7 @@ def test_answers_are_chosen_and_saved_as_a_profile(
         f"{double.url}/_emulator/unknowns",
         json={"U-PROBE-ERROR": "absent-404", "U-LIST-APPS": "detailed"},
     )
-    opened.get_by_text("2 answers of 65 differ").wait_for()
+    opened.get_by_text("2 answers of 75 differ").wait_for()
     opened.get_by_role("searchbox", name="Filter unknowns").fill("")
     opened.get_by_role("button", name="Relied on").click()
 

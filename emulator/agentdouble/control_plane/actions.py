@@ -6,6 +6,7 @@ from agentdouble.control_plane.mcp_toolset_actions import MCPToolsetActions
 from agentdouble.control_plane.runtime_actions import RuntimeActions
 from agentdouble.control_plane.runtime_version_actions import RuntimeVersionActions
 from agentdouble.control_plane.session_actions import SessionActions
+from agentdouble.control_plane.snapshot_actions import SnapshotActions
 from agentdouble.control_plane.tool_actions import ToolActions
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "RuntimeActions",
     "RuntimeVersionActions",
     "SessionActions",
+    "SnapshotActions",
     "ToolActions",
 ]

@@ -155,16 +155,25 @@ class Pages:
         self._secret = secrets.token_bytes(32)
 
     def cut(
-        self, action: str, query: Paging, found: Iterable[Listed]
+        self,
+        action: str,
+        query: Paging,
+        found: Iterable[Listed],
+        *,
+        newest_first: bool = False,
     ) -> tuple[list[Mapping[str, Any]], str]:
         """Return the items of one page and the NextToken, which is empty at the end."""
-        ordered = sorted(found, key=lambda listed: listed.key)
+        ordered = sorted(found, key=lambda listed: listed.key, reverse=newest_first)
         if query.PageNumber is not None or query.PageSize is not None:
             return _numbered(query, ordered), ""
         scope = f"{action} {query.model_dump_json(exclude=set(_PAGING))}"
         if query.NextToken:
             last = self._read(scope, query.NextToken)
-            ordered = [listed for listed in ordered if listed.key > last]
+            ordered = [
+                listed
+                for listed in ordered
+                if listed.key != last and (listed.key < last) == newest_first
+            ]
         size = query.MaxResults or DEFAULT_PAGE
         page = ordered[:size]
         more = len(ordered) > size

@@ -1,4 +1,4 @@
-"""The requests of the actions on sessions, with the field types of the platform's client."""
+"""The requests of the actions on sessions and their snapshots, with the field types of the platform's client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import Field
 
 from agentdouble.control_plane.listing import Filter, Paging
 from agentdouble.control_plane.tool_requests import TosMountPoint
-from agentdouble.control_plane.wire import EnvList, Moment, Unit, Validity, Wire
+from agentdouble.control_plane.wire import EnvList, Moment, Seconds, Unit, Validity, Wire
 from agentdouble.sandbox.session import LINES
 
 
@@ -73,3 +73,34 @@ class ListSessions(Paging):
     ExpireTimeAfter: Moment | None = None
     ExpireTimeBefore: Moment | None = None
     Filters: list[Filter] | None = None
+
+
+class CreateSessionSnapshot(OneSession):
+    """The body of CreateSessionSnapshot."""
+
+    RetentionCount: int | None = Field(None, ge=1)
+
+
+class OneSnapshot(Wire):
+    """The body of GetSessionSnapshot and DeleteSessionSnapshot."""
+
+    ToolId: str
+    SnapshotId: str
+
+
+class ResumeSessionFromSnapshot(OneSnapshot):
+    """The body of ResumeSessionFromSnapshot; ``Ttl`` is in seconds."""
+
+    CreateNewInstance: bool | None = None
+    Ttl: Seconds | None = None
+
+
+class ListSessionSnapshots(Paging):
+    """The body of ListSessionSnapshots."""
+
+    ToolId: str
+    SessionId: str | None = None
+    UserSessionId: str | None = None
+    SnapshotType: str | None = None
+    CreateTimeAfter: Moment | None = None
+    CreateTimeBefore: Moment | None = None

@@ -13,12 +13,23 @@ from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, Upda
 from agentdouble.control_plane.wire import stamp
 from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
 
 READY = "Ready"
 _OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")
 _HEEDED = frozenset(
-    ("ToolId", "Name", "ToolType", "ClientToken", "Description", "ProjectName", "Envs", "Tags")
+    (
+        "ToolId",
+        "Name",
+        "ToolType",
+        "ClientToken",
+        "Description",
+        "ProjectName",
+        "Envs",
+        "Tags",
+        "EnableSnapshot",
+    )
 )
 
 
@@ -35,7 +46,7 @@ class ShownTool(CreateTool):
 
 
 class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
-    """The actions on tools; deleting a tool ends its sessions."""
+    """The actions on tools; deleting a tool ends its sessions and their snapshots."""
 
     noun = "Tool"
     id_field = "ToolId"
@@ -61,10 +72,11 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
         "UseCodingPlan",
     )
 
-    def __init__(self, tools: Tools, instances: Instances) -> None:
+    def __init__(self, tools: Tools, instances: Instances, snapshots: SessionSnapshots) -> None:
         super().__init__(tools)
         self._tools = tools
         self._instances = instances
+        self._snapshots = snapshots
 
     async def _create(self, request: CreateTool) -> Tool:
         _check(request, request.ToolType)
@@ -77,6 +89,7 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
     async def _delete(self, one: Tool) -> None:
         await self._tools.delete(one.id)
         await self._instances.destroy_of(one.id, "its tool was deleted")
+        await self._snapshots.drop_of(one.id)
 
     def _shown(self, one: Tool) -> dict[str, Any]:
         given = dict(one.fields)

@@ -79,6 +79,10 @@
         ├── InstanceBusyError
         ├── InstancePausedError
         ├── InstanceEndedError
+        ├── SnapshotRefusedError  a session's snapshot cannot be taken, or not be resumed now
+        ├── UnknownSessionSnapshotError
+        ├── SnapshotGoneError     the state of a session snapshot is gone
+        ├── TooManySnapshotsError
         ├── KernelStartError
         ├── WorkbenchError
         ├── BrowserError          a session's browser did not start or has ended
@@ -180,13 +184,17 @@ from agentdouble.errors.sandbox import (
     PageError,
     ResourceExhaustedError,
     SandboxError,
+    SnapshotGoneError,
+    SnapshotRefusedError,
     ToolNameTakenError,
     TooManyBrowsersError,
     TooManyInstancesError,
     TooManyListenersError,
     TooManyNotebooksError,
+    TooManySnapshotsError,
     UnknownLanguageError,
     UnknownSessionError,
+    UnknownSessionSnapshotError,
     UnknownToolError,
     WorkbenchError,
 )
@@ -253,11 +261,14 @@ __all__ = [
     "SessionNotFoundError",
     "SettingsError",
     "SignatureError",
+    "SnapshotGoneError",
+    "SnapshotRefusedError",
     "StateError",
     "TooManyBrowsersError",
     "TooManyInstancesError",
     "TooManyListenersError",
     "TooManyNotebooksError",
+    "TooManySnapshotsError",
     "ToolArgumentsError",
     "ToolCallError",
     "ToolError",
@@ -270,6 +281,7 @@ __all__ = [
     "UnknownRuntimeError",
     "UnknownServiceError",
     "UnknownSessionError",
+    "UnknownSessionSnapshotError",
     "UnknownSnapshotError",
     "UnknownToolError",
     "UnknownToolsetError",

@@ -191,6 +191,62 @@ class InstanceEndedError(SandboxError):
         self.reason = reason
 
 
+class SnapshotRefusedError(SandboxError):
+    """No snapshot of a session can be taken, or none be resumed; ``reason`` says why.
+
+    ``code`` tells the reasons apart for programs.
+    """
+
+    code = "InvalidSnapshot.NotPossible"
+    status = 409
+
+    def __init__(self, reason: str, code: str = code) -> None:
+        super().__init__(f"The session's snapshot is refused: {reason}.")
+        self.reason = reason
+        self.code = code
+
+
+class UnknownSessionSnapshotError(SandboxError):
+    """The tool has no session snapshot of this id, or not any more."""
+
+    code = "InvalidSnapshot.NotFound"
+    status = 404
+
+    def __init__(self, snapshot_id: str) -> None:
+        super().__init__(
+            f"There is no session snapshot {snapshot_id!r} of this tool: it was deleted, dropped for "
+            "newer ones (RetentionCount), or never there."
+        )
+        self.snapshot_id = snapshot_id
+
+
+class SnapshotGoneError(SandboxError):
+    """The state of a session snapshot is gone; ``reason`` says why."""
+
+    code = "InvalidSnapshot.NotReady"
+    status = 409
+
+    def __init__(self, snapshot_id: str, reason: str) -> None:
+        super().__init__(
+            f"The session snapshot {snapshot_id!r} cannot be resumed: {reason}. Take another one."
+        )
+        self.snapshot_id = snapshot_id
+        self.reason = reason
+
+
+class TooManySnapshotsError(SandboxError):
+    """The largest number of session snapshots is kept; ``limit`` is that number."""
+
+    code = "QuotaExceeded"
+    status = 429
+
+    def __init__(self, limit: int, by: str = "the setting max_session_snapshots") -> None:
+        super().__init__(
+            f"{limit} session snapshots are kept and {by} allows no more. Delete one, or raise it."
+        )
+        self.limit = limit
+
+
 class KernelStartError(SandboxError):
     """A kernel process did not start or did not answer; ``reason`` says what was observed."""
 

@@ -34,6 +34,14 @@ RESERVED = (
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "VIRTUAL_ENV")
 
 
+@dataclass
+class _Holds:
+    """How many need the empty directories of a workspace, and whether it has been removed."""
+
+    count: int = 0
+    removed: bool = False
+
+
 @dataclass(frozen=True)
 class Workspace:
     """The directories of one session: ``home`` and ``tmp`` for its code, ``runs`` for sockets.
@@ -45,6 +53,7 @@ class Workspace:
     tmp: Path
     runs: Path
     variables: Mapping[str, str] = field(default_factory=dict)
+    _holds: _Holds = field(default_factory=_Holds, compare=False, repr=False)
 
     def make_run(self) -> Path:
         """Make a new directory for the sockets of one more kernel.
@@ -69,7 +78,25 @@ class Workspace:
 
     def remove(self) -> None:
         """Remove the directories and their content; the time grows with the number of files."""
-        _remove(self.home.parent)
+        self._holds.removed = True
+        if not self._holds.count:
+            _remove(self.home.parent)
+            return
+        for path in (*self.home.iterdir(), *self.tmp.iterdir(), self.runs):
+            _remove(path)
+
+    def hold(self) -> None:
+        """Keep the empty directories when the workspace is removed, until ``release``.
+
+        Copies of the session have their own files mounted on them, and Linux would unmount those.
+        """
+        self._holds.count += 1
+
+    def release(self) -> None:
+        """Remove the directories if the workspace has been removed and nobody else holds them."""
+        self._holds.count -= 1
+        if self._holds.removed and not self._holds.count:
+            _remove(self.home.parent)
 
 
 class Workspaces:
@@ -117,7 +144,11 @@ def sweep() -> None:
 
 
 def _remove(directory: Path) -> None:
-    """Remove a directory, even if it is nested very deep or inaccessible to its owner."""
+    """Remove a file, or a directory even if it is nested very deep or inaccessible to its owner."""
+    with contextlib.suppress(OSError):
+        if directory.is_symlink() or not directory.is_dir():
+            directory.unlink()
+            return
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(directory)
     for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):

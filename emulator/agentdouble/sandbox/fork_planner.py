@@ -6,6 +6,7 @@ A double has one fork server. It starts with the first process, and again if it 
 from __future__ import annotations
 
 import asyncio
+import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -41,6 +42,7 @@ IMPORTS = (
     "agentdouble.processes.fork_server.client",
 )
 _HEADERS = 16 * 1024  # bytes of a message in addition to its content, and some reserve
+_MOST_COPIES = 1000  # of a session, whose processes and threads Linux counts together
 _STOPPED = "the double has stopped"
 
 
@@ -62,6 +64,12 @@ class ForkPlanner:
         self._closed = False
         self._fork_server: ForkServer | None = None
         self._isolation: asyncio.Future[Isolation] | None = None
+        self._copied: set[Path] = set()
+
+    @property
+    def server(self) -> ForkServer | None:
+        """The fork server, or None if it has not been started."""
+        return self._fork_server
 
     @property
     def pid(self) -> int | None:
@@ -120,6 +128,19 @@ class ForkPlanner:
             confinement=None if confinement is None else asdict(confinement),
         )
 
+    def share_user(self, workspace: Workspace) -> None:
+        """Note that copies of a session have the same user, so that their processes count as its."""
+        self._copied.add(workspace.home)
+
+    def _process_limit(self, workspace: Workspace) -> int:
+        limit = self._settings.process_limit
+        if workspace.home not in self._copied:
+            return limit
+        most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        if most == resource.RLIM_INFINITY:
+            return limit * _MOST_COPIES
+        return min(limit * _MOST_COPIES, most)  # a process without rights cannot raise its own
+
     async def _confinement(self, language: Language, place: Place) -> Confinement | None:
         settings, name = self._settings, language.display_name
         if self._isolation is None:
@@ -142,7 +163,7 @@ class ForkPlanner:
             network=self._network(language),
             network_of=next(networks, None),
             visible=settings.visible_paths,
-            process_limit=settings.process_limit,
+            process_limit=self._process_limit(place.workspace),
             memory_limit=settings.memory_limit,
         )
 

@@ -16,6 +16,7 @@ from agentdouble.errors import (
     InstanceBusyError,
     InstanceEndedError,
     InstancePausedError,
+    SnapshotRefusedError,
     WorkbenchError,
 )
 from agentdouble.processes.workspace import Workspace
@@ -28,7 +29,7 @@ from agentdouble.sandbox.named_kernels import NamedKernels
 from agentdouble.sandbox.questions import Completion
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog
-from agentdouble.sandbox.session_process import Kind, OnDemandProcess
+from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
 from agentdouble.sandbox.variables import Variables, listed_variables
 from agentdouble.sandbox.workbench.paths import DIRECTORY
 from agentdouble.sandbox.working_directory import inside
@@ -37,7 +38,9 @@ from agentdouble.threads import run_in_thread
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.fork_planner import SessionProcess
+    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
+    from agentdouble.sandbox.ready_kernels import PooledKernel
     from agentdouble.sandbox.session_events import SessionEvents
     from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
@@ -352,8 +355,9 @@ class Instance:
         return kernel
 
     def _on_kernel_died(self, kernel: Kernel) -> None:
-        """Report that a kernel has ended, unless the instance ended or its code reports it."""
-        if self._ended is None and not self.busy:
+        """Report that a kernel has ended, unless it was replaced or its end is reported anyway."""
+        replaced = self._kernels.get(kernel.language.name) is not kernel
+        if self._ended is None and not self.busy and not replaced:
             self._on_lost(self, f"{kernel.how_it_ended()}, while nothing ran")
 
     def _note_start(self, what: str) -> None:
@@ -392,6 +396,97 @@ class Instance:
             return pooled.kernel
         return await self._source.start(language, self._get_workspace(), self._processes())
 
+    async def snapshot(self) -> KernelSnapshot:
+        """Take a snapshot of the Python kernel, which is started if there is none, and the files.
+
+        Raises SnapshotRefusedError, and the errors of a kernel's start.
+        """
+        self.check_at_rest()
+        async with self._taking_turns():
+            with self._telling_of_its_end():
+                return await self._snapshot(await self._kernel(languages.PYTHON))
+
+    async def _snapshot(self, kernel: Kernel) -> KernelSnapshot:
+        try:
+            return await self._source.snapshot(kernel, self._get_workspace())
+        finally:
+            if self._ended is None and not kernel.alive:  # no execution reports it
+                self._on_lost(self, f"{kernel.how_it_ended()}, while a snapshot was taken")
+
+    async def return_to(self, snapshot: KernelSnapshot) -> None:
+        """Replace the processes and the files by those of a snapshot.
+
+        If the snapshot cannot be copied, nothing is replaced. Raises SnapshotRefusedError if the
+        session ends meanwhile, and the errors of a kernel's start.
+        """
+        async with self._taking_turns():
+            with self._telling_of_its_end():
+                self.check_usable()
+                copy = await self._source.copy(snapshot)
+                await run_to_completion(self._exchange(copy))
+                self.check_usable()
+
+    @contextmanager
+    def _telling_of_its_end(self) -> Iterator[None]:
+        """Raise SnapshotRefusedError instead of what fails because the session has ended."""
+        try:
+            yield
+        except Exception as error:
+            if self._ended is not None:
+                raise _terminating(self._ended) from error
+            raise
+
+    async def _exchange(self, copy: PooledKernel) -> None:
+        async with self._workbench.turn, self._browser.turn, self._making_workspace:
+            if self._ended is not None:  # ``end`` knows nothing of the copy
+                await copy.kernel.kill(self._ended)
+                await run_in_thread(copy.workspace.remove)
+                return
+            before, workspace = self._processes(), self._workspace
+            self._kernels, self._workspace = {}, copy.workspace
+            self._workbench.process = self._browser.process = None
+            self._exec_bash = ExecBash()
+            if ledger.choose("U-SNAPSHOT-CARRIES") == "files":
+                await copy.kernel.kill("only the files of a snapshot are kept")
+            else:
+                self._have(copy.kernel)
+            reason = "its session returned to a snapshot"
+            await asyncio.gather(*(one.kill(reason) for one in before))
+            await self.named_kernels.close_all()
+            if workspace is not None:
+                await run_in_thread(workspace.remove)
+
+    def _have(self, copied: Kernel) -> None:
+        self._kernels[languages.PYTHON.name] = copied
+        self._note_start(f"has a copy of a snapshot's kernel, process {copied.pid}")
+        copied.died.add_done_callback(lambda _: self._on_kernel_died(copied))
+
+    def check_at_rest(self) -> None:
+        """Raise SnapshotRefusedError if the session has ended, is paused, or runs code."""
+        if self._ended is not None:
+            raise _terminating(self._ended)
+        if self._paused_at is not None:
+            raise SnapshotRefusedError(
+                "the session is paused: resume it first", "InvalidSnapshot.InstancePaused"
+            )
+        if self.busy:
+            raise SnapshotRefusedError(
+                "code of the session runs or waits for its turn: wait for its end, or interrupt it",
+                "InvalidSnapshot.InstanceBusy",
+            )
+
+    def left_out_of_snapshots(self) -> Iterator[str]:
+        """Yield what the session has that no snapshot of it holds."""
+        for kernel in self._kernels.values():
+            if kernel.language is not languages.PYTHON:
+                yield f"the {kernel.language.display_name} kernel"
+        if self.named_kernels.living():
+            yield f"{len(self.named_kernels)} further kernels"
+        if self._workbench.process is not None and self._workbench.process.alive:
+            yield "terminals and commands in bash"
+        if self._browser.process is not None and self._browser.process.alive:
+            yield "the browser"
+
     def refuse(self, reason: str) -> None:
         """Refuse all executions from now on, also those that wait for their turn."""
         if self._ended is None:
@@ -406,3 +501,9 @@ class Instance:
             # processes that were starting meanwhile have ended by now
             if self._workspace is not None:  # in a thread: there may be a million files
                 await run_in_thread(self._workspace.remove)
+
+
+def _terminating(reason: str) -> SnapshotRefusedError:
+    return SnapshotRefusedError(
+        f"the session has ended: {reason}", "InvalidSnapshot.InstanceTerminating"
+    )

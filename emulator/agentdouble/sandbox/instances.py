@@ -11,6 +11,7 @@ import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from agentdouble import journal, ledger
 from agentdouble.clock import Clock
@@ -40,6 +41,9 @@ from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import MemoryStore, Store
 from agentdouble.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
 
 _log = logging.getLogger(__name__)
 
@@ -133,6 +137,7 @@ class Instances:
         key = InstanceKey(tool_id, user_session_id)
         instance = self._living.get(key)
         if instance is None:
+            self._refuse_ended(key)
             return await self._create(key, ttl_s, variables)
         await self._store.settled((KIND, instance.id))
         if self._living.get(key) is not instance:  # its record could not be kept
@@ -176,13 +181,36 @@ class Instances:
             raise UnknownSessionError(session_id)
         return ended
 
+    async def create_from(
+        self,
+        snapshot: KernelSnapshot,
+        key: InstanceKey,
+        ttl_s: int | None,
+        variables: Mapping[str, str],
+    ) -> Instance:
+        """Make an instance with the state of a snapshot; no instance of ``key`` may live.
+
+        Raises the same errors as ``get_or_create`` and ``Instance.return_to``.
+        """
+        try:
+            instance = await self._create(key, ttl_s, variables)
+            await instance.return_to(snapshot)
+        except BaseException:
+            made = self._living.get(key)
+            if made is not None:
+                self._destroy_in_background(made, "it could not be made of its snapshot")
+            raise
+        return instance
+
+    def _refuse_ended(self, key: InstanceKey) -> None:
+        ended = self._history.latest(key)
+        if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
+            raise InstanceEndedError(key.user_session_id, ended.why)
+
     async def _create(
         self, key: InstanceKey, ttl_s: int | None, variables: Mapping[str, str]
     ) -> Instance:
         given = self._variables_of(key.tool_id)
-        ended = self._history.latest(key)
-        if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
-            raise InstanceEndedError(key.user_session_id, ended.why)
         if len(self._living) >= self._most.sessions:
             raise TooManyInstancesError(self._most.sessions, self._most.resource)
         capacity.check()

@@ -25,7 +25,9 @@ from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import run_to_completion
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_manager import SandboxKernelManager
+    from pathlib import Path
+
+    from agentdouble.sandbox.kernel_manager import ForkPlan, SandboxKernelManager
     from agentdouble.sandbox.output_feed import ExecutionPublisher
 
 INTERRUPT_GRACE_S = 2.0
@@ -108,6 +110,16 @@ class Kernel:
     def pid(self) -> int | None:
         """The kernel's process id, or None if its provisioner knows none."""
         return getattr(self._provisioner, "pid", None)
+
+    @property
+    def plan(self) -> ForkPlan | None:
+        """How the kernel was forked, or None if no fork server did that."""
+        return self._manager.fork
+
+    @property
+    def run(self) -> Path:
+        """The directory of the kernel's sockets."""
+        return self._manager.stderr_file.parent
 
     @property
     def state(self) -> KernelState:

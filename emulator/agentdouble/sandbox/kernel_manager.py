@@ -5,7 +5,10 @@ Import this module only to start a kernel, because jupyter_client takes long to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,9 @@ import zmq.asyncio
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
-from agentdouble.processes.fork_server.client import ForkServer
+from agentdouble.processes.fork_server.client import ForkChannel, ForkedProcess
+from agentdouble.processes.fork_server.confinement import give
+from agentdouble.processes.fork_server.protocol import GO, ForkRequest
 from agentdouble.sandbox.languages import Language
 
 
@@ -38,11 +43,49 @@ class KernelSockets:
 class ForkPlan:
     """The arguments of the fork server's provisioner, in addition to jupyter_client's."""
 
-    server: ForkServer
+    server: ForkChannel
     kernel: str
     config: Mapping[str, Mapping[str, Any]]
     limits: Mapping[str, int]
     confinement: Mapping[str, Any] | None
+
+    async def fork(self, request: ForkRequest) -> ForkedProcess:
+        """Fork a kernel; raise ForkServerGoneError or OSError."""
+        return await self.server.fork(request)
+
+
+@dataclass(frozen=True)
+class CopyPlan(ForkPlan):
+    """How a template forks a copy of a kernel; ``furnish`` gives the copy files of its own.
+
+    ``files`` is done when these files are there.
+    """
+
+    furnish: Callable[[ForkedProcess], Awaitable[None]]
+    home_of_first: str
+    files: asyncio.Future[None]
+
+    async def fork(self, request: ForkRequest) -> ForkedProcess:
+        """Fork a copy, and let it go on when it has its own files."""
+        loop = asyncio.get_running_loop()
+        gate, theirs = socket.socketpair()
+        with gate:
+            gate.setblocking(False)
+            with theirs:
+                process = await self.server.fork(request, theirs.fileno())
+            try:
+                if not await loop.sock_recv(gate, 1):
+                    raise OSError("the copy has ended before it had its files")
+                await self.files
+                if self.confinement is not None:
+                    if self.confinement["uid"] is not None:
+                        give(self.confinement["run"], self.confinement["uid"])
+                    await self.furnish(process)
+                await loop.sock_sendall(gate, GO)
+            except BaseException:
+                process.send_signal(signal.SIGKILL)
+                raise
+            return process
 
 
 class SandboxKernelManager(AsyncKernelManager):

@@ -7,14 +7,19 @@ change the kernel's directory or environment first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agentdouble import threads
-from agentdouble.errors import KernelStartError, NotBuiltError, WorkbenchError
+from agentdouble.errors import (
+    KernelStartError,
+    NotBuiltError,
+    SnapshotRefusedError,
+    WorkbenchError,
+)
 from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.fork_planner import FORK, IMPORTS, LOCAL, ForkPlanner, Place
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browsers import Browsers
     from agentdouble.sandbox.fork_planner import SessionProcess
     from agentdouble.sandbox.kernel_manager import ForkPlan, KernelSockets, SandboxKernelManager
+    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.workbench.client import Workbench
 
 
@@ -99,7 +105,7 @@ class KernelPool:
         """
         try:
             with self._room():
-                return await self._start(language, workspace, others)
+                return await self._start(language, self._launch(language, workspace, others))
         except KernelStartError:
             capacity.check()  # a process that lacks resources cannot report that itself
             raise
@@ -114,15 +120,80 @@ class KernelPool:
         finally:
             self._starting -= 1
 
-    async def _start(
-        self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
+    async def snapshot(self, kernel: Kernel, workspace: Workspace) -> KernelSnapshot:
+        """Take a snapshot of an idle Python kernel and of its session's files.
+
+        Raises SnapshotRefusedError, also if the kernel is not one of the fork server.
+        """
+        server = self._planner.server
+        if server is None or kernel.language.name != PYTHON.name:
+            raise SnapshotRefusedError(
+                "only Python kernels of the fork server can be copied: provisioner = 'auto' on Linux"
+            )
+        from agentdouble.sandbox import kernel_snapshot
+
+        with capacity.named():
+            files = self.workspace()
+        try:
+            taken = await kernel_snapshot.take(kernel, workspace, files, server)
+        except BaseException:
+            await threads.run_in_thread(files.remove)
+            raise
+        self._planner.share_user(workspace)
+        return taken
+
+    async def copy(self, snapshot: KernelSnapshot) -> PooledKernel:
+        """Return a new kernel with the state of a snapshot, in a workspace with its files.
+
+        Raises KernelStartError and ResourceExhaustedError.
+        """
+        from agentdouble.sandbox import kernel_snapshot
+
+        workspace = self.workspace(snapshot.source.variables)
+        self._planner.share_user(workspace)
+        copying = threads.run_in_thread(
+            lambda: kernel_snapshot.copy_files(snapshot.files, workspace, snapshot.run)
+        )
+        files = asyncio.ensure_future(copying)  # while the kernel is forked
+        try:
+            with self._room():
+                launch = self._launch_copy(snapshot, workspace, files)
+                return PooledKernel(await self._start(PYTHON, launch), workspace)
+        except BaseException as error:
+            await asyncio.wait({files})
+            await threads.run_in_thread(workspace.remove)
+            raise snapshot.refusal_of(error) or error from error.__cause__
+
+    async def _launch_copy(
+        self, snapshot: KernelSnapshot, workspace: Workspace, files: asyncio.Future[None]
     ) -> Kernel:
+        from agentdouble.processes.fork_server.client import ForkServerGoneError
+        from agentdouble.sandbox.kernel_manager import KernelSockets, kernel_manager
+
+        self._sockets = self._sockets or KernelSockets()
+        with capacity.named():
+            run = workspace.make_run()
+        plan = snapshot.plan_copy(workspace, run, files)
+        manager = kernel_manager(PYTHON, run, self._sockets, provisioner=FORK, fork=plan)
+        try:
+            kernel = await _started(manager, PYTHON, workspace, run)
+        except ForkServerGoneError as error:
+            reason = "the template of its snapshot has ended"
+            raise KernelStartError(PYTHON.display_name, reason) from error
+        except (OSError, RuntimeError) as error:
+            refusal = capacity.refusal_of(error)
+            raise refusal or KernelStartError(PYTHON.display_name, str(error)) from error
+        self._note_user(kernel, plan)
+        return kernel
+
+    async def _start(self, language: Language, launch: Awaitable[Kernel]) -> Kernel:
+        """Return the kernel of a launch when it answers."""
         # The launch has the same timeout as the kernel itself: a start that never ends would
         # block its session, and also the end of other sessions.
         timeout_s = self._settings.kernel_start_timeout_s
         reason = f"it gave no answer for {timeout_s:g} s"
         try:
-            kernel = await asyncio.wait_for(self._launch(language, workspace, others), timeout_s)
+            kernel = await asyncio.wait_for(launch, timeout_s)
         except asyncio.TimeoutError:  # the launch is stuck
             raise KernelStartError(language.display_name, reason) from None
         try:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from agentdouble import ledger
 from agentdouble.errors import UnknownLanguageError
+from agentdouble.processes.fork_server import kernel_settings
 
 _ENGINE = "JavaScriptKernel"  # the table of the configuration with the engine's options
 
@@ -49,12 +50,6 @@ class Language:
         return replace(self, argv=(*self.argv[:-1], json.dumps(config)), fork_config=config)
 
 
-_PYTHON_CONFIG: Mapping[str, Mapping[str, Any]] = {
-    "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
-    "IPCompleter": {"use_jedi": False},  # it would read all of Python's stubs first: 5 s
-    "IPKernelApp": {"log_level": 40},
-}
-
 PYTHON = Language(
     name="python3",
     display_name="Python",
@@ -64,10 +59,10 @@ PYTHON = Language(
         "agentdouble.processes.fork_server.python_kernel",
         "-f",
         "{connection_file}",
-        json.dumps(_PYTHON_CONFIG),
+        json.dumps(kernel_settings.PYTHON),
     ),
     fork_kernel="python",
-    fork_config=_PYTHON_CONFIG,
+    fork_config=kernel_settings.PYTHON,
 )
 
 

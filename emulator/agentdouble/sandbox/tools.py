@@ -32,6 +32,11 @@ class Tool(Resource):
         """The environment variables that the tool gives its sessions."""
         return {one["Key"]: one.get("Value") or "" for one in self.fields.get("Envs") or ()}
 
+    @property
+    def enables_snapshots(self) -> bool:
+        """Whether snapshots of its sessions are enabled (U-SNAPSHOT-ENABLED)."""
+        return self.fields.get("EnableSnapshot") is True
+
 
 class Tools(Registry[Tool]):
     """The registry of tools; ``fixed_id`` is the id of the tool that always exists."""

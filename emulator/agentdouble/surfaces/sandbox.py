@@ -20,6 +20,7 @@ from agentdouble.sandbox.data_plane import refusals
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
+from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import CODE_ENV, Tools
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
@@ -54,6 +55,7 @@ class Sandbox(Surface):
             variables_of=self.tools.variables,
             events=context.events,
         )
+        self.snapshots = SessionSnapshots(clock, settings, self.instances, store)
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""
@@ -88,12 +90,18 @@ class Sandbox(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return InvokeTool and the actions that manage tools and sessions."""
-        from agentdouble.control_plane.actions import InvokeTool, SessionActions, ToolActions
+        from agentdouble.control_plane.actions import (
+            InvokeTool,
+            SessionActions,
+            SnapshotActions,
+            ToolActions,
+        )
 
         return {
             "InvokeTool": InvokeTool(self.instances, self.tools, self.context.settings),
-            **ToolActions(self.tools, self.instances).by_name(),
+            **ToolActions(self.tools, self.instances, self.snapshots).by_name(),
             **SessionActions(self.instances, self.tools).by_name(),
+            **SnapshotActions(self.snapshots, self.instances, self.tools).by_name(),
         }
 
     def admin_routes(self) -> Sequence[BaseRoute]:
@@ -111,7 +119,7 @@ class Sandbox(Surface):
         def make() -> ResourceActions[Any, Any, Any]:
             from agentdouble.control_plane.actions import ToolActions
 
-            return ToolActions(self.tools, self.instances)
+            return ToolActions(self.tools, self.instances, self.snapshots)
 
         def complete(body: Body) -> Body:
             return {"ToolType": CODE_ENV, **body}
@@ -126,14 +134,19 @@ class Sandbox(Surface):
     async def restore(self) -> None:
         await self.tools.load()
         await self.instances.load()
+        await self.snapshots.load()
 
     def parts(self) -> Sequence[Part]:
-        """Return the sessions, which no snapshot can have, and the tools."""
+        """Return the sessions and their snapshots, which no snapshot can have, and the tools."""
         tools = Part("tools", self._reset_tools, self._snapshot_tools, in_state=True)
-        return [Part("sessions", self._reset_sessions), tools]
+        snapshots = Part("session_snapshots", self._reset_snapshots)
+        return [Part("sessions", self._reset_sessions), snapshots, tools]
 
     async def _reset_sessions(self, wait: bool) -> None:
         await self.instances.reset("the double was reset", wait=wait)
+
+    async def _reset_snapshots(self, wait: bool) -> None:
+        await self.snapshots.reset(wait=wait)
 
     async def _reset_tools(self, _wait: bool) -> None:
         before = self.tools.all()
@@ -142,6 +155,7 @@ class Sandbox(Surface):
         for tool in before:
             if tool.id not in there:
                 await self.instances.destroy_of(tool.id, "its tool is gone")
+                await self.snapshots.drop_of(tool.id)
 
     async def _snapshot_tools(self) -> Return:
         return functools.partial(self.tools.return_to, self.tools.snapshot())
@@ -154,6 +168,7 @@ class Sandbox(Surface):
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._input_drivers.close)
             stack.push_async_callback(self.instances.close)
+            stack.push_async_callback(self.snapshots.close)
             for keeper in (self.instances.reap(), self.instances.watch()):
                 stack.callback(asyncio.ensure_future(keeper).cancel)
             yield

@@ -14,7 +14,7 @@ from doublecheck.probes.probe import NotSettledError, Probe, registered
 
 __all__ = ["NotSettledError", "Probe", "probes"]
 
-_TOPICS = ("api_server", "control_plane", "invocation", "protocols", "sandbox")
+_TOPICS = ("api_server", "control_plane", "invocation", "protocols", "sandbox", "snapshots")
 
 
 def probes() -> Mapping[str, Probe]:

@@ -18,7 +18,7 @@ from doublecheck.probes.probing import (
     unlike,
 )
 
-_MOMENT_S = 3  # more than one second, to which a timestamp may be truncated
+MOMENT_S = 3  # more than one second, to which a timestamp may be truncated
 _SHORT_S = 60
 _LONG_S = 5 * TTL_S
 
@@ -81,19 +81,19 @@ def kernel_names(at: Probing) -> str:
 def extends(at: Probing) -> str:
     """Use a session and look whether its end has moved."""
     session = at.begin()
-    before = _end(at, session)
-    at.patience.wait(_MOMENT_S)
+    before = end_of(at, session)
+    at.patience.wait(MOMENT_S)
     at.run("1", ttl_s=None).ok()
-    return "sliding" if _end(at, session) > before else "absolute"
+    return "sliding" if end_of(at, session) > before else "absolute"
 
 
 @probe("U-TTL-REPEATED", "sandbox", "control_plane", writes=True)
 def repeated(at: Probing) -> str:
     """Send a longer Ttl for an active session; look whether its end has moved that far."""
     session = at.begin()
-    before = _end(at, session)
+    before = end_of(at, session)
     at.run("1", ttl_s=_LONG_S).ok()
-    moved = _end(at, session) - before
+    moved = end_of(at, session) - before
     return "renews" if moved > dt.timedelta(seconds=(_LONG_S - TTL_S) / 2) else "ignored"
 
 
@@ -101,12 +101,12 @@ def repeated(at: Probing) -> str:
 def paused(at: Probing) -> str:
     """Pause a session for a moment and look whether its end has moved."""
     session = at.begin()
-    before = _end(at, session)
+    before = end_of(at, session)
     one = {"ToolId": at.tool_id, "SessionId": session}
     at.act("PauseSession", **one).ok()
-    at.patience.wait(_MOMENT_S)
+    at.patience.wait(MOMENT_S)
     at.act("ResumeSession", **one).ok()
-    return "stops" if _end(at, session) > before else "runs"
+    return "stops" if end_of(at, session) > before else "runs"
 
 
 @probe("U-TTL-DURING", "sandbox", writes=True, slow_s=_SHORT_S + 10)
@@ -135,7 +135,8 @@ def after(at: Probing) -> str:
     return "new-instance"
 
 
-def _end(at: Probing, session: str) -> dt.datetime:
+def end_of(at: Probing, session: str) -> dt.datetime:
+    """Return when a session expires."""
     return moment(at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok(), "ExpireAt")
 
 

@@ -195,9 +195,7 @@ def test_another_version_is_named(shared: Emulator, action: str, version: str) -
     )
 
 
-@pytest.mark.parametrize(
-    "action", ["CreateSessionSnapshot", "UpdateMCPTools", "GetRuntimeCozeToken"]
-)
+@pytest.mark.parametrize("action", ["CreateSkill", "UpdateMCPTools", "GetRuntimeCozeToken"])
 def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> None:
     """What the platform has and the double does not is refused by name, never made up."""
     assert {

@@ -374,15 +374,6 @@ def test_what_would_mislead_is_refused_by_name(double: Emulator) -> None:
     assert [] == names(double)
 
 
-@pytest.mark.parametrize("action", ["CreateSessionSnapshot", "ResumeSessionFromSnapshot"])
-def test_snapshots_are_refused_by_name(double: Emulator, action: str) -> None:
-    """They are part of the platform and not of this version."""
-    status, code, message = refusal(double, action, ToolId=TOOL)
-
-    assert (501, "NotImplemented") == (status, code)
-    assert action in message
-
-
 @pytest.mark.parametrize(
     ("action", "fields"),
     [

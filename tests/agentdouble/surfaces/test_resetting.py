@@ -20,9 +20,30 @@ from tests.agentdouble.runtimes import small
 SESSIONS = "/apps/echo/users/ann/sessions"
 DATA = base64.b64encode(b"\0data").decode()
 
-PARTS = ("sessions", "tools", "mcp", "runtimes", "agent_sessions", "tasks", "journal", "clock")
+PARTS = (
+    "sessions",
+    "session_snapshots",
+    "tools",
+    "mcp",
+    "runtimes",
+    "agent_sessions",
+    "tasks",
+    "journal",
+    "clock",
+)
 NOTHING: Mapping[str, Any] = {
-    **{key: [] for key in ("sessions", "mcp", "runtimes", "agent_sessions", "tasks", "journal")},
+    **{
+        key: []
+        for key in (
+            "sessions",
+            "session_snapshots",
+            "mcp",
+            "runtimes",
+            "agent_sessions",
+            "tasks",
+            "journal",
+        )
+    },
     "tools": ["sandbox"],
     "clock": 0.0,
     "faults": [],
@@ -66,7 +87,8 @@ def fill(double: Emulator, program: Mapping[str, Any]) -> None:
     artifact(double, "f", {"text": "first"})
     artifact(double, "f", {"inlineData": {"data": DATA, "mimeType": "x/y"}})
     http.post(double.url, json=request("SendMessage", message("1 + 1")), headers=V1)
-    run(double, "x = 1")
+    session = result(double, "x = 1")["SessionId"]
+    act(double, "CreateSessionSnapshot", ToolId=double.tool_id, SessionId=session)
     double.clock.advance(minutes=1)
     double.faults.arm("fail", "ping", nth=9, status=503)
 
@@ -95,6 +117,10 @@ def known(double: Emulator) -> Mapping[str, Any]:
         "agent_sessions": http.get(f"{double.url}{SESSIONS}").json(),
         "tasks": [task["id"] for task in tasks],
         "sessions": [one["UserSessionId"] for one in sessions],
+        "session_snapshots": [
+            one["UserSessionId"]
+            for one in act(double, "ListSessionSnapshots", ToolId=double.tool_id)["Snapshots"]
+        ],
         "clock": double.clock.offset.total_seconds(),
         "faults": [state.fault.kind for state in double.faults.states()],
     }
@@ -148,7 +174,8 @@ def test_a_reset_keeps_what_the_state_keeps(tmp_path: Path, program: Mapping[str
     with Emulator(state=url) as double:
         again = known(double)
 
-    assert {**before, "sessions": [], "journal": [], "clock": 0.0, "faults": []} == kept
+    of_the_process = {"sessions": [], "session_snapshots": [], "journal": [], "faults": []}
+    assert {**before, **of_the_process, "clock": 0.0} == kept
     assert {**kept, "mcp": ["far", "toolset"]} == restarted  # an application ends with its process
     assert [NOTHING, NOTHING] == [emptied, again]
 

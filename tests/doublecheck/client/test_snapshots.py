@@ -57,7 +57,7 @@ def test_a_reset_keeps_what_it_is_told_to(client: Platform, keep: str | list[str
 
 def test_what_cannot_be_kept_or_returned_to_is_refused(client: Platform) -> None:
     """With what there is."""
-    with pytest.raises(RefusedError, match="it can keep faults, clock, sessions, tools, runtimes"):
+    with pytest.raises(RefusedError, match="it can keep faults, clock, sessions, session_snap"):
         client.reset(keep=["everything"])
     with pytest.raises(RefusedError, match="has no snapshot 'snapshot-1'"):
         client.restore(Snapshot("snapshot-1", ()))

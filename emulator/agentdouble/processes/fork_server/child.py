@@ -65,9 +65,9 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
     os.environ.clear()
     os.environ.update(request.env)
     time.tzset()
-    _redirect_stdio(descriptors if request.outputs else (), request.stderr_file)
+    redirect_stdio(descriptors if request.outputs else (), request.stderr_file)
     os.chdir(request.cwd)
-    _reseed()
+    reseed()
     tempfile.tempdir = None
     if request.confinement is not None:
         confine(Confinement(**request.confinement))
@@ -92,7 +92,7 @@ def _reset_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _redirect_stdio(ends: Sequence[int], stderr_file: str | None) -> None:
+def redirect_stdio(ends: Sequence[int], stderr_file: str | None) -> None:
     """Set the standard streams; ``ends`` are those of output, error and perhaps input."""
     null = os.open(os.devnull, os.O_RDWR)
     said = null
@@ -106,7 +106,7 @@ def _redirect_stdio(ends: Sequence[int], stderr_file: str | None) -> None:
         os.close(descriptor)
 
 
-def _reseed() -> None:
+def reseed() -> None:
     """Give each kernel its own random numbers."""
     random.seed()
     numpy_random = sys.modules.get("numpy.random")

@@ -1,4 +1,7 @@
-"""The double's side of the fork server: starts the server, requests forks and notes their ends."""
+"""The double's side of fork servers: starts a server, requests forks and notes their ends.
+
+A template is a fork server, too; see ``template``.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,18 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from agentdouble.processes import open_files
+from agentdouble.processes.fork_server.processes import pid_of
 from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
     Exited,
     Forked,
     ForkRequest,
+    Furnish,
+    Furnished,
+    Keep,
     Refused,
     Unwanted,
     ancillary,
@@ -56,28 +63,20 @@ class _Unsent:
             os.close(descriptor)
 
 
-class ForkServer:
-    """A running fork server; belongs to the event loop that started it.
+class ForkChannel:
+    """The double's channel to a process that forks; belongs to a running event loop."""
 
-    A server for "commands" does not import Jupyter, so it starts sooner and is smaller.
-    """
-
-    def __init__(
-        self, preload: Sequence[str] = (), kind: Literal["kernels", "commands"] = "kernels"
-    ) -> None:
-        self._channel, self._process = _started(kind, preload)
+    def __init__(self, channel: socket.socket) -> None:
+        channel.setblocking(False)
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_DATAGRAM)
+        self._channel = channel
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._channel, self._on_readable)
         self._numbers = itertools.count(1)
-        self._asked: dict[int, asyncio.Future[ForkedProcess]] = {}
+        self._asked: dict[int, asyncio.Future[Any]] = {}
         self._unsent: deque[_Unsent] = deque()
         self._living: dict[int, ForkedProcess] = {}
         self.gone = self._loop.create_future()
-
-    @property
-    def pid(self) -> int:
-        """The id of the process that is an ancestor of all its kernels."""
-        return self._process.pid
 
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
         """Fork a kernel, with copies of ``descriptors``.
@@ -89,15 +88,36 @@ class ForkServer:
             raise ForkServerGoneError
         number = next(self._numbers)  # so a failed request affects no other request
         unsent = _Unsent(_datagram(request, number), _copies(descriptors), number)
-        answer: asyncio.Future[ForkedProcess] = self._loop.create_future()
-        self._asked[number] = answer
-        self._unsent.append(unsent)
-        self._send()
+        answer: asyncio.Future[ForkedProcess] = self._ask(unsent)
         try:
             return await answer
         except asyncio.CancelledError:
             self._give_up(unsent, answer)
             raise
+
+    async def furnish(self, request: Furnish, copy: ForkedProcess) -> None:
+        """Give a copy files of its own.
+
+        Raises ForkServerGoneError, and OSError if that cannot be done.
+        """
+        if self.gone.done():
+            raise ForkServerGoneError
+        number = next(self._numbers)
+        datagram = encode(replace(request, number=number))
+        await self._ask(_Unsent(datagram, copy.copied_pidfd(), number))
+
+    def keep(self, template: Template, home: str) -> None:
+        """Let a template live on when the kernel that forked it has ended."""
+        if not self.gone.done():
+            self._unsent.append(_Unsent(encode(Keep(home)), template.process.copied_pidfd()))
+            self._send()
+
+    def _ask(self, unsent: _Unsent) -> asyncio.Future[Any]:
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        self._asked[unsent.number] = answer
+        self._unsent.append(unsent)
+        self._send()
+        return answer
 
     def _give_up(self, asked: _Unsent, answer: asyncio.Future[ForkedProcess]) -> None:
         """Remove an unsent request; otherwise kill its kernel now, or when it has been forked."""
@@ -145,16 +165,24 @@ class ForkServer:
                 self._on_unreachable(pid, number)
             case Refused(reason, number, error):
                 self._refuse(number, OSError(reason) if error is None else OSError(error, reason))
+            case Furnished(number):
+                answer = self._asked.pop(number)
+                if not answer.done():
+                    answer.set_result(None)
             case Exited(pid, code) if pid in self._living:
                 self._living.pop(pid).ended(code)
 
     def _on_forked(self, pid: int, number: int, pidfd: int) -> None:
-        process = self._living[pid] = ForkedProcess(pid, pidfd)
+        process = self._living[pid] = ForkedProcess(self._own_pid(pid, pidfd), pidfd)
         answer = self._asked.pop(number)
         if answer.cancelled():
             process.send_signal(signal.SIGKILL)
         else:
             answer.set_result(process)
+
+    def _own_pid(self, pid: int, _pidfd: int) -> int:
+        """Return the pid of the server's child in the double's process namespace."""
+        return pid
 
     def _on_unreachable(self, pid: int, number: int) -> None:
         """Refuse a kernel whose pidfd could not be received, because no signal could reach it."""
@@ -179,8 +207,92 @@ class ForkServer:
         for process in self._living.values():
             process.ended(None)
         self._living.clear()
-        self._process.wait()  # it has closed its end, so it is ending
         self.gone.set_result(None)
+
+
+class ForkServer(ForkChannel):
+    """A running fork server; belongs to the event loop that started it.
+
+    A server for "commands" does not import Jupyter, so it starts sooner and is smaller.
+    """
+
+    def __init__(
+        self, preload: Sequence[str] = (), kind: Literal["kernels", "commands"] = "kernels"
+    ) -> None:
+        channel, self._process = _started(kind, preload)
+        super().__init__(channel)
+
+    @property
+    def pid(self) -> int:
+        """The id of the process that is an ancestor of all its kernels."""
+        return self._process.pid
+
+    def _on_gone(self) -> None:
+        self._process.wait()  # it has closed its end, so it is ending
+        super()._on_gone()
+
+
+class Template(ForkChannel):
+    """A template of a living kernel, which forks copies of it.
+
+    ``process`` is that of the template; ``unwanted`` says that it ends with its last copy.
+    """
+
+    process: ForkedProcess
+
+    @classmethod
+    async def accepted(cls, listening: socket.socket) -> Template:
+        """Return the template that connects to a socket.
+
+        Raises ForkServerGoneError if it ends at once.
+        """
+        loop = asyncio.get_running_loop()
+        channel, _ = await loop.sock_accept(listening)
+        template = cls(channel)
+        try:
+            template.process = await template._introduced
+        except BaseException:
+            with contextlib.suppress(OSError):  # so that it ends, if it lives
+                channel.shutdown(socket.SHUT_WR)
+            raise
+        return template
+
+    def __init__(self, channel: socket.socket) -> None:
+        super().__init__(channel)
+        self._unwanted = False
+        self._kept: set[Template] = set()
+        self._introduced = self._asked[0] = self._loop.create_future()
+
+    def keep(self, template: Template, home: str) -> None:
+        """Let a template of a copy live on when the copy has ended; this one lives as long."""
+        super().keep(template, home)
+        self._kept.add(template)
+        template.gone.add_done_callback(lambda _: self._forget(template))
+
+    def _forget(self, template: Template) -> None:
+        self._kept.discard(template)
+        self._end_if_alone()
+
+    def release(self) -> None:
+        """End the template when it has no living copies, nor templates of its copies."""
+        self._unwanted = True
+        self._end_if_alone()
+
+    def _on_readable(self) -> None:
+        super()._on_readable()
+        self._end_if_alone()
+
+    def _own_pid(self, pid: int, pidfd: int) -> int:
+        with contextlib.suppress(OSError):  # it has ended
+            return pid_of(pidfd)
+        return pid
+
+    def _end_if_alone(self) -> None:
+        # The template itself is one that lives.
+        alone = len(self._living) == 1 and not self._asked and not self._kept
+        if self._unwanted and alone and not self.gone.done():
+            with contextlib.suppress(OSError):
+                self._channel.shutdown(socket.SHUT_WR)
 
 
 def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
@@ -200,8 +312,6 @@ def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subproce
         here.close()
         raise
     open_files.give_back(process.pid)
-    here.setblocking(False)
-    here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_DATAGRAM)
     return here, process
 
 
@@ -233,6 +343,12 @@ class ForkedProcess:
         self.pid = pid
         self.exited: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         self._pidfd = pidfd
+
+    def copied_pidfd(self) -> tuple[int, ...]:
+        """Return a copy of the pidfd, in a tuple; raise OSError if the process has ended."""
+        if self.exited.done():
+            raise ProcessLookupError("the process has ended")
+        return (os.dup(self._pidfd),)
 
     def send_signal(self, number: int) -> None:
         """Send a signal if the process is still alive."""

@@ -80,7 +80,7 @@ def confine(asked: Confinement) -> None:
     home, tmp = asked.home, asked.tmp
     os.environ.update(USER=view.USER, LOGNAME=view.USER)  # its uid may have no name
     if asked.uid is not None:
-        _give(asked.run, asked.uid)
+        give(asked.run, asked.uid)
     if asked.namespaces is not None:
         _enter_namespaces(asked)
         home, tmp = view.HOME, view.TMP
@@ -89,7 +89,7 @@ def confine(asked: Confinement) -> None:
         doorway.keep_to_double(asked.run, asked.port)
     if asked.uid is not None:
         _become(asked.uid)
-    _give_up_rights()
+    give_up_rights()
     if asked.processes == "shared":
         _die_with(parent)
     if asked.own_limits:
@@ -101,7 +101,7 @@ def confine(asked: Confinement) -> None:
     os.chdir(home)
 
 
-def _give(directory: str, uid: int) -> None:
+def give(directory: str, uid: int) -> None:
     """Change the owner of a directory and the files in it, which the server has owned until now."""
     for name in os.listdir(directory):  # noqa: PTH208 (pathlib would make each fork slower)
         os.chown(f"{directory}/{name}", uid, uid, follow_symlinks=False)
@@ -144,7 +144,8 @@ def _become(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def _give_up_rights() -> None:
+def give_up_rights() -> None:
+    """Give up every capability, also those that another program would bring."""
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     # A change of user clears this flag, and then /proc/self cannot be read.
@@ -159,14 +160,17 @@ def _die_with(parent: int) -> None:
 
 
 def _restrict(asked: Confinement, home: str, tmp: str) -> None:
-    if asked.namespaces is not None:  # the view contains only files that may be read
-        readable, devices = ["/"], ["/dev"]
+    if asked.namespaces is not None:
+        # The view contains only files that may be read, and says which may be written. A rule for
+        # each directory would hold a copy of the kernel to its source's directories.
+        readable, writable = [], ["/"]
     else:
         readable = [*view.readable(asked.visible, asked.run), "/proc"]
         devices = [*view.DEVICES, "/dev/ptmx", "/dev/pts", "/dev/shm"]  # noqa: S108
+        writable = [home, tmp, asked.run, *devices, *asked.writable]
     landlock.restrict(
         readable=readable,
-        writable=(home, tmp, asked.run, *devices, *asked.writable),
+        writable=writable,
         tcp_ports=asked.tcp_ports,
         signals=asked.processes == "shared",  # else the session's processes may signal each other
     )

@@ -1,4 +1,4 @@
-"""The output of our kernels: streams and messages with a limit, and pipes that are closed.
+"""The output of our kernels: streams and messages with a limit, and the thread that sends them.
 
 A kernel itself limits its output. The double also limits what it keeps, but it would have to
 receive, verify and parse the output that it drops. 100 MB block its event loop, and with it every
@@ -9,15 +9,58 @@ the setting ``output_limit``, which is smaller.
 from __future__ import annotations
 
 import asyncio
+import io
+import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ipykernel.iostream import IOPubThread, OutStream
-from jupyter_client.session import Session
+import zmq
+from ipykernel.iostream import BackgroundSocket, IOPubThread, OutStream
+from jupyter_client.session import Session, new_id
 from traitlets import Integer
 
+from agentdouble.processes.fork_server.kernel_connection import abandon
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
+
+
+class OutputThread(IOPubThread):
+    """Sends output while it is connected, and drops it otherwise.
+
+    It can be connected again in a fork: what holds it then sends to the clients of the fork.
+    """
+
+    _connected = False
+
+    def __init__(self) -> None:
+        # The base class would make a loop and a thread at once; ``connect`` calls it.
+        self.socket: Any = None
+        self.io_loop: Any = None
+        self.thread = threading.Thread(name="IOPub")
+        self.background_socket = BackgroundSocket(self)  # type: ignore[no-untyped-call]
+
+    def connect(self, socket: zmq.Socket[bytes], session: Session) -> None:
+        """Start to send output to the clients of a socket."""
+        background = self.background_socket
+        super().__init__(socket, pipe=True, session=session)  # type: ignore[no-untyped-call]
+        self.background_socket = background  # displays hold it
+        self._connected = True
+        self.start()  # type: ignore[no-untyped-call]
+
+    def sever(self) -> None:
+        """Drop all output from now on: this process has been forked from the one that sends it."""
+        self._connected = False
+        abandon(dict(vars(self)))
+        self.socket, self.thread = None, threading.Thread(name="IOPub")
+
+    def schedule(self, f: Callable[[], object]) -> None:
+        """Schedule a function in the thread, if there is one."""
+        if self._connected:
+            super().schedule(f)  # type: ignore[no-untyped-call]
+
+    async def _run_event_pipe_gc(self) -> None:
+        await close_when_threads_end(self)
 
 
 class CappedStream(OutStream):
@@ -29,6 +72,48 @@ class CappedStream(OutStream):
 
     _about: Any = None
     _left = OUTPUT_LIMIT
+    _original_stdstream_copy: int | None = None  # type: ignore[assignment]
+
+    def __init__(self, session: CappedSession, thread: OutputThread, name: str) -> None:
+        super().__init__(session, thread, name, watchfd=False)  # type: ignore[no-untyped-call]
+
+    def connect(self, *, capture: bool) -> None:
+        """Send what is written; with ``capture``, also what is written to the descriptor."""
+        self._master_pid = os.getpid()
+        self._io_loop = self.pub_thread.io_loop
+        self._drop_unsent()
+        if capture:
+            self._capture(_DESCRIPTORS[self.name])
+
+    def sever(self) -> None:
+        """Forget what the other process has not sent yet, and leave its file."""
+        self._should_watch = False
+        self._drop_unsent()
+        if self._original_stdstream_copy is not None:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, self._original_stdstream_copy, inheritable=False)
+            os.close(null)
+
+    def _drop_unsent(self) -> None:
+        self._buffer_lock = threading.RLock()
+        self._buffers = defaultdict(io.StringIO)
+        self._flush_pending = self._subprocess_flush_pending = False
+
+    def _capture(self, descriptor: int) -> None:
+        """Read what is written to a descriptor; its file is kept at another number.
+
+        In a fork that number stays the same, because handlers of logging hold it.
+        """
+        self._fid, writer = os.pipe()
+        if self._original_stdstream_copy is None:
+            self._original_stdstream_copy = os.dup(descriptor)
+        else:
+            os.dup2(descriptor, self._original_stdstream_copy, inheritable=False)
+        self._original_stdstream_fd = os.dup2(writer, descriptor)
+        self._exc = None
+        self._should_watch = True
+        self.watch_fd_thread = threading.Thread(target=self._watch_pipe_fd, daemon=True)
+        self.watch_fd_thread.start()
 
     def write(self, string: str) -> int:
         """Write to the stream, up to the limit."""
@@ -43,6 +128,9 @@ class CappedStream(OutStream):
             super().write(string[: self._left])
             self._left = 0
         return written
+
+
+_DESCRIPTORS = {"stdout": 1, "stderr": 2}
 
 
 def _encodable(text: str) -> str:
@@ -70,6 +158,13 @@ class CappedSession(Session):
 
     limit = Integer(OUTPUT_LIMIT, config=True)
     cleared = 0  # how often the output has been cleared
+
+    def renew(self) -> None:
+        """Become another session, with ids of its own; the key follows."""
+        self.pid = os.getpid()
+        self.session = new_id()
+        self.message_count = 0
+        self.digest_history = set()
 
     def serialize(
         self, msg: dict[str, Any], ident: list[bytes] | bytes | None = None

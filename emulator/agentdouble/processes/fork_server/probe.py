@@ -46,10 +46,10 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
         place.mkdir(mode=0o700)
     home, tmp, run = map(str, places)
     base = Confinement(home=home, tmp=tmp, run=run)
-    found = {"files": _try(replace(base, namespaces=kind), _home_is_writable)}
+    landlock = _try(replace(base, landlock=True), _outside_is_closed)
+    found = {"files": _try(replace(base, namespaces=kind), _home_is_writable), "landlock": landlock}
     if found["files"] is None:
         base = replace(base, namespaces=kind)
-    found["landlock"] = _try(replace(base, landlock=True), _outside_is_closed)
     found["signals"] = _try(replace(base, landlock=True), _parent_is_out_of_reach)
     found["limits"] = _try(replace(base, own_limits=True), _others_limits_are_refused)
     found["tcp_ports"] = _try(replace(base, landlock=True, tcp_ports=()), _no_port_is_usable)
@@ -94,7 +94,8 @@ def _try(asked: Confinement, holds: Callable[[], None]) -> str | None:
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as answer:
         reason = answer.read()
-    os.waitpid(pid, 0)
+    while os.wait()[0] != pid:
+        pass  # it was the process that forked this one into its namespace
     namespaces.end_left_by({pid})
     return reason or None
 

@@ -60,14 +60,28 @@ class ProcessNamespaces:
             self._forget(home)
             raise
 
-    def end_left_by(self, ended: Collection[int]) -> None:
-        """End the processes that members left in their namespaces; ``ended`` are reaped pids."""
+    def keep(self, home: str, pid: int) -> None:
+        """Let a namespace live as long as a process that a member has forked."""
+        if home in self._of:
+            self._of[home].members.add(pid)
+
+    def init_of(self, home: str) -> int:
+        """Return the pid of the init of a session's namespace; raise OSError without one."""
+        if home not in self._of:
+            raise OSError(errno.ECHILD, "the process namespace of its source has ended")
+        return self._of[home].init
+
+    def end_left_by(self, ended: Collection[int], but: Collection[int] = ()) -> None:
+        """End the processes that members left in their namespaces; ``ended`` are reaped pids.
+
+        Processes ``but`` are not ended; the namespaces keep them.
+        """
         for one in self._all():
             one.alive = one.alive and one.init not in ended
         for home, one in [*self._of.items()]:
             if one.members & {*ended}:
                 one.members -= {*ended}
-                one.end_left()
+                one.end_left(but)
                 self._forget(home)
 
     def kill(self) -> None:
@@ -116,9 +130,9 @@ class ProcessNamespace:
             self.members.add(pid)
         return pid
 
-    def end_left(self) -> None:
+    def end_left(self, but: Collection[int]) -> None:
         """End the processes that ended members have left; the init has adopted them."""
-        while self.alive and self.members and (left := processes.children(self.init)):
+        while self.alive and self.members and (left := {*processes.children(self.init)} - {*but}):
             for pid in left:
                 processes.kill_tree(pid)
             processes.wait_for_one(left)
@@ -161,7 +175,8 @@ class ProcessNamespace:
     def _fork_by_helper(self) -> int:
         """Fork in a child that joins the namespace, because an ordinary user could not return.
 
-        When that child ends, the member becomes this process's own child.
+        When that child ends, the member becomes this process's own child. The end of a large
+        process takes milliseconds, so it is not awaited: whoever waits for any child reaps it.
         """
         reading, writing = os.pipe()
         helper = os.fork()
@@ -173,7 +188,6 @@ class ProcessNamespace:
         os.close(writing)
         with os.fdopen(reading, "rb") as answer:
             answer_code = int(answer.read() or -errno.ECHILD)
-        os.waitpid(helper, 0)
         if answer_code < 0:
             raise OSError(-answer_code, os.strerror(-answer_code))
         return answer_code

@@ -70,6 +70,15 @@ def wait_for_one(pids: Iterable[int]) -> None:
             os.close(pidfd)
 
 
+def pid_of(pidfd: int) -> int:
+    """Return the pid of a pidfd's process in this process's namespace; raise OSError if it ended."""
+    with open(f"/proc/self/fdinfo/{pidfd}") as file:  # noqa: PTH123
+        found = next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
+    if found <= 0:
+        raise ProcessLookupError("the process has ended")
+    return found
+
+
 def has_ended(pidfd: int) -> bool:
     """Return whether the process of a pidfd has ended."""
     poll = select.poll()

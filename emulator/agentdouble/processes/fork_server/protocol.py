@@ -17,6 +17,9 @@ from typing import Any
 # less of it.
 OUTPUT_LIMIT = 8 * 1024 * 1024
 
+COPY = "copy"  # the kernel of a request to a template
+READY, GO = b"r", b"g"  # sent by a copy when it can be given its files, and to it when it has them
+
 MAX_DATAGRAM = 256 * 1024
 MAX_DESCRIPTORS = 4
 
@@ -80,10 +83,43 @@ class Exited:
     code: int
 
 
-Message = ForkRequest | Forked | Refused | Unwanted | Exited
+@dataclass(frozen=True)
+class Keep:
+    """A template to be kept when its kernel ends; its pidfd is sent with it.
+
+    ``home`` identifies the process namespace of the session that it was forked from, if it has one.
+    """
+
+    home: str
+
+
+@dataclass(frozen=True)
+class Furnish:
+    """A request to give a copy files of its own; the copy's pidfd is sent with it.
+
+    ``home``, ``tmp`` and ``run`` are the copy's directories. ``home_of_first`` identifies the
+    process namespace of the first session, from which the source was copied perhaps.
+    """
+
+    home: str
+    tmp: str
+    run: str
+    home_of_first: str
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Furnished:
+    """The answer to ``Furnish``."""
+
+    number: int
+
+
+Message = ForkRequest | Forked | Refused | Unwanted | Exited | Keep | Furnish | Furnished
 
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (ForkRequest, Forked, Refused, Unwanted, Exited)
+    kind.__name__: kind
+    for kind in (ForkRequest, Forked, Refused, Unwanted, Exited, Keep, Furnish, Furnished)
 }
 
 

@@ -36,7 +36,7 @@ class ForkProvisioner(KernelProvisionerBase):
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork the kernel."""
         plan = self.parent.fork
-        self.process = await plan.server.fork(
+        self.process = await plan.fork(
             ForkRequest(
                 connection_file=self.parent.connection_file,
                 cwd=kwargs["cwd"],

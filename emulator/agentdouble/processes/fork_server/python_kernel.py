@@ -10,38 +10,39 @@ event loop. It also does not stop sync code that runs inside a coroutine
 from __future__ import annotations
 
 import asyncio
-import gc
+import contextvars
 import json
 import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 sys.modules["debugpy"] = None  # type: ignore[assignment]  # saves 40 ms, 8 MB and two threads
 import ipykernel.debugger  # noqa: E402, F401 (it looks for debugpy when it is imported)
 
 del sys.modules["debugpy"]
 
-import zmq  # noqa: E402
-from ipykernel._version import version_info  # noqa: E402
-from ipykernel.iostream import IOPubThread  # noqa: E402
 from ipykernel.ipkernel import IPythonKernel  # noqa: E402
-from ipykernel.kernelapp import IPKernelApp  # noqa: E402
-from ipykernel.subshell_manager import SubshellManager  # noqa: E402
-from traitlets import Integer, default  # noqa: E402
+from traitlets import Integer  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
 from agentdouble.processes.fork_server import processes  # noqa: E402
-from agentdouble.processes.fork_server.kernel_output import (  # noqa: E402
-    CappedSession,
-    CappedStream,
-    close_when_threads_end,
+from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError, KernelApp  # noqa: E402
+from agentdouble.processes.fork_server.kernel_settings import PYTHON  # noqa: E402
+from agentdouble.processes.fork_server.kernel_traces import (  # noqa: E402
+    Traces,
+    discard,
+    warm_formatters,
+    warm_up,
 )
+
+_TEMPLATE_REQUEST = "agentdouble_template_request"
 
 
 class SandboxKernel(IPythonKernel):
@@ -51,6 +52,7 @@ class SandboxKernel(IPythonKernel):
     the parts of a reply, or where no code catches it and the kernel ends.
     """
 
+    msg_types = [*IPythonKernel.msg_types, _TEMPLATE_REQUEST]  # noqa: RUF012 (as the base class)
     memory_limit = Integer(None, allow_none=True, config=True, help="bytes that code may use")
     _came = False
     _limited = False
@@ -85,6 +87,37 @@ class SandboxKernel(IPythonKernel):
             reply: dict[str, Any] = await run
             return reply
 
+    async def agentdouble_template_request(
+        self, stream: Any, ident: Any, parent: dict[str, Any]
+    ) -> None:
+        """Fork a template of this kernel; in the fork, this never returns."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self._app.user_context = contextvars.copy_context()
+        # Outside of any task: an exception that leaves the loop would leave a task undone.
+        loop.call_soon(self._fork_template, parent["content"]["address"], answer)
+        content = await answer
+        self._app.session.send(stream, "agentdouble_template_reply", content, parent, ident)
+
+    @property
+    def _app(self) -> KernelApp:
+        return cast("KernelApp", self.parent)
+
+    def _fork_template(self, address: str, answer: asyncio.Future[dict[str, Any]]) -> None:
+        from agentdouble.processes.fork_server import template
+
+        try:
+            answer.set_result(template.fork_from(self._app, address))
+        except Exception as error:
+            answer.set_result(
+                {
+                    "status": "error",
+                    "evalue": str(error),
+                    "traceback": [],
+                    "ename": type(error).__name__,
+                }
+            )
+
     def _limit_memory(self) -> None:
         """Limit memory before the first code runs; by then the kernel has mapped its own memory."""
         if self.memory_limit is not None and not self._limited:
@@ -113,63 +146,92 @@ class SandboxKernel(IPythonKernel):
             signal.signal(signal.SIGINT, before)
 
 
-class SandboxKernelApp(IPKernelApp):
-    """The kernel application; it must be created only after the fork."""
+class SandboxKernelApp(KernelApp):
+    """The application of the Python kernel."""
 
     kernel_class = SandboxKernel
-    outstream_class = f"{CappedStream.__module__}.{CappedStream.__name__}"
 
-    @default("session")
-    def _session_default(self) -> CappedSession:
-        return CappedSession(parent=self)
+    def init_gui_pylab(self) -> None:
+        """Set up matplotlib; it may be there already, preloaded."""
+        super().init_gui_pylab()  # type: ignore[no-untyped-call]
+        _set_up_matplotlib()
 
-    def init_iopub(self, context: zmq.Context[Any]) -> None:
-        """Remove zmq's limit of 1000 messages, so that a slow double loses no output."""
-        context.setsockopt(zmq.SNDHWM, 0)
-        IOPubThread._run_event_pipe_gc = close_when_threads_end  # type: ignore[method-assign]
-        super().init_iopub(context)  # type: ignore[no-untyped-call]
 
-    def init_crash_handler(self) -> None:
-        """Do nothing, because the double notices crashes anyway."""
+@dataclass
+class _Ahead:
+    """A kernel that has been built for the forks of this process."""
 
-    def parse_command_line(self, argv: list[str] | None = None) -> None:
-        """Do nothing, because building the parser would take a quarter of the start."""
+    app: SandboxKernelApp
+    traces: Traces
 
-    def load_config_file(self, *_: object, **__: object) -> None:
-        """Do nothing, because a session has no configuration files yet."""
+    def show(self) -> None:
+        """Make this the kernel of this process."""
+        self.traces.restore_attributes()
+        parts: tuple[Any, ...] = (self.app, self.app.kernel, self.app.shell)
+        for part in parts:
+            for kind in type(part)._walk_mro():
+                kind._instance = part
 
-    def init_kernel(self) -> None:
-        """Send replies through the stream from which requests are read.
 
-        Before 7.4, which is not available for Python 3.10, ipykernel writes directly to the socket
-        of the stream. Then a request that arrives meanwhile, and all later ones, are never read
-        (https://github.com/ipython/ipykernel/issues/1554).
-        """
-        if version_info < (7, 4):
+_ahead: _Ahead | None = None
 
-            def send(_manager: SubshellManager, reply: list[Any]) -> None:
-                self.kernel.shell_stream.send_multipart(reply)
 
-            SubshellManager._send_on_shell_channel = send  # type: ignore[method-assign, assignment]
-        super().init_kernel()  # type: ignore[no-untyped-call]
+def build_ahead() -> None:
+    """Build the kernel that later forks of this process run; leave no trace in this process.
 
-    def start(self) -> None:
-        """Start the kernel, with garbage collection of only the objects that are created later."""
-        gc.freeze()
-        gc.enable()
-        signal.signal(signal.SIGURG, _wake)
-        super().start()  # type: ignore[no-untyped-call]
+    Some of the forks are no kernels, or of another language. Before that, another kernel runs a cell and an error. So the modules and caches for them are
+    there, and the kernel of the forks has run nothing.
+    """
+    global _ahead
+    before = Traces.take()
+    try:
+        contextvars.copy_context().run(_run_another)
+        before.restore()
+        app = _built(PYTHON)
+        warm_formatters(app)
+        _ahead = _Ahead(app, Traces.take())
+    finally:
+        for kind in (SandboxKernelApp, SandboxKernel, SandboxKernel.shell_class.default_value):
+            kind.clear_instance()
+        before.restore()
+
+
+def _run_another() -> None:
+    app = _built(PYTHON)
+    warm_up(app)
+    discard(app)
+
+
+def _built(config: Mapping[str, Any]) -> SandboxKernelApp:
+    app = SandboxKernelApp.instance(config=Config(config))
+    app.build()
+    return app
 
 
 def run(connection_file: str, config: dict[str, Any]) -> None:
     """Run a kernel in this process until it is requested to stop.
 
-    ``config`` holds traitlets settings, one table for each class.
+    ``config`` holds traitlets settings, one table for each class. In a fork of a template, the
+    kernel is the template's.
     """
-    app = SandboxKernelApp.instance(connection_file=connection_file, config=Config(config))
-    app.initialize([])  # type: ignore[no-untyped-call]
-    _set_up_matplotlib()
-    app.start()
+    if _ahead is not None:
+        _ahead.show()
+    app = _built(config) if _ahead is None else _ahead.app
+    app.connect(connection_file, config)
+    serve(app)
+
+
+def serve(app: KernelApp) -> None:
+    """Run a connected kernel until it is requested to stop; a template of it ends here as well."""
+    try:
+        app.start()
+        return
+    except BecomesTemplateError as error:
+        asked = error
+    # Not inside the clause: every error of a copy would have this one as its context.
+    from agentdouble.processes.fork_server import template
+
+    template.serve(app, asked, serve)
 
 
 def _limit_address_space(memory: int) -> None:
@@ -182,10 +244,6 @@ def _limit_address_space(memory: int) -> None:
     pages = Path("/proc/self/statm").read_text().split()
     size, used = (int(number) * resource.getpagesize() for number in pages[:2])
     processes.lower_limit(resource.RLIMIT_AS, size + max(memory - used, memory // 2))
-
-
-def _wake(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing; a handler ends Python's wait, and then Python handles a pending interrupt."""
 
 
 def _set_up_matplotlib() -> None:

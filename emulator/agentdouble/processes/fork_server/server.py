@@ -18,15 +18,26 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Container
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import child, guardian, processes, protocol, view
+from agentdouble.processes.fork_server import (
+    child,
+    copied_view,
+    guardian,
+    processes,
+    protocol,
+    view,
+)
 from agentdouble.processes.fork_server.process_namespace import ProcessNamespaces
 from agentdouble.processes.fork_server.protocol import (
     Exited,
     Forked,
     ForkRequest,
+    Furnish,
+    Furnished,
+    Keep,
     Refused,
     Unwanted,
 )
@@ -44,6 +55,7 @@ _ALWAYS = (
     "IPython.utils.wildcard",
     "faulthandler",
     "pdb",
+    "psutil",
     "runpy",
     "tornado.platform.asyncio",
     "unicodedata",
@@ -77,9 +89,17 @@ def preload(modules: list[str], *, kernels: bool) -> str | None:
         with contextlib.suppress(ImportError):  # not every version of a library has them all
             importlib.import_module(name)
     failure = next(filter(None, map(_why_not, modules)), None)
+    if kernels and failure is None:
+        _build_kernel()
     gc.collect()
     gc.freeze()
     return failure
+
+
+def _build_kernel() -> None:
+    """Build the kernel of the forks; if that fails, each fork builds its own and says why not."""
+    with contextlib.suppress(Exception):
+        importlib.import_module(child.KERNELS["python"]).build_ahead()
 
 
 def _why_not(module: str) -> str | None:
@@ -106,6 +126,7 @@ class ForkServer:
         self._channel = channel
         self._failure = failure
         self._kernels: set[int] = set()
+        self._templates: dict[int, int] = {}  # the pid of each, by its pidfd
         self._namespaces = ProcessNamespaces()
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
@@ -118,6 +139,7 @@ class ForkServer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         with selectors.DefaultSelector() as selector:
+            self._selector = selector
             selector.register(self._channel, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
             while True:
@@ -125,9 +147,11 @@ class ForkServer:
                 ready = {key.fileobj for key, _ in selector.select(idle_s)}
                 if not ready and idle_s is not None:
                     self._namespaces.prepare()
-                if self._woken in ready and guardian.ASKED_TO_END in self._reap():
-                    break
+                self._forget_templates(ready)
+                # First what was asked: a kernel that has ended may have a template to be kept.
                 if self._channel in ready and not self._answer():
+                    break
+                if self._woken in ready and guardian.ASKED_TO_END in self._reap():
                     break
         self._end_all()
 
@@ -157,6 +181,36 @@ class ForkServer:
                 self._refuse(number, OSError(errno.EMFILE, reason))
             case ForkRequest():
                 self._fork(message, descriptors)
+            case Keep(home) if descriptors:
+                self._keep(home, os.dup(descriptors[0]))
+            case Furnish() if descriptors:
+                self._furnish(message, descriptors[0])
+
+    def _keep(self, home: str, pidfd: int) -> None:
+        """Let a template, and its process namespace, outlive the kernel that has forked it."""
+        try:
+            pid = processes.pid_of(pidfd)
+        except ProcessLookupError:  # it has ended already
+            os.close(pidfd)
+            return
+        self._templates[pidfd] = pid
+        self._selector.register(pidfd, selectors.EVENT_READ)
+        self._namespaces.keep(home, pid)
+
+    def _forget_templates(self, ended: Container[object]) -> None:
+        for pidfd in [one for one in self._templates if one in ended]:
+            self._selector.unregister(pidfd)
+            os.close(pidfd)
+            self._namespaces.end_left_by({self._templates.pop(pidfd)}, but=self._templates.values())
+
+    def _furnish(self, asked: Furnish, copy: int) -> None:
+        try:
+            user = self._namespaces.init_of(asked.home_of_first) if os.geteuid() else None
+            copied_view.furnish(copy, asked.home, asked.tmp, asked.run, user_namespace_of=user)
+        except OSError as error:
+            self._refuse(asked.number, error)
+        else:
+            self._tell(Furnished(asked.number))
 
     def _fork(self, request: ForkRequest, descriptors: list[int]) -> None:
         refusal = self._refusal(request)
@@ -165,7 +219,7 @@ class ForkServer:
             return
         server = os.getpid()
         try:
-            _import(child.KERNELS[request.kernel])
+            self._prepare(request)
             pid = self._namespaces.fork(request.confinement)
         except Exception as error:  # an import without descriptors or memory may raise any error
             self._refuse(request.number, error)
@@ -178,6 +232,12 @@ class ForkServer:
         except OSError as error:
             self._kill(pid)
             self._refuse(request.number, error)
+
+    def _prepare(self, request: ForkRequest) -> None:
+        _import(child.KERNELS[request.kernel])
+
+    def _run(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
+        child.run(request, server, descriptors)
 
     def _hand_over(self, pid: int, number: int) -> None:
         pidfd = os.pidfd_open(pid)
@@ -208,9 +268,11 @@ class ForkServer:
     def _become(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
         """Turn this new fork into the requested kernel; never return."""
         signal.set_wakeup_fd(-1)
-        for end in (self._channel, self._woken, self._wake):
+        for end in (self._channel, self._woken, self._wake, self._selector):
             end.close()
-        child.run(request, server, descriptors)
+        for pidfd in self._templates:
+            os.close(pidfd)
+        self._run(request, server, descriptors)
 
     def _tell(self, message: protocol.Message, *descriptors: int) -> None:
         """Send a message to the double; retry if memory is short, unless it has ``descriptors``."""
@@ -233,7 +295,7 @@ class ForkServer:
         ended = dict(_ended())
         kernels = self._kernels & ended.keys()
         self._kernels -= kernels
-        self._namespaces.end_left_by(ended.keys())
+        self._namespaces.end_left_by(ended.keys(), but=self._templates.values())
         if kernels:
             self._end_orphans()
         for pid in kernels:
@@ -242,7 +304,8 @@ class ForkServer:
 
     def _end_orphans(self) -> None:
         """Kill the orphans that dead kernels have left and this process has adopted."""
-        processes.end_children(but=self._kernels | self._namespaces.inits)
+        kept = {*self._templates.values()}
+        processes.end_children(but=self._kernels | self._namespaces.inits | kept)
 
     def _end_all(self) -> None:
         self._namespaces.kill()

@@ -67,7 +67,7 @@ def enter(
             _mount("tmpfs", path, f"mode=700,size={size}")
     for path in sorted(trees, key=len):  # a path comes after its parent directories
         _attach(trees[path], path)
-    _mount("tmpfs", "/dev/shm", f"mode=1777,size={shm_size}")  # noqa: S108
+    mount_shared_memory(shm_size)
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
     _link_devices()
     _show_processes(host_processes, own=own_processes)
@@ -147,6 +147,18 @@ def _mount(kind: str, path: str, options: str) -> None:
     linux.mount(kind, path, kind, _PRIVATE if kind == "tmpfs" else linux.MS_NOSUID, options)
 
 
+def mount_shared_memory(size: int) -> None:
+    """Mount an empty file system for named shared memory of at most ``size`` bytes."""
+    _mount("tmpfs", "/dev/shm", f"mode=1777,size={size}")  # noqa: S108
+
+
+def mount_processes() -> None:
+    """Show the processes of this process namespace, each user only its own."""
+    # Without a group it is root's group, 0, and all its members would see every process.
+    options = f"hidepid=invisible,gid={_NOBODYS_GROUP}"
+    linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, options)
+
+
 def _link_devices() -> None:
     os.symlink("pts/ptmx", "/dev/ptmx")
     os.symlink("/proc/self/fd", "/dev/fd")
@@ -162,9 +174,7 @@ def _show_processes(host: int, *, own: bool) -> None:
     """
     os.mkdir("/proc")
     try:
-        # Without a group it is root's group, 0, and all its members would see every process.
-        options = f"hidepid=invisible,gid={_NOBODYS_GROUP}"
-        linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, options)
+        mount_processes()
     except OSError:  # an ordinary user would need a process namespace
         if own:
             raise

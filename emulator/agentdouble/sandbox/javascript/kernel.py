@@ -11,11 +11,10 @@ import sys
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
-import zmq
 from ipykernel.kernelbase import Kernel
 from traitlets.config import Config
 
-from agentdouble.processes.fork_server.python_kernel import SandboxKernelApp
+from agentdouble.processes.fork_server.kernel_app import KernelApp
 from agentdouble.sandbox.javascript import cells, completion, deno
 from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
 from agentdouble.sandbox.javascript.errors import CellError
@@ -220,16 +219,11 @@ class JavaScriptKernel(Kernel):
         )
 
 
-class JavaScriptKernelApp(SandboxKernelApp):
+class JavaScriptKernelApp(KernelApp):
     """The kernel application."""
 
-    kernel_class = JavaScriptKernel  # type: ignore[assignment]
-    outstream_class = None  # type: ignore[assignment]  # nothing in this process prints
-
-    def init_control(self, context: zmq.Context[Any]) -> None:
-        """Start no thread for subshells, because a cell never blocks this process's own loop."""
-        super().init_control(context)  # type: ignore[no-untyped-call]
-        self.shell_channel_thread = None
+    kernel_class = JavaScriptKernel
+    streams = ()  # nothing in this process prints
 
 
 def run(connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
@@ -242,7 +236,7 @@ def run(connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
     options = deno.Options(**tables.pop(_TABLE, {}))
     engine = _start_engine(options)  # it starts in parallel with the kernel's own parts
     app = JavaScriptKernelApp.instance(connection_file=connection_file, config=Config(tables))
-    app.initialize([])  # type: ignore[no-untyped-call]
+    app.initialize([])
     app.kernel.use(options, engine)
     app.start()
 

@@ -1,0 +1,166 @@
+"""The actions on session snapshots: create, list, get, delete, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from agentdouble import ledger
+from agentdouble.control_plane import listing, session_requests
+from agentdouble.control_plane.described import action, fields
+from agentdouble.control_plane.listing import Listed, Pages
+from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.wire import read, stamp
+from agentdouble.errors import SandboxError, SnapshotRefusedError
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session_snapshots import SessionSnapshot, SessionSnapshots
+from agentdouble.sandbox.tools import Tools
+
+TYPE: Literal["Manual"] = "Manual"
+
+
+class Metadata(TypedDict):
+    """A key of SessionMetadata."""
+
+    Key: str
+    Type: str
+    Value: str
+
+
+class ShownSnapshot(TypedDict):
+    """A snapshot of a session; ``Reason`` says what is not in it, or why its state is gone."""
+
+    SnapshotId: str
+    SnapshotType: Literal["Manual"]
+    Status: Literal["Ready", "Failed"]
+    Reason: str
+    ToolId: str
+    SessionId: str
+    SandboxId: str
+    UserSessionId: str
+    SessionMetadata: list[Metadata]
+    CreatedAt: str
+
+
+_Created = fields(
+    "CreateSessionSnapshotResult", SnapshotId=str, Status=Literal["Ready", "Creating"]
+)
+_Got = fields("GetSessionSnapshotResult", Snapshot=ShownSnapshot)
+_Listed = fields(
+    "ListSessionSnapshotsResult",
+    Snapshots=list[ShownSnapshot],
+    NextToken=str,
+    PageNumber=int,
+    PageSize=int,
+    TotalCount=int,
+)
+_Deleted = fields("DeleteSessionSnapshotResult", SnapshotId=str)
+_Resumed = fields("ResumeSessionFromSnapshotResult", SessionId=str)
+
+
+class SnapshotActions:
+    """The actions on session snapshots; a snapshot belongs to the tool of its session."""
+
+    def __init__(self, snapshots: SessionSnapshots, instances: Instances, tools: Tools) -> None:
+        self._snapshots = snapshots
+        self._instances = instances
+        self._tools = tools
+        self._pages = Pages()
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by their names on the platform."""
+        return {
+            "CreateSessionSnapshot": self.create,
+            "ListSessionSnapshots": self.list,
+            "GetSessionSnapshot": self.get,
+            "DeleteSessionSnapshot": self.delete,
+            "ResumeSessionFromSnapshot": self.resume,
+        }
+
+    @action(session_requests.CreateSessionSnapshot, _Created, SandboxError)
+    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Take a snapshot of a session's Python kernel and files, while it runs no code."""
+        request = read(session_requests.CreateSessionSnapshot, body)
+        tool = self._tools.get(request.ToolId)
+        instance = await self._instances.look_up(request.SessionId, request.ToolId)
+        if not tool.enables_snapshots and ledger.choose("U-SNAPSHOT-ENABLED") == "required":
+            raise SnapshotRefusedError(
+                f"the tool {tool.id!r} was created without EnableSnapshot",
+                "InvalidSnapshot.NotEnabled",
+            )
+        taken = await self._snapshots.take(instance, request.RetentionCount)
+        at_once = ledger.choose("U-SNAPSHOT-STATUS") == "ready"
+        return {"SnapshotId": taken.id, "Status": "Ready" if at_once else "Creating"}
+
+    @action(session_requests.ListSessionSnapshots, _Listed, SandboxError)
+    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the snapshots of a tool's sessions that pass every filter, the newest first."""
+        request = read(session_requests.ListSessionSnapshots, body)
+        self._tools.get(request.ToolId)
+        passes = _filter(request)
+        every = map(_as_listed, self._snapshots.of_tool(request.ToolId))
+        found = [one for one in every if passes(one)]
+        newest_first = ledger.choose("U-SNAPSHOT-ORDER") == "newest-first"
+        items, token = self._pages.cut(
+            "ListSessionSnapshots", request, found, newest_first=newest_first
+        )
+        return {
+            "Snapshots": items,
+            "NextToken": token,
+            "PageNumber": request.PageNumber or 1,
+            "PageSize": request.PageSize or request.MaxResults or listing.DEFAULT_PAGE,
+            "TotalCount": len(found),
+        }
+
+    @action(session_requests.OneSnapshot, _Got, SandboxError)
+    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a session snapshot."""
+        return {"Snapshot": _shown(self._find(read(session_requests.OneSnapshot, body)))}
+
+    @action(session_requests.OneSnapshot, _Deleted, SandboxError)
+    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Delete a session snapshot; sessions that were resumed from it live on."""
+        found = self._find(read(session_requests.OneSnapshot, body))
+        await self._snapshots.delete(found)
+        return {"SnapshotId": found.id}
+
+    @action(session_requests.ResumeSessionFromSnapshot, _Resumed, SandboxError)
+    async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a session to a snapshot, or with CreateNewInstance make another one of it."""
+        request = read(session_requests.ResumeSessionFromSnapshot, body)
+        resumed = await self._snapshots.resume(
+            self._find(request), request.Ttl, new_instance=bool(request.CreateNewInstance)
+        )
+        return {"SessionId": resumed.id}
+
+    def _find(self, request: session_requests.OneSnapshot) -> SessionSnapshot:
+        self._tools.get(request.ToolId)
+        return self._snapshots.get(request.SnapshotId, request.ToolId)
+
+
+def _filter(request: session_requests.ListSessionSnapshots) -> Callable[[Listed], bool]:
+    inside = listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore)
+    names = ("SessionId", "UserSessionId", "SnapshotType")
+    wanted = {name: value for name in names if (value := getattr(request, name)) is not None}
+    return lambda one: inside(one) and wanted.items() <= one.item.items()
+
+
+def _as_listed(one: SessionSnapshot) -> Listed:
+    return Listed(one.id, {"CreatedAt": one.created_at}, _shown(one))
+
+
+def _shown(one: SessionSnapshot) -> ShownSnapshot:
+    return {
+        "SnapshotId": one.id,
+        "SnapshotType": TYPE,
+        "Status": "Ready" if one.gone is None else "Failed",
+        "Reason": one.reason,
+        "ToolId": one.key.tool_id,
+        "SessionId": one.session_id,
+        "SandboxId": one.session_id,
+        "UserSessionId": one.key.user_session_id,
+        "SessionMetadata": [],
+        "CreatedAt": stamp(one.created_at),
+    }

@@ -1,0 +1,341 @@
+"""The kernel application in two halves: it is built once, and connected in each new process.
+
+``build`` makes the kernel and IPython's shell, without a socket, a thread or an event loop, so that
+a fork has them already. ``connect`` makes the rest: key and ids, sockets, threads and streams. It
+does so in a fork of the process in which the kernel was built, and also in a fork of a kernel that
+has been connected and has run code (a copy). ``sever`` comes before that. What code may hold (the
+streams, the session, the thread that sends output, the event loop) stays the same object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import itertools
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Container, Mapping
+from io import FileIO, TextIOWrapper
+from logging import StreamHandler
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import zmq
+from ipykernel._version import version_info
+from ipykernel.control import ControlThread
+from ipykernel.displayhook import ZMQDisplayHook
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.shellchannel import ShellChannelThread
+from ipykernel.subshell_manager import SubshellManager
+from IPython.core.profiledir import ProfileDir
+from IPython.paths import get_ipython_dir
+from traitlets import default
+from traitlets.config import Config
+from zmq.eventloop.zmqstream import ZMQStream
+
+from agentdouble.processes.fork_server.kernel_connection import (
+    abandon,
+    deaden_descriptors,
+    renew_loop,
+)
+from agentdouble.processes.fork_server.kernel_output import (
+    CappedSession,
+    CappedStream,
+    OutputThread,
+)
+
+_PORTS = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
+_OF_SOCKETS = (
+    *("context", "heartbeat", "control_thread", "shell_channel_thread", "shell_socket"),
+    *("control_socket", "stdin_socket"),
+)
+_OF_STREAMS = (
+    *("shell_stream", "control_stream", "stdin_socket", "control_thread"),
+    "shell_channel_thread",
+)
+
+
+class BecomesTemplateError(SystemExit):
+    """Raised in a template to leave the kernel's event loop.
+
+    ``channel`` is that to the double, ``lacks`` what the fork has not carried.
+    """
+
+    def __init__(self, channel: socket.socket, lacks: tuple[str, ...]) -> None:
+        super().__init__()
+        self.channel = channel
+        self.lacks = lacks
+
+
+class KernelApp(IPKernelApp):
+    """A kernel application that is built once and can be connected several times."""
+
+    streams: tuple[str, ...] = ("stdout", "stderr")
+    user_context: contextvars.Context | None = None  # in which the code of the kernel has run
+    _settled = False
+
+    @property
+    def _loop(self) -> Any:
+        wrapper: Any = self.io_loop
+        return wrapper.asyncio_loop
+
+    @default("session")
+    def _session_default(self) -> CappedSession:
+        return CappedSession(parent=self)
+
+    def _ip_default(self) -> str:
+        """Return the address of connection files without one; to look for it would take 5 ms."""
+        return "127.0.0.1"
+
+    def initialize(self, argv: list[str] | None = None) -> None:
+        """Build and connect the kernel in this process."""
+        self.build()
+        self.connect(self.connection_file, {})
+
+    def init_crash_handler(self) -> None:
+        """Do nothing, because the double notices crashes anyway."""
+
+    # --- what is built once
+
+    def build(self) -> None:
+        """Make the kernel and its shell, with nothing that belongs to a session or a process."""
+        self.log.setLevel(self.log_level)  # else it makes 20 records a cell that no handler takes
+        self.iopub_thread = OutputThread()
+        self.iopub_socket = self.iopub_thread.background_socket
+        self.displayhook = ZMQDisplayHook(self.session, self.iopub_socket)  # type: ignore[no-untyped-call]
+        self.outputs = [
+            CappedStream(self.session, self.iopub_thread, name) for name in self.streams
+        ]
+        self._patch_subshells()
+        temporary: Any = tempfile
+        known = temporary.tempdir, temporary._name_sequence
+        with tempfile.TemporaryDirectory() as folder:  # until the session's own is known
+            self.ipython_dir = folder
+            self.profile_dir = ProfileDir.create_profile_dir_by_name(folder, config=self.config)  # type: ignore[no-untyped-call]
+            self.init_config_files()  # type: ignore[no-untyped-call]
+            self.init_kernel()
+            self.init_shell()  # type: ignore[no-untyped-call]
+            if self.shell:
+                self.init_extensions()  # type: ignore[no-untyped-call]
+                self.shell._sys_modules_keys = set(sys.modules)
+                self._modules = len(sys.modules)
+        temporary.tempdir, temporary._name_sequence = known
+
+    def init_kernel(self) -> None:
+        """Create the kernel, without sockets."""
+        kernel_class: Any = self.kernel_class
+        self.kernel = kernel_class.instance(
+            parent=self,
+            session=self.session,
+            iopub_thread=self.iopub_thread,
+            iopub_socket=self.iopub_socket,
+            log=self.log,
+            profile_dir=self.profile_dir,
+            user_ns=self.user_ns,
+        )
+        self.displayhook.get_execution_count = lambda: self.kernel.execution_count
+
+    def _patch_subshells(self) -> None:
+        """Send replies through the stream from which requests are read.
+
+        Before 7.4, which is not available for Python 3.10, ipykernel writes directly to the socket
+        of the stream. Then a request that arrives meanwhile, and all later ones, are never read
+        (https://github.com/ipython/ipykernel/issues/1554).
+        """
+        if version_info < (7, 4):
+
+            def send(_manager: SubshellManager, reply: list[Any]) -> None:
+                self.kernel.shell_stream.send_multipart(reply)
+
+            SubshellManager._send_on_shell_channel = send  # type: ignore[method-assign, assignment]
+
+    # --- what each process has of its own
+
+    def connect(self, connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
+        """Give the kernel the sockets, the ids and the settings of a session.
+
+        In a copy, call ``sever`` before.
+        """
+        if self._settled:
+            renew_loop(self._loop)
+        self._configure(config)
+        self.session.renew()
+        self.connection_file = connection_file
+        for name in _PORTS:
+            setattr(self, name, 0)
+        if os.path.exists(connection_file):  # noqa: PTH110 (each start has this path)
+            self.load_connection_file()
+        else:  # then the kernel makes it
+            self.init_connection_file()  # type: ignore[no-untyped-call]
+        self.init_poller()  # type: ignore[no-untyped-call]
+        if not self._settled:
+            self._settle()
+        self.init_sockets()  # type: ignore[no-untyped-call]
+        self.init_heartbeat()  # type: ignore[no-untyped-call]
+        self.write_connection_file()
+        for stream in self.outputs:
+            stream.connect(
+                capture=self.capture_fd_output and "PYTEST_CURRENT_TEST" not in os.environ
+            )
+        if self.outputs:
+            self._log_to_file()
+        self.init_signal()  # type: ignore[no-untyped-call]
+        self._connect_kernel()
+        if self.user_context is not None:
+            self.user_context.run(self.kernel.set_parent, [], {})
+        elif self.shell:
+            self.init_gui_pylab()  # type: ignore[no-untyped-call]
+            self.init_code()
+        self._settled = True
+
+    def _configure(self, config: Mapping[str, Mapping[str, Any]]) -> None:
+        """Load the settings that differ from those with which the kernel was built."""
+        new = {name: table for name, table in config.items() if self.config.get(name) != table}
+        self.config.merge(Config(new))
+        objects = (self, self.session, self.kernel, *getattr(self.shell, "configurables", ()))
+        for thing in objects:
+            if any(kind.__name__ in new for kind in type(thing).mro()):
+                thing._load_config(self.config)
+
+    def _settle(self) -> None:
+        """Set what of this process belongs to the kernel; a copy has inherited it."""
+        self.init_pdb()  # type: ignore[no-untyped-call]
+        self.configure_tornado_logger()  # type: ignore[no-untyped-call]
+        self.init_path()  # type: ignore[no-untyped-call]
+        self._find_profile()
+        if not self.shell:
+            return
+        sys.displayhook = self.displayhook
+        sys.stdout, sys.stderr = self.outputs
+        self._move_shell()
+        self.patch_io()  # type: ignore[no-untyped-call]
+
+    def _find_profile(self) -> None:
+        self.ipython_dir = get_ipython_dir()
+        self.profile_dir = None
+        self.config_file_paths = []
+        self.init_profile_dir()  # type: ignore[no-untyped-call]
+        self.init_config_files()  # type: ignore[no-untyped-call]
+        self.kernel.profile_dir = self.profile_dir
+
+    def _move_shell(self) -> None:
+        shell: Any = self.shell
+        shell.ipython_dir, shell.profile_dir = self.ipython_dir, self.profile_dir
+        shell.starting_dir = os.getcwd()  # noqa: PTH109 (a string is what is needed)
+        shell.init_environment()
+        shell.init_pushd_popd_magic()
+        history = shell.history_manager
+        history.dir_hist[:] = [Path.cwd()]
+        history.hist_file = history._get_hist_file_name()
+        if hasattr(shell, "init_logger"):  # before IPython 9
+            shell.init_logger()
+        if "db" in vars(shell):
+            shell.db = type(shell.db)(f"{shell.profile_dir.location}/db")
+        shell.save_sys_module_state()
+        shell.init_sys_modules()
+
+    def init_code(self) -> None:
+        """Run the startup files; note what is there before the code of cells.
+
+        IPython would look at the name of each module, and so write to 1 MiB of shared memory.
+        """
+        shell: Any = self.shell
+        self._run_startup_files()  # type: ignore[no-untyped-call]
+        shell.user_ns_hidden.update(shell.user_ns)
+        new = len(sys.modules) - self._modules
+        shell._sys_modules_keys.update(itertools.islice(reversed(sys.modules), max(new, 0)))
+        for stream in self.outputs:
+            stream.flush()  # type: ignore[no-untyped-call]
+
+    def _log_to_file(self) -> None:
+        """Keep the log out of the cells, like ipykernel."""
+        descriptor: int = self.outputs[1].fileno()  # type: ignore[no-untyped-call]
+        for handler in self.log.handlers:
+            if isinstance(handler, StreamHandler) and handler.stream is sys.__stderr__:
+                handler.stream = TextIOWrapper(FileIO(descriptor, "w"))
+
+    def init_iopub(self, context: zmq.Context[Any]) -> None:
+        """Connect the thread that sends output.
+
+        Remove zmq's limit of 1000 messages, so that a slow double loses no output.
+        """
+        context.setsockopt(zmq.SNDHWM, 0)
+        socket = context.socket(zmq.XPUB)
+        socket.linger = 1000
+        self._apply_curve_server_options(socket)
+        self.iopub_port = self._bind_socket(socket, self.iopub_port)  # type: ignore[no-untyped-call]
+        self.iopub_thread.connect(socket, self.session)
+
+    def init_control(self, context: zmq.Context[Any]) -> None:
+        """Make the control channel and the threads; without debugpy, no sockets for it."""
+        self.control_socket = context.socket(zmq.ROUTER)
+        self.control_socket.linger = 1000
+        self.control_socket.router_handover = 1
+        self._apply_curve_server_options(self.control_socket)
+        self.control_port = self._bind_socket(self.control_socket, self.control_port)  # type: ignore[no-untyped-call]
+        self.control_thread = ControlThread(daemon=True)  # type: ignore[no-untyped-call]
+        if self.shell:
+            shell = () if version_info >= (7, 4) else (self.shell_socket,)
+            self.shell_channel_thread = ShellChannelThread(context, *shell, daemon=True)
+
+    def _connect_kernel(self) -> None:
+        """Give the kernel streams, threads and ids."""
+        kernel, shell_loop = self.kernel, getattr(self.shell_channel_thread, "io_loop", None)
+        kernel.shell_stream = ZMQStream(self.shell_socket, shell_loop)
+        kernel.control_stream = ZMQStream(self.control_socket, self.control_thread.io_loop)
+        self.control_thread.start()
+        if self.shell_channel_thread:
+            self.shell_channel_thread.shell_stream = kernel.shell_stream
+            self.shell_channel_thread.start()
+        kernel.stdin_socket = self.stdin_socket
+        kernel.control_thread = self.control_thread
+        kernel.shell_channel_thread = self.shell_channel_thread
+        kernel.record_ports({name: getattr(self, name) for name in _PORTS})
+        kernel.ident = str(uuid.uuid4())
+        if self.shell:
+            self.shell.displayhook.topic = kernel._topic("execute_result")
+
+    def start(self) -> None:
+        """Start the kernel, with garbage collection of only the objects that are created later."""
+        if self.user_context is None:
+            gc.freeze()
+            gc.enable()
+            signal.signal(signal.SIGURG, _wake)
+            super().start()  # type: ignore[no-untyped-call]
+        else:
+            self.user_context.run(super().start)
+
+    def own_threads(self) -> tuple[threading.Thread | None, ...]:
+        """Return the threads that every kernel has."""
+        streams = (getattr(stream, "watch_fd_thread", None) for stream in self.outputs)
+        named = (self.heartbeat, self.control_thread, self.shell_channel_thread)
+        return (self.iopub_thread.thread, *named, *streams)
+
+    def sever(self, kept: Container[int] = ()) -> None:
+        """Make this new fork of a running kernel harmless to the process that it comes from.
+
+        Nothing that its objects do reaches a socket any more. ``kept`` are the descriptors that
+        stay as they are; of the others, those of files, directories and devices stay open.
+        """
+        self.iopub_thread.sever()
+        heartbeat: Any = self.heartbeat
+        abandon(self.context, heartbeat.context, self.shell_channel_thread.manager)
+        for holder, names in ((self, _OF_SOCKETS), (self.kernel, _OF_STREAMS)):
+            for name in names:
+                abandon(getattr(holder, name))
+                setattr(holder, name, None)
+        self.kernel._main_asyncio_lock = asyncio.Lock()  # the request to fork holds the other one
+        deaden_descriptors(kept)
+        for stream in self.outputs:
+            stream.sever()
+
+
+def _wake(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing; a handler ends Python's wait, and then Python handles a pending interrupt."""

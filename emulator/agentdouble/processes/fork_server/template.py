@@ -1,0 +1,108 @@
+"""A template: a process forked from a living kernel, which forks copies of that kernel.
+
+The kernel forks it on its main thread while no code runs. The template abandons the kernel's sockets
+and threads, runs no code of the session, and then is a fork server for the double, as the one that
+forked the kernel. It ends with the double, or when the double does not need it any more.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
+
+from agentdouble.processes.fork_server import kernel_copy, processes, protocol
+from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError
+from agentdouble.processes.fork_server.left_out import break_pools, left_out, pause_openmp
+from agentdouble.processes.fork_server.protocol import ForkRequest
+from agentdouble.processes.fork_server.server import ForkServer
+
+if TYPE_CHECKING:
+    from agentdouble.processes.fork_server.kernel_app import KernelApp
+
+_templates: set[int] = set()  # pids of this kernel's own
+
+
+def fork_from(app: KernelApp, address: str) -> dict[str, object]:
+    """Fork a template, which connects to the double at ``address``; return what it lacks.
+
+    Call this in the kernel's main thread while no code runs. In the template, this does not return
+    but raises BecomesTemplateError.
+    """
+    _reap()
+    lacks = left_out(app.own_threads(), _templates)
+    pause_openmp()
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel.connect(address)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads: they end
+        pid = os.fork()
+    if pid:
+        channel.close()
+        _templates.add(pid)
+        return {"left_out": lacks}
+    raise BecomesTemplateError(channel, lacks)
+
+
+def _reap() -> None:
+    """Let go of the templates that have ended: each counts as a process of the session."""
+    for pid in [*_templates]:
+        with suppress(ChildProcessError):  # code of the session has waited for it
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                continue
+        _templates.discard(pid)
+
+
+def serve(
+    app: KernelApp, asked: BecomesTemplateError, run: Callable[[KernelApp], None]
+) -> NoReturn:
+    """Serve copies of the kernel in this new fork until the double does not need it any more.
+
+    ``run`` runs a copy when it is connected.
+    """
+    code = 1
+    try:
+        inherited = kernel_copy.Inherited.take()
+        if asked.lacks:
+            break_pools()
+        app.sever([asked.channel.fileno()])
+        gc.disable()
+        gc.freeze()  # or the first collection in a copy would write to most of the shared pages
+        processes.adopt_orphans()
+        server = _TemplateServer(asked.channel, app, inherited, run)
+        server.announce()
+        server.serve()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+class _TemplateServer(ForkServer):
+    """A fork server whose kernels are copies of ``app``'s."""
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        app: KernelApp,
+        inherited: kernel_copy.Inherited,
+        run: Callable[[KernelApp], None],
+    ) -> None:
+        super().__init__(channel)
+        self._app = app
+        self._inherited = inherited
+        self._run_copy = run
+
+    def announce(self) -> None:
+        """Tell the double the pid of this process."""
+        self._hand_over(os.getpid(), 0)
+
+    def _prepare(self, request: ForkRequest) -> None:
+        if request.kernel != protocol.COPY:
+            raise ValueError(f"a template forks copies, but no {request.kernel}")
+
+    def _run(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
+        kernel_copy.run(request, server, descriptors[0], self._app, self._inherited, self._run_copy)

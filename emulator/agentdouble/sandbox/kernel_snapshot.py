@@ -1,0 +1,233 @@
+"""A snapshot of a living Python kernel: its template, and the files of its session.
+
+See ``processes.fork_server.template`` for what happens on the other side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import secrets
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentdouble.errors import ResourceExhaustedError, SnapshotRefusedError
+from agentdouble.processes.workspace import Workspace
+from agentdouble.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from agentdouble.processes.fork_server.client import ForkServer, Template
+    from agentdouble.sandbox.kernel import Kernel
+    from agentdouble.sandbox.kernel_manager import CopyPlan, ForkPlan
+
+MOST_COPIES = 1000
+REQUEST = "agentdouble_template_request"
+_PATIENCE_S = 10.0
+_LONGEST_ADDRESS = 107  # bytes of a Unix socket's path
+_NEEDED = (
+    "it needs the measures files and pid_namespace, with which a copy has files and processes of "
+    "its own: `agentdouble doctor` says what they need here"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSnapshot:
+    """A snapshot of a kernel, from which copies are forked.
+
+    ``files`` are those of the session then, ``source`` is where they were. ``left_out`` is what no
+    copy has. ``root`` is the fork server that gives copies their files.
+    """
+
+    template: Template
+    plan: ForkPlan
+    source: Workspace
+    run: Path
+    files: Workspace
+    left_out: tuple[str, ...]
+    root: ForkServer
+    home_of_first: str
+
+    @property
+    def alive(self) -> bool:
+        """Whether its template lives, as far as is known."""
+        return not self.template.gone.done()
+
+    @property
+    def gone(self) -> asyncio.Future[None]:
+        """Done when its template has ended."""
+        gone: asyncio.Future[None] = self.template.gone
+        return gone
+
+    def refusal_of(self, error: BaseException) -> ResourceExhaustedError | None:
+        """Return the error that names the limit of processes, if that made a copy fail."""
+        limit = (self.plan.confinement or {}).get("process_limit")
+        seen = f"a session and its living copies have process_limit = {limit} together"
+        signs = ("can't start new thread", "for want of processes")
+        if limit is None or not any(sign in str(error) for sign in signs):
+            return None
+        return ResourceExhaustedError("processes", seen, "raise the setting process_limit")
+
+    async def discard(self) -> None:
+        """Remove the files; the template ends with its last copy."""
+        self.template.release()
+        await run_in_thread(self.files.remove)
+
+    def plan_copy(self, workspace: Workspace, run: Path, files: asyncio.Future[None]) -> CopyPlan:
+        """Return how to fork a copy into a workspace; ``files`` is done when it has the files."""
+        from agentdouble.processes.fork_server.protocol import COPY, Furnish
+        from agentdouble.sandbox.kernel_manager import CopyPlan
+
+        own = {"home": str(workspace.home), "tmp": str(workspace.tmp), "run": str(run)}
+        moved = {str(self.run): str(run)}
+        confinement: Mapping[str, Any] | None = None
+        if self.plan.confinement is None:
+            moved |= {str(self.source.home): own["home"], str(self.source.tmp): own["tmp"]}
+        else:
+            confinement = {**self.plan.confinement, **own, "namespaces": "user"}
+        furnish = Furnish(
+            home=own["home"], tmp=own["tmp"], run=own["run"], home_of_first=self.home_of_first
+        )
+        return CopyPlan(
+            server=self.template,
+            kernel=COPY,
+            config={**self.plan.config, "moved": moved},
+            limits={},
+            confinement=confinement,
+            furnish=lambda process: self.root.furnish(furnish, process),
+            home_of_first=self.home_of_first,
+            files=files,
+        )
+
+
+async def take(
+    kernel: Kernel, source: Workspace, files: Workspace, root: ForkServer
+) -> KernelSnapshot:
+    """Fork a template from an idle kernel, and copy the files of its session to ``files``.
+
+    Raises SnapshotRefusedError; then the caller removes ``files``.
+    """
+    from agentdouble.sandbox.kernel_manager import CopyPlan
+
+    plan, run = kernel.plan, kernel.run
+    if plan is None:
+        raise SnapshotRefusedError("only kernels of the fork server can be copied: Linux")
+    if not kernel.alive:
+        raise SnapshotRefusedError(kernel.how_it_ended())
+    _check_confinement(plan.confinement)
+    template, left_out = await _fork_template(kernel, run, plan)
+    source.hold()
+    template.gone.add_done_callback(lambda _: source.release())
+    try:
+        home = str(source.home) if plan.confinement is None else plan.confinement["home"]
+        plan.server.keep(template, home)
+        _raise_process_limit(kernel, template, plan.confinement)
+        await run_in_thread(lambda: copy_files(source, files, run))
+    except BaseException as error:
+        template.release()
+        if isinstance(error, OSError):
+            raise SnapshotRefusedError(str(error)) from error
+        raise
+    first = plan.home_of_first if isinstance(plan, CopyPlan) else home
+    return KernelSnapshot(template, plan, source, run, files, left_out, root, first)
+
+
+def _check_confinement(confinement: Mapping[str, Any] | None) -> None:
+    if confinement is None:
+        return
+    if confinement["namespaces"] is None or confinement["processes"] != "own":
+        raise SnapshotRefusedError(_NEEDED)
+
+
+async def _fork_template(
+    kernel: Kernel, run: Path, plan: ForkPlan
+) -> tuple[Template, tuple[str, ...]]:
+    from agentdouble.processes.fork_server.client import ForkServerGoneError, Template
+
+    with _listening(run, (plan.confinement or {}).get("uid")) as (socket_, address):
+        answer = await kernel.ask(REQUEST, {"address": address}, _PATIENCE_S)
+        if answer is None or "left_out" not in answer:
+            why = (answer or {}).get("evalue", "it runs code, or does not answer")
+            raise SnapshotRefusedError(f"the kernel cannot be copied now: {why}")
+        try:
+            template = await asyncio.wait_for(Template.accepted(socket_), _PATIENCE_S)
+        except (ForkServerGoneError, OSError, asyncio.TimeoutError) as error:
+            raise SnapshotRefusedError("its template has ended, or does not answer") from error
+    if _parent_of(template.process.pid) != kernel.pid:  # code of the session connected instead
+        template.release()
+        raise SnapshotRefusedError("another process of the session has answered for its template")
+    return template, tuple(answer["left_out"])
+
+
+def _raise_process_limit(
+    kernel: Kernel, template: Template, confinement: Mapping[str, Any] | None
+) -> None:
+    """Let a session have the processes of its copies, which Linux counts as its user's.
+
+    Each copy has a limit of its own. Without the right to raise limits, which an ordinary user and
+    root in most containers lack, a session and its copies share one.
+    """
+    if confinement is None or confinement["uid"] is None or confinement["process_limit"] is None:
+        return
+    limit = confinement["process_limit"] * MOST_COPIES
+    for pid in (kernel.pid, template.process.pid):
+        if pid is not None:
+            with contextlib.suppress(OSError):
+                resource.prlimit(pid, resource.RLIMIT_NPROC, (limit, limit))
+
+
+@contextmanager
+def _listening(run: Path, uid: int | None) -> Iterator[tuple[socket.socket, str]]:
+    """Listen on a new socket in the kernel's directory, to which that kernel can connect."""
+    address = str(run / f"t{secrets.token_hex(4)}")
+    if len(address) > _LONGEST_ADDRESS:
+        raise SnapshotRefusedError(f"the path of its socket is too long: {address}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.setblocking(False)
+        listening.bind(address)
+        try:
+            if uid is not None:
+                os.chown(address, uid, uid)
+            listening.listen(1)
+            yield listening, address
+        finally:
+            Path(address).unlink(missing_ok=True)
+
+
+def _parent_of(pid: int) -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        text = Path(f"/proc/{pid}/stat").read_text()
+        return int(text.rpartition(")")[2].split()[1])
+    return None
+
+
+def copy_files(source: Workspace, target: Workspace, run: Path) -> None:
+    """Copy a session's files, with their owners and times; raise OSError.
+
+    ``run`` is a directory of a kernel. If it is below ``/tmp``, so is an empty directory of that
+    path in the session's own, which is not copied.
+    """
+    below_tmp = run.parts[2] if run.parts[:2] == ("/", "tmp") else None
+    _copy(source.home, target.home, None)
+    _copy(source.tmp, target.tmp, below_tmp)
+
+
+def _copy(source: Path, target: Path, mount_point: str | None) -> None:
+    found = source.stat()
+    if os.geteuid() == 0:
+        os.chown(target, found.st_uid, found.st_gid)
+    if all(one.name == mount_point for one in source.iterdir()):
+        return
+    command = ["cp", "-a", "--reflink=auto", f"{source}/.", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise OSError(f"its files cannot be copied: {done.stderr.strip()[:500]}")
+    if mount_point is not None:
+        shutil.rmtree(target / mount_point, ignore_errors=True)

@@ -1,0 +1,287 @@
+"""The snapshots of sessions: taken, counted, listed, resumed and dropped.
+
+A snapshot is a record and a process that holds the state of a kernel. The process ends with the
+double; the record may outlive it, in the state, and then says why it cannot be resumed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import itertools
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agentdouble import journal, ledger
+from agentdouble.clock import Clock
+from agentdouble.errors import (
+    SnapshotGoneError,
+    SnapshotRefusedError,
+    TooManySnapshotsError,
+    UnknownSessionSnapshotError,
+)
+from agentdouble.real_files import used_in_background
+from agentdouble.sandbox.ended_instances import RESTARTED
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session import InstanceKey
+from agentdouble.settings import Settings
+from agentdouble.state import Change, MemoryStore, Record, Store
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
+
+KIND = "session_snapshot"
+GONE_KEPT = 100  # records whose state is gone
+
+
+@dataclass(frozen=True)
+class SessionSnapshot:
+    """A snapshot of a session; ``gone`` says why it cannot be resumed any more, or is None.
+
+    ``left_out`` is what the session had and the snapshot has not; ``variables`` are the session's
+    environment variables.
+    """
+
+    id: str
+    key: InstanceKey
+    session_id: str
+    created_at: dt.datetime
+    left_out: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    gone: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be resumed, else what is not in it."""
+        if self.gone is not None:
+            return self.gone
+        return f"Not in it: {', '.join(self.left_out)}" if self.left_out else ""
+
+    def to_record(self) -> Record:
+        """Return the snapshot as JSON-ready data, without the variables, which may be secrets."""
+        return {
+            "tool_id": self.key.tool_id,
+            "user_session_id": self.key.user_session_id,
+            "session_id": self.session_id,
+            "created_at": self.created_at.isoformat(),
+            "gone": self.gone,
+        }
+
+    @classmethod
+    def of(cls, id_: str, record: Record) -> SessionSnapshot:
+        """Return the snapshot of a record; its process has ended with the double that took it."""
+        return cls(
+            id=id_,
+            key=InstanceKey(record["tool_id"], record["user_session_id"]),
+            session_id=record["session_id"],
+            created_at=dt.datetime.fromisoformat(record["created_at"]),
+            gone=record["gone"] or f"{RESTARTED}, and its state ended with that process",
+        )
+
+
+class SessionSnapshots:
+    """The session snapshots of a double, oldest first; belongs to one event loop."""
+
+    def __init__(
+        self, clock: Clock, settings: Settings, instances: Instances, store: Store | None = None
+    ) -> None:
+        self._clock = clock
+        self._most = settings.max_session_snapshots
+        self._ttl = dt.timedelta(seconds=settings.session_snapshot_ttl_s)
+        self._session_ttl_s = settings.session_ttl_s
+        self._instances = instances
+        self._store = store or MemoryStore()
+        self._all: dict[str, SessionSnapshot] = {}
+        self._states: dict[str, KernelSnapshot] = {}
+        self._taking = 0
+        self._discarding: set[asyncio.Task[None]] = set()
+        # Ids rise, so that snapshots of the same moment of a frozen clock have an order.
+        self._numbers = itertools.count(1)
+
+    async def load(self) -> None:
+        """Load the records of the store; none of them can be resumed."""
+        found = [SessionSnapshot.of(*one) for one in (await self._store.load(KIND)).items()]
+        for one in sorted(found, key=lambda one: (one.created_at, one.id)):
+            self._keep(one)
+        self._forget_gone()
+        await self._store.saved()
+
+    def of_tool(self, tool_id: str) -> tuple[SessionSnapshot, ...]:
+        """Return the snapshots of a tool's sessions, oldest first."""
+        self._drop_old()
+        return tuple(one for one in self._all.values() if one.key.tool_id == tool_id)
+
+    def get(self, id_: str, tool_id: str) -> SessionSnapshot:
+        """Return a snapshot of a tool's session; raise UnknownSessionSnapshotError."""
+        self._drop_old()
+        found = self._all.get(id_)
+        if found is None or found.key.tool_id != tool_id:
+            raise UnknownSessionSnapshotError(id_)
+        return found
+
+    async def take(self, instance: Instance, retention: int | None = None) -> SessionSnapshot:
+        """Take a snapshot; of its user session's, keep only the newest ``retention``.
+
+        Raises TooManySnapshotsError, and the same errors as ``Instance.snapshot``.
+        """
+        self._drop_old()
+        instance.check_at_rest()
+        too_old = self._beyond(instance.key, retention)
+        if retention and too_old and ledger.choose("U-SNAPSHOT-RETENTION") == "refused":
+            raise TooManySnapshotsError(retention, "the RetentionCount")
+        living = len(self._states.keys() - {one.id for one in too_old})
+        if living + self._taking >= self._most:
+            raise TooManySnapshotsError(self._most)
+        left_out = tuple(instance.left_out_of_snapshots())
+        self._taking += 1
+        try:
+            state = await instance.snapshot()
+        finally:
+            self._taking -= 1
+        return await self._add(instance, state, left_out, retention)
+
+    async def _add(
+        self,
+        instance: Instance,
+        state: KernelSnapshot,
+        left_out: tuple[str, ...],
+        retention: int | None,
+    ) -> SessionSnapshot:
+        new = SessionSnapshot(
+            id=f"snap-{next(self._numbers):08x}{secrets.token_hex(6)}",
+            key=instance.key,
+            session_id=instance.id,
+            created_at=self._clock.now(),
+            left_out=(*state.left_out, *left_out),
+            variables=instance.variables,
+        )
+        dropped = self._beyond(instance.key, retention)
+        self._all[new.id], self._states[new.id] = new, state
+        state.gone.add_done_callback(lambda _: self._lose(new.id, "the process that held it ended"))
+        instance.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
+        for one in dropped:
+            instance.log.note(f"snapshot {one.id} dropped for newer ones")
+            self._forget(one)
+        await self._store.write([Change(KIND, new.id, new.to_record())], lambda: self._forget(new))
+        return new
+
+    def _beyond(self, key: InstanceKey, retention: int | None) -> list[SessionSnapshot]:
+        """Return what of a user session is too old to be kept beside one more (RetentionCount)."""
+        theirs = [one for one in self._all.values() if one.key == key]
+        if retention is None or len(theirs) < retention:
+            return []
+        return theirs[: len(theirs) - retention + 1]
+
+    async def resume(
+        self, snapshot: SessionSnapshot, ttl_s: int | None, *, new_instance: bool
+    ) -> Instance:
+        """Return an instance with the state of a snapshot: a new one, or the user session's own.
+
+        A new one has a UserSessionId of its own. Raises SnapshotGoneError, SnapshotRefusedError,
+        and the errors of ``Instances.get_or_create``.
+        """
+        state = self._states.get(snapshot.id)
+        if state is None or not state.alive:
+            raise SnapshotGoneError(snapshot.id, snapshot.gone or "its process has ended")
+        key = snapshot.key
+        if new_instance:
+            key = InstanceKey(key.tool_id, f"u-{secrets.token_hex(10)}")
+        living = await self._instances.find(key.tool_id, key.user_session_id)
+        if living is not None:
+            await self._return(living, state, ttl_s)
+        else:
+            if not new_instance and ledger.choose("U-SNAPSHOT-ENDED") == "refused":
+                raise SnapshotRefusedError(
+                    "its session has ended", "InvalidSnapshot.InstanceTerminating"
+                )
+            living = await self._instances.create_from(state, key, ttl_s, snapshot.variables)
+        living.log.note(f"has the state of snapshot {snapshot.id}")
+        return living
+
+    async def _return(self, living: Instance, state: KernelSnapshot, ttl_s: int | None) -> None:
+        if ledger.choose("U-SNAPSHOT-LIVING") == "refused":
+            raise SnapshotRefusedError(
+                f"its session lives, as the instance {living.id}: end it first, or send "
+                "CreateNewInstance true",
+                "InvalidSnapshot.InstanceRunning",
+            )
+        journal.note_session(living.id)
+        living.check_at_rest()
+        await living.return_to(state)
+        if ttl_s is not None or ledger.choose("U-SNAPSHOT-TTL") == "anew":
+            ttl = dt.timedelta(seconds=ttl_s or self._session_ttl_s)
+            self._instances.set_ttl(living, ttl)
+
+    async def delete(self, snapshot: SessionSnapshot) -> None:
+        """Delete a snapshot; what was resumed from it lives on."""
+        self._forget(snapshot)
+        await self._settle()
+
+    async def drop_of(self, tool_id: str) -> None:
+        """Delete the snapshots of a tool's sessions."""
+        for one in self.of_tool(tool_id):
+            self._forget(one)
+        await self._settle()
+
+    async def reset(self, *, wait: bool = True) -> None:
+        """Delete every snapshot; without ``wait`` their processes may end afterwards."""
+        for one in [*self._all.values()]:
+            self._forget(one)
+        if wait:
+            await self._settle()
+
+    async def close(self) -> None:
+        """End the processes of all snapshots; the store keeps the records."""
+        for id_ in [*self._states]:
+            self._discard(id_)
+        await self._settle()
+
+    async def _settle(self) -> None:
+        if self._discarding:
+            await asyncio.wait(set(self._discarding))
+
+    def _drop_old(self) -> None:
+        now = self._clock.now()
+        for id_ in [*self._states]:
+            if self._all[id_].created_at + self._ttl <= now:
+                self._lose(
+                    id_, f"it was older than {self._ttl} (the setting session_snapshot_ttl_s)"
+                )
+
+    def _lose(self, id_: str, why: str) -> None:
+        """Keep the record of a snapshot whose state is gone."""
+        if self._discard(id_):
+            self._keep(replace(self._all[id_], gone=why))
+            self._forget_gone()
+
+    def _keep(self, one: SessionSnapshot) -> None:
+        self._all[one.id] = one
+        self._store.put(KIND, one.id, one.to_record())
+
+    def _forget_gone(self) -> None:
+        gone = [one for one in self._all.values() if one.gone is not None]
+        for one in gone[: max(0, len(gone) - GONE_KEPT)]:
+            self._forget(one)
+
+    def _forget(self, one: SessionSnapshot) -> None:
+        self._discard(one.id)
+        if self._all.pop(one.id, None) is not None:
+            self._store.delete(KIND, one.id)
+
+    def _discard(self, id_: str) -> bool:
+        """End the process of a snapshot, in the background; return whether there was one."""
+        state = self._states.pop(id_, None)
+        if state is None:
+            return False
+
+        async def discard() -> None:
+            with used_in_background():
+                await state.discard()
+
+        task = asyncio.ensure_future(discard())
+        self._discarding.add(task)
+        task.add_done_callback(self._discarding.discard)
+        return True

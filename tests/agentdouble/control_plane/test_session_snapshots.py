@@ -1,0 +1,287 @@
+"""Session snapshots: the five actions, over the wire and with real kernels."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from agentdouble.control_plane.wire import stamp
+from tests.agentdouble.calling import (
+    Begun,
+    act,
+    instances_of,
+    refusal,
+    result,
+    run,
+    text,
+)
+
+TOOL = "t-sandbox"
+SET_UP = "import os\nx = [1]\nopen('f', 'w').write('first')\nos.environ['MARK'] = 'kept'"
+LOOK = "import os\nprint(x, open('f').read(), os.environ.get('MARK'), os.environ.get('GIVEN'))"
+CHANGE = "x.append(2)\nopen('f', 'w').write('second')\nos.environ['MARK'] = 'changed'"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are forked on Linux")
+
+
+def begin(double: Emulator, name: str = "u", code: str = SET_UP) -> str:
+    """Run code in a session and return its SessionId."""
+    found: str = result(double, code, name)["SessionId"]
+    return found
+
+
+def take(double: Emulator, session_id: str, **fields: Any) -> str:
+    made = act(double, "CreateSessionSnapshot", ToolId=TOOL, SessionId=session_id, **fields)
+    found: str = made["SnapshotId"]
+    return found
+
+
+def resume(double: Emulator, snapshot_id: str, **fields: Any) -> str:
+    """Resume a snapshot and return the SessionId."""
+    given = {"ToolId": TOOL, "SnapshotId": snapshot_id, **fields}
+    found: str = act(double, "ResumeSessionFromSnapshot", **given)["SessionId"]
+    return found
+
+
+def shown(double: Emulator, session_id: str) -> dict[str, Any]:
+    return act(double, "GetSession", ToolId=TOOL, SessionId=session_id)
+
+
+def get(double: Emulator, snapshot_id: str) -> dict[str, Any]:
+    found = act(double, "GetSessionSnapshot", ToolId=TOOL, SnapshotId=snapshot_id)["Snapshot"]
+    assert isinstance(found, dict)
+    return found
+
+
+def ids(double: Emulator, **query: Any) -> list[str]:
+    listed = act(double, "ListSessionSnapshots", ToolId=TOOL, **query)
+    return [one["SnapshotId"] for one in listed["Snapshots"]]
+
+
+def refused(double: Emulator, action: str, snapshot_id: str) -> tuple[int, str]:
+    return refusal(double, action, ToolId=TOOL, SnapshotId=snapshot_id)[:2]
+
+
+def listed_sessions(double: Emulator) -> list[str]:
+    sessions = act(double, "ListSessions", ToolId=TOOL)["SessionInfos"]
+    return [one["UserSessionId"] for one in sessions]
+
+
+def in_bash(double: Emulator, command: str) -> str:
+    found: str = run(double, command, "u", language="bash")["data"]["stdout"]
+    return found
+
+
+def name_of(double: Emulator, session_id: str) -> str:
+    found: str = shown(double, session_id)["UserSessionId"]
+    return found
+
+
+def test_a_new_instance_has_state_files_and_environment_as_they_were(double: Emulator) -> None:
+    """Neither the source nor another copy changes it; its deadline is its own."""
+    act(
+        double,
+        "CreateSession",
+        ToolId=TOOL,
+        UserSessionId="u",
+        Envs=[{"Key": "GIVEN", "Value": "g"}],
+    )
+    source = begin(double)
+    snapshot = take(double, source)
+    text(double, CHANGE, "u")
+
+    one, two = (resume(double, snapshot, CreateNewInstance=True, Ttl=600) for _ in range(2))
+    names = [name_of(double, session_id) for session_id in (one, two)]
+    text(double, CHANGE, names[0])
+
+    assert "[1] first kept g\n" == text(double, LOOK, names[1])
+    assert "[1, 2] second changed g\n" == text(double, LOOK, "u")
+    assert 4 == len({source, one, two, snapshot})
+    assert {"u", *names} == set(listed_sessions(double))
+    times = (
+        dt.datetime.fromisoformat(shown(double, one)[key][:-1]) for key in ("CreatedAt", "ExpireAt")
+    )
+    assert dt.timedelta(minutes=10) == -(next(times) - next(times))
+
+
+def test_a_living_session_returns_in_place(double: Emulator) -> None:
+    """It keeps its SessionId; what ran beside its Python kernel ends, and can start again."""
+    source = begin(double)
+    in_bash(double, "echo 1 > of-bash; sleep 1000 &")
+    snapshot = take(double, source)
+    text(double, CHANGE, "u")
+    before = set(instances_of(double).living()[0].pids)
+
+    assert source == resume(double, snapshot)
+
+    assert "[1] first kept None\n" == text(double, LOOK, "u")
+    assert "1\n" == in_bash(double, "cat of-bash")
+    assert "2\n" == text(double, "console.log(2)", "u", language="javascript")
+    assert not before & set(instances_of(double).living()[0].pids)
+    assert source == result(double, "1", "u")["SessionId"]
+    assert get(double, snapshot)["Reason"] == "Not in it: terminals and commands in bash"
+
+
+def test_a_session_that_has_ended_is_resumed_under_its_name(double: Emulator) -> None:
+    """Its SessionId is another, and what it was resumed from lives on."""
+    source = begin(double)
+    snapshot = take(double, source)
+    act(double, "DeleteSession", ToolId=TOOL, SessionId=source)
+
+    resumed = resume(double, snapshot)
+
+    assert source != resumed
+    assert "[1] first kept None\n" == text(double, LOOK, "u")
+    assert [snapshot] == ids(double)
+    logs = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=resumed)["Logs"]
+    ended = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=source)["Logs"]
+    assert f"has the state of snapshot {snapshot}" in logs
+    assert f"snapshot {snapshot} taken" in ended
+
+
+def test_a_snapshot_shows_what_it_is(double: Emulator) -> None:
+    """GetSessionSnapshot and ListSessionSnapshots have the same fields."""
+    with double.clock.freeze():
+        now = stamp(double.clock.now())
+        source = begin(double)
+        snapshot = take(double, source)
+
+    listed = act(double, "ListSessionSnapshots", ToolId=TOOL)
+
+    assert {
+        "SnapshotId": snapshot,
+        "SnapshotType": "Manual",
+        "Status": "Ready",
+        "Reason": "",
+        "ToolId": TOOL,
+        "SessionId": source,
+        "SandboxId": source,
+        "UserSessionId": "u",
+        "SessionMetadata": [],
+        "CreatedAt": now,
+    } == get(double, snapshot)
+    assert {
+        "Snapshots": [get(double, snapshot)],
+        "NextToken": "",
+        "PageNumber": 1,
+        "PageSize": 100,
+        "TotalCount": 1,
+    } == listed
+
+
+def test_lists_have_filters_and_pages_the_newest_first(double: Emulator) -> None:
+    """A real client takes the first of one and resumes it."""
+    one, two = begin(double, "one"), begin(double, "two")
+    with double.clock.freeze():  # the order does not depend on the time
+        first, second, third = take(double, one), take(double, two), take(double, one)
+        now = stamp(double.clock.now())
+        double.clock.advance(minutes=1)
+        fourth = take(double, one)
+
+    page = act(double, "ListSessionSnapshots", ToolId=TOOL, MaxResults=3)
+    rest = ids(double, MaxResults=3, NextToken=page["NextToken"])
+
+    assert [fourth, third, second] == [one["SnapshotId"] for one in page["Snapshots"]]
+    assert (4, [first]) == (page["TotalCount"], rest)
+    assert [second, first] == ids(double, PageNumber=2, PageSize=2)
+    assert [fourth, third, first] == ids(double, SessionId=one)
+    assert [second] == ids(double, UserSessionId="two")
+    assert "" == get(double, fourth)["Reason"]  # the snapshots before are no child processes
+    assert [third, second, first] == ids(double, CreateTimeBefore=now)
+    assert [] == ids(double, SnapshotType="Automatic")
+    assert [fourth] == ids(double, UserSessionId="one", MaxResults=1)
+
+
+def test_a_retention_count_keeps_the_newest_of_the_session(double: Emulator) -> None:
+    """Those of another session stay; the log says what was dropped."""
+    one, other = begin(double, "one"), begin(double, "other")
+    first, kept, second = take(double, one), take(double, other), take(double, one)
+
+    third = take(double, one, RetentionCount=2)
+
+    assert [third, second, kept] == ids(double)
+    logs = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=one)["Logs"]
+    assert f"snapshot {first} dropped for newer ones" in logs
+    assert (404, "InvalidSnapshot.NotFound") == refused(double, "GetSessionSnapshot", first)
+
+
+def test_what_cannot_be_done_is_refused_by_name(double: Emulator) -> None:
+    """Each reason has a code; nothing is kept of it."""
+    source = begin(double)
+    snapshot = take(double, source)
+    running = Begun(double, "u", "pass")
+    create = {"ToolId": TOOL, "SessionId": source}
+
+    busy = refusal(double, "CreateSessionSnapshot", **create)
+    busy_too = refused(double, "ResumeSessionFromSnapshot", snapshot)
+    running.go()
+    running.future.result()
+    act(double, "PauseSession", **create)
+    paused = refusal(double, "CreateSessionSnapshot", **create)
+    act(double, "DeleteSession", **create)
+    ended = refusal(double, "CreateSessionSnapshot", **create)
+
+    assert (409, "InvalidSnapshot.InstanceBusy") == busy[:2] == busy_too
+    assert "runs or waits for its turn" in busy[2]
+    assert (409, "InvalidSnapshot.InstancePaused") == paused[:2]
+    assert (404, "InvalidResource.NotFound") == ended[:2]
+    assert [snapshot] == ids(double)
+    act(double, "DeleteSessionSnapshot", ToolId=TOOL, SnapshotId=snapshot)
+    assert [] == ids(double)
+    for action in ("GetSessionSnapshot", "DeleteSessionSnapshot", "ResumeSessionFromSnapshot"):
+        assert (404, "InvalidSnapshot.NotFound") == refused(double, action, snapshot)
+
+
+def test_number_and_age_have_limits(tmp_path: Path) -> None:
+    """Over the number it is refused; over the age the record says why. A restart says so, too."""
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    with Emulator(state=state, max_session_snapshots=1, session_snapshot_ttl_s=3600) as double:
+        source = begin(double)
+        old = take(double, source)
+        full = refusal(double, "CreateSessionSnapshot", ToolId=TOOL, SessionId=source)
+        renewed = take(double, source, RetentionCount=1)
+        double.clock.advance(hours=1)
+        lost = get(double, renewed)
+        young = take(double, begin(double, "v"))
+        gone = refusal(double, "ResumeSessionFromSnapshot", ToolId=TOOL, SnapshotId=renewed)
+
+        assert (429, "QuotaExceeded") == full[:2]
+        assert "max_session_snapshots" in full[2]
+        assert [young, renewed] == ids(double)
+        assert old not in ids(double)
+        assert "Failed" == lost["Status"]
+        assert "older than 1:00:00" in lost["Reason"]
+        assert (409, "InvalidSnapshot.NotReady") == gone[:2]
+
+    with Emulator(state=state) as double:
+        double.clock.advance(hours=1)
+        assert [young, renewed] == ids(double)
+        assert "restarted" in get(double, young)["Reason"]
+        assert "Failed" == get(double, young)["Status"]
+        assert "older" in get(double, renewed)["Reason"]
+        assert (409, "InvalidSnapshot.NotReady") == refused(
+            double, "ResumeSessionFromSnapshot", young
+        )
+
+
+def test_a_snapshot_ends_with_its_tool_and_with_a_reset(double: Emulator) -> None:
+    """What was resumed from it lives on, unless it ends with its tool itself."""
+    tool = act(double, "CreateTool", Name="made", ToolType="CodeEnv", EnableSnapshot=True)["ToolId"]
+    assert act(double, "GetTool", ToolId=tool)["EnableSnapshot"] is True
+    made = act(double, "CreateSession", ToolId=tool)["SessionId"]
+    act(double, "CreateSessionSnapshot", ToolId=tool, SessionId=made)
+    kept = take(double, begin(double))
+
+    act(double, "DeleteTool", ToolId=tool)
+
+    assert [kept] == ids(double)
+    double.reset(keep=["session_snapshots"])
+    assert [kept] == ids(double)
+    assert "[1] first kept None\n" == text(double, LOOK, name_of(double, resume(double, kept)))
+    double.reset()
+    assert [] == ids(double)

@@ -1,0 +1,64 @@
+"""Sessions' kernels, and copies of them, for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.kernel_pool import KernelPool, PooledKernel
+from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
+from agentdouble.settings import Settings
+
+
+def with_pool(test: Callable[[Source], Awaitable[None]], **settings: Any) -> None:
+    """Run a test with a session's kernel, from which it can make copies; leave nothing behind."""
+
+    async def run() -> None:
+        pool = KernelPool(Settings(pool_size=0, **settings))
+        try:
+            await test(Source(pool, await pool.take()))
+        finally:
+            await pool.close()
+
+    asyncio.run(run())
+
+
+class Source:
+    """A session's kernel and what it is copied with."""
+
+    def __init__(self, pool: KernelPool, pooled: PooledKernel) -> None:
+        self.pool = pool
+        self.kernel, self.workspace = pooled.kernel, pooled.workspace
+
+    async def snapshot(self, *setup: str) -> KernelSnapshot:
+        """Run code in the source, and take a snapshot."""
+        for code in setup:
+            assert "" == await error_of(self.kernel, code)
+        return await self.pool.snapshot(self.kernel, self.workspace)
+
+    @contextlib.asynccontextmanager
+    async def copies(self, *setup: str, count: int = 1) -> AsyncIterator[list[Kernel]]:
+        """Run code in the source, and copy it."""
+        snapshot = await self.snapshot(*setup)
+        made = [await self.pool.copy(snapshot) for _ in range(count)]
+        yield [one.kernel for one in made]
+        for one in made:
+            await one.kernel.kill("the test is over")
+        await snapshot.discard()
+        await asyncio.wait_for(snapshot.gone, 10)
+
+
+async def value_of(kernel: Kernel, code: str, timeout_s: float = 30) -> str:
+    """Run code that prints or has a value, and return the text of its outputs."""
+    result = await kernel.execute(code, timeout_s=timeout_s, output_limit=1 << 20)
+    assert "ok" == result.status, result
+    return "".join(one.text or (one.data or {}).get("text/plain", "") for one in result.outputs)
+
+
+async def error_of(kernel: Kernel, code: str, timeout_s: float = 30) -> str:
+    """Run code, and return its error as text: empty without one."""
+    result = await kernel.execute(code, timeout_s=timeout_s, output_limit=1 << 20)
+    return "" if result.status == "ok" else f"{result.status}: {result.message}"

@@ -1,0 +1,253 @@
+"""Copies of a living kernel: what they keep, what they do not share, what they do not have."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("only Linux forks kernels", allow_module_level=True)
+
+from agentdouble.errors import KernelStartError, ResourceExhaustedError, SnapshotRefusedError
+from tests.agentdouble.sandbox.copying import Source, error_of, value_of, with_pool
+
+CAP_SYS_RESOURCE = 1 << 24
+
+ISOLATION = pytest.mark.parametrize("isolation", ["auto", "none"])
+
+
+@ISOLATION
+def test_a_copy_goes_on_from_the_state_of_its_source(isolation: str) -> None:
+    """State, imports, directory, environment, files and open files are there; nothing is shared."""
+
+    async def test(source: Source) -> None:
+        setup = (
+            "import json, os, tempfile, logging, sys\nstate = {'n': 41}\ndef up(): state['n'] += 1",
+            "os.makedirs('data', exist_ok=True); os.chdir('data'); os.environ['MINE'] = 'yes'",
+            "log = open('log.txt', 'w+'); log.write('begun\\n'); log.flush()",
+            "open(os.path.join(tempfile.gettempdir(), 'scratch'), 'w').write('kept')",
+            "unnamed = tempfile.TemporaryFile('w+'); unnamed.write('first '); unnamed.flush()",
+            "handler = logging.StreamHandler(sys.stderr); logging.getLogger('mine').addHandler(handler)",
+        )
+        async with source.copies(*setup, count=2) as (one, two):
+            look = (
+                "up(); log.write(f'{os.environ[\"MINE\"]}'); log.flush();"
+                "print(state['n'], os.path.basename(os.getcwd()), open('log.txt').read(),"
+                "open(os.path.join(tempfile.gettempdir(), 'scratch')).read())"
+            )
+            for kernel in (one, two):
+                assert "42 data begun\nyes kept\n" == await value_of(kernel, look)
+            await value_of(
+                one, "state['n'] = 0; open('new', 'w').close(); os.environ['MINE'] = 'no'"
+            )
+            rest = "print(state['n'], os.path.exists('new'), os.environ['MINE'])"
+            assert "42 False yes\n" == await value_of(two, rest)
+            assert "41 False yes\n" == await value_of(source.kernel, rest)
+            assert "begun\n" == await value_of(
+                source.kernel, "print(open('log.txt').read(), end='')"
+            )
+            assert "seen\n" == await value_of(one, "logging.getLogger('mine').error('seen')")
+
+    with_pool(test, isolation=isolation)
+
+
+def test_what_is_random_differs() -> None:
+    """Also ids and names; a generator that code has made is the same in each copy."""
+    look = (
+        "import secrets, tempfile, uuid, os\n"
+        "print(random.random(), numpy.random.random(), uuid.uuid4(), uuid.uuid1(), secrets.token_hex(),"
+        "tempfile.mktemp(), numpy.random.default_rng().random())"
+    )
+
+    async def test(source: Source) -> None:
+        setup = "import random, numpy; made = random.Random(1)"
+        async with source.copies(setup, count=2) as kernels:
+            seen = [(await value_of(one, look)).split() for one in kernels]
+            assert all(one != two for one, two in zip(*seen, strict=True)), seen
+            same = [await value_of(one, "print(made.random())") for one in kernels]
+            assert same[0] == same[1]
+            ids = "print(get_ipython().kernel.ident, get_ipython().kernel.session.session)"
+            first, second = [await value_of(one, ids) for one in kernels]
+            assert first != second
+
+    with_pool(test)
+
+
+def test_a_copy_is_a_whole_kernel() -> None:
+    """Errors, interrupts, await, background tasks, threads, the count of executions; and a death."""
+
+    async def test(source: Source) -> None:
+        setup = (
+            "import asyncio, threading, time, os\nticks = []",
+            "async def tick():\n    while True:\n        ticks.append(1); await asyncio.sleep(.01)",
+            "ticking = asyncio.ensure_future(tick())",
+        )
+        async with source.copies(*setup, count=2) as (one, two):
+            result = await one.execute("1/0", timeout_s=30, output_limit=1 << 20)
+            assert ("error", "ZeroDivisionError") == (result.status, result.outputs[-1].ename)
+            assert 4 == result.execution_count
+            assert "timeout" == (await error_of(one, "time.sleep(60)", 0.2))[:7]
+            assert "timeout" == (await error_of(one, "await asyncio.sleep(60)", 0.2))[:7]
+            await value_of(one, "n = len(ticks)\nwhile len(ticks) == n: await asyncio.sleep(0)")
+            run = "t = threading.Thread(target=print, args=('in a thread',)); t.start(); t.join()"
+            assert "in a thread\n" == await value_of(one, run)
+            assert "3\r\n" == await value_of(one, "!echo 3")
+            await error_of(one, "os._exit(7)")
+            assert "code 7" in one.how_it_ended()
+            assert "2\n" == await value_of(two, "print(1 + 1)")
+
+    with_pool(test)
+
+
+BROKEN = {
+    "threads": (
+        "import threading; stop = threading.Event()\nt = threading.Thread(target=stop.wait); t.start()",
+        "print(t.is_alive())",
+        "False\n",
+        "1 thread",
+    ),
+    "child processes": (
+        "import subprocess; child = subprocess.Popen(['sleep', '60'])",
+        "print(child.poll())",
+        "-9\n",
+        "1 child process",
+    ),
+    "connections": (
+        "import socket; s = socket.create_server(('', 0)); c = socket.create_connection(s.getsockname())",
+        "print(c.recv(1))",
+        "b''\n",
+        "1 network connection",
+    ),
+    "pipes": (
+        "import os; r, w = os.pipe()",
+        "try:\n    print(os.read(r, 1))\nexcept OSError as error:\n    print('an error')",
+        "b''\n",
+        None,
+    ),
+    "a pool of threads": (
+        "from concurrent.futures import ThreadPoolExecutor as Pool; p = Pool(1); p.submit(int).result()",
+        "try:\n    p.submit(int)\nexcept Exception as error:\n    print(error)",
+        "its workers are not in the copy of the session: make a new one\n",
+        "1 thread",
+    ),
+    "a pool of processes": (
+        "import multiprocessing; p = multiprocessing.get_context('fork').Pool(1); p.apply(int)",
+        "try:\n    p.apply(int)\nexcept Exception as error:\n    print(error)",
+        "Pool not running\n",
+        "3 threads, 1 child process",
+    ),
+    "asyncio's executor": (
+        "import asyncio; await asyncio.to_thread(int)",
+        "print(await asyncio.to_thread(int))",
+        "0\n",
+        "1 thread",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
+    setup, use, seen, left_out = BROKEN[kind]
+
+    async def test(source: Source) -> None:
+        snapshot = await source.snapshot(setup)
+        copy = await source.pool.copy(snapshot)
+        assert seen == await value_of(copy.kernel, use)
+        if left_out is not None:
+            assert left_out in ", ".join(snapshot.left_out)
+        await copy.kernel.kill("the test is over")
+
+    with_pool(test)
+
+
+def test_a_lock_that_a_thread_held_ends_with_the_time_of_the_call() -> None:
+    setup = (
+        "import threading; lock = threading.Lock(); held = threading.Event(); stop = threading.Event()",
+        "def hold():\n    with lock:\n        held.set(); stop.wait()",
+        "t = threading.Thread(target=hold); t.start(); _ = held.wait()",
+    )
+
+    async def test(source: Source) -> None:
+        async with source.copies(*setup) as (copy,):
+            assert "timeout" == (await error_of(copy, "lock.acquire()", 0.3))[:7]
+            assert "2\n" == await value_of(copy, "print(1 + 1)")
+
+    with_pool(test)
+
+
+def test_copies_outlive_their_source_and_can_be_copied() -> None:
+    """Five generations; the source of each ends before its copy is used."""
+
+    async def test(source: Source) -> None:
+        kernel, workspace, snapshots = source.kernel, source.workspace, []
+        await value_of(kernel, "generation = 0; open('g0', 'w').close()")
+        for number in range(1, 6):
+            snapshots.append(await source.pool.snapshot(kernel, workspace))
+            await kernel.kill("its copy goes on")
+            await asyncio.to_thread(workspace.remove)
+            kernel, workspace = (
+                (pooled := await source.pool.copy(snapshots[-1])).kernel,
+                pooled.workspace,
+            )
+            await value_of(kernel, f"generation += 1; open('g{number}', 'w').close()")
+        look = "import os; print(generation, *sorted(os.listdir('.')))"
+        assert "5 g0 g1 g2 g3 g4 g5\n" == await value_of(kernel, look)
+        for snapshot in snapshots:
+            await snapshot.discard()
+        assert "5 g0 g1 g2 g3 g4 g5\n" == await value_of(kernel, look)
+        await kernel.kill("the test is over")
+        await asyncio.wait_for(asyncio.gather(*(one.gone for one in snapshots)), 10)
+
+    with_pool(test)
+
+
+def test_copies_do_not_see_each_other() -> None:
+    async def test(source: Source) -> None:
+        async with source.copies("import os, signal", count=2) as (one, _two):
+            processes = "print(sorted(int(p) for p in os.listdir('/proc') if p.isdigit())[1:])"
+            assert "[]\n" == await value_of(one, processes)
+            roots = "print([d for d in os.listdir('/tmp') if not d.startswith('agentdouble-')])"
+            assert "[]\n" == await value_of(one, roots)
+            assert "must be superuser" in await value_of(one, "!umount /home/gem 2>&1")
+
+    with_pool(test)
+
+
+def _may_raise_limits() -> bool:
+    text = Path("/proc/self/status").read_text()
+    return bool(int(text.split("CapEff:")[1].split()[0], 16) & CAP_SYS_RESOURCE)
+
+
+def test_copies_and_their_source_share_a_limit_of_processes() -> None:
+    """Beyond it a copy is refused by name; the others live on. Root may have the right to raise it."""
+
+    async def test(source: Source) -> None:
+        snapshot = await source.snapshot("x = 1")
+        made = [(await source.pool.copy(snapshot)).kernel]
+        if not _may_raise_limits():
+            with pytest.raises(ResourceExhaustedError, match="process_limit = 40 together"):
+                made += [(await source.pool.copy(snapshot)).kernel for _ in range(5)]
+        assert "1\n" == await value_of(made[0], "print(x)")
+        assert "1\n" == await value_of(source.kernel, "print(x)")
+
+    with_pool(test, process_limit=40)
+
+
+def test_refusals() -> None:
+    """When the template has ended, and when the kernel has."""
+
+    async def test(source: Source) -> None:
+        taken = await source.snapshot("x = 1")
+        os.kill(taken.template.process.pid, 9)
+        await asyncio.wait_for(taken.gone, 10)
+        with pytest.raises(KernelStartError, match="the template of its snapshot has ended"):
+            await source.pool.copy(taken)
+        await source.kernel.kill("it is to be dead")
+        with pytest.raises(SnapshotRefusedError):
+            await source.snapshot()
+
+    with_pool(test)

@@ -1,0 +1,194 @@
+"""Session snapshots whose caller leaves, and sessions that end meanwhile: nothing of them stays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Awaitable, Callable
+
+import psutil
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("only Linux copies kernels", allow_module_level=True)
+
+from agentdouble import ledger
+from agentdouble.clock import Clock
+from agentdouble.errors import SandboxError, SnapshotRefusedError
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session_snapshots import SessionSnapshots
+from agentdouble.settings import Settings
+from tests.agentdouble.sandbox import test_given_up
+from tests.agentdouble.sandbox.test_given_up import leave_everywhere
+
+pytestmark = pytest.mark.slow
+
+TOOL = "t-sandbox"
+_all_processes = test_given_up.own_processes
+
+
+def own_processes() -> list[psutil.Process]:
+    """Return the test's processes but those that hold a process namespace.
+
+    Fork servers and templates keep one ready, which they make when they have the time.
+    """
+    found = []
+    for one in _all_processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [one] if one.name() != "sleep" else []
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _without_spare_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_given_up, "own_processes", own_processes)
+    monkeypatch.setattr(test_given_up, "has_spare", lambda _: True)
+
+
+class Sessions:
+    """The sessions of a double and their snapshots, with one session that has run code."""
+
+    def __init__(self) -> None:
+        settings = Settings.load(pool_size=0)
+        self.instances = Instances(Clock(), settings)
+        self.snapshots = SessionSnapshots(Clock(), settings, self.instances)
+
+    async def begin(self) -> Instance:
+        instance = await self.instances.get_or_create(TOOL, "u")
+        assert "" == await self.said(instance, "x = 1")
+        return instance
+
+    async def said(self, instance: Instance, code: str = "print(x)") -> str:
+        result = await self.instances.execute(instance, code, "python3", 30)
+        assert "ok" == result.status, result
+        return "".join(one.text or "" for one in result.outputs)
+
+    async def close(self) -> None:
+        await self.snapshots.close()
+        await self.instances.close()
+
+
+def with_sessions(test: Callable[[Sessions], Awaitable[None]]) -> None:
+    test_given_up.OTHERS[:] = psutil.Process().children()
+
+    async def run_test() -> None:
+        with ledger.using(ledger.Ledger(None)):
+            sessions = Sessions()
+            try:
+                await test(sessions)
+            finally:
+                await sessions.close()
+
+    asyncio.run(run_test())
+    assert [] == own_processes()
+
+
+def test_a_snapshot_whose_caller_leaves_is_kept_or_is_not_there() -> None:
+    """The session goes on, and what is kept can be deleted."""
+
+    async def test(sessions: Sessions) -> None:
+        instance = await sessions.begin()
+
+        async def take() -> None:
+            try:
+                await sessions.snapshots.take(instance)
+            finally:
+                await sessions.snapshots.reset()
+
+        async def look(_: None) -> None:
+            assert "1\n" == await sessions.said(instance)
+
+        assert await leave_everywhere(take, look, "when its answer is there") > 1
+
+    with_sessions(test)
+
+
+def test_a_new_instance_whose_caller_leaves_is_not_there() -> None:
+    """Neither its processes nor its files."""
+
+    async def test(sessions: Sessions) -> None:
+        source = await sessions.begin()
+        snapshot = await sessions.snapshots.take(source)
+        places = await leave_everywhere(
+            lambda: sessions.snapshots.resume(snapshot, None, new_instance=True),
+            lambda made: sessions.instances.destroy(made, "the test is over"),
+            "while it waits, and again",
+        )
+        await sessions.instances.settle()
+        assert places > 1
+        assert (source,) == sessions.instances.living()
+
+    with_sessions(test)
+
+
+def test_a_session_whose_return_is_given_up_lives() -> None:
+    """It is as it was, or as the snapshot has it, and has one kernel."""
+
+    async def test(sessions: Sessions) -> None:
+        source = await sessions.begin()
+        snapshot = await sessions.snapshots.take(source)
+
+        async def look(_: object) -> None:
+            assert await sessions.said(source) in ("1\n", "2\n")
+            await sessions.said(source, "x = 2")
+            assert 1 == len(source.pids)
+
+        async def resume() -> None:
+            try:
+                await sessions.snapshots.resume(snapshot, None, new_instance=False)
+            finally:
+                await look(None)
+
+        assert await leave_everywhere(resume, look, "when its answer is there") > 1
+
+    with_sessions(test)
+
+
+@pytest.mark.parametrize("turns", [3, 40])
+def test_a_session_that_ends_meanwhile_is_told_and_leaves_nothing(turns: int) -> None:
+    """Whether a snapshot is taken of it or it returns to one."""
+
+    async def test(sessions: Sessions) -> None:
+        snapshot = await sessions.snapshots.take(await sessions.begin())
+
+        async def resume(source: Instance) -> object:
+            return await sessions.snapshots.resume(snapshot, None, new_instance=False)
+
+        for work in (sessions.snapshots.take, resume):
+            source = await sessions.begin()
+            task = asyncio.ensure_future(work(source))
+            for _ in range(turns):
+                await asyncio.sleep(0.001)
+            await sessions.instances.destroy(source, "the test ends it")
+            await asyncio.wait({task}, timeout=30)
+            error = task.exception()
+            assert error is None or "the test ends it" in str(error)
+            assert error is None or isinstance(error, SandboxError)
+            if isinstance(error, SnapshotRefusedError):
+                assert "InvalidSnapshot.InstanceTerminating" == error.code
+        assert () == sessions.instances.living()
+
+    with_sessions(test)
+
+
+def test_a_double_that_stops_meanwhile_leaves_nothing() -> None:
+    """Neither a template nor a copy."""
+
+    async def test(sessions: Sessions) -> None:
+        source = await sessions.begin()
+        snapshot = await sessions.snapshots.take(source)
+        work = [
+            sessions.snapshots.resume(snapshot, None, new_instance=True),
+            sessions.snapshots.resume(snapshot, None, new_instance=True),
+            sessions.snapshots.take(source),
+        ]
+        tasks = [asyncio.ensure_future(one) for one in work]  # type: ignore[arg-type, var-annotated]
+        await asyncio.sleep(0.005)
+        await sessions.close()
+        await asyncio.wait(tasks, timeout=30)
+        errors = [one.exception() for one in tasks]
+        assert all(one is None or isinstance(one, SandboxError) for one in errors), errors
+
+    with_sessions(test)
