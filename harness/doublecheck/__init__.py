@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from doublecheck.api.unknowns import unknowns as unknowns
     from doublecheck.client.session_target import PlatformConfig as PlatformConfig
     from doublecheck.errors import DoubleCheckError as DoubleCheckError
+    from doublecheck.fixtures.prepared_sandboxes import prepared_sandbox as prepared_sandbox
     from doublecheck.notebook.live_display import show as show
     from doublecheck.secret import Secret as Secret
     from doublecheck.target.target import Credentials as Credentials

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from doublecheck.client._async.a2a import AsyncA2aClient as AsyncA2aClient
     from doublecheck.client._async.browser import AsyncBrowser as AsyncBrowser
     from doublecheck.client._async.mcp import AsyncMcpClient as AsyncMcpClient
+    from doublecheck.client._async.sandbox import AsyncPlatformSandbox as AsyncPlatformSandbox
     from doublecheck.client._sync.a2a import A2aClient as A2aClient
     from doublecheck.client._sync.browser import Browser as Browser
     from doublecheck.client._sync.mcp import McpClient as McpClient
+    from doublecheck.client._sync.sandbox import PlatformSandbox as PlatformSandbox
     from doublecheck.comparing.differences import Difference as Difference
     from doublecheck.comparing.references import References as References
     from doublecheck.contracts.clauses import Clause as Clause
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from doublecheck.values.sandbox import Completion as Completion
     from doublecheck.values.sandbox import LiveOutput as LiveOutput
     from doublecheck.values.sandbox import Output as Output
+    from doublecheck.values.session_snapshots import SessionSnapshot as SessionSnapshot
     from doublecheck.values.unknowns import Unknown as Unknown
     from doublecheck.values.unknowns import Unknowns as Unknowns
     from doublecheck.wire.exchanges import Exchange as Exchange

@@ -38,7 +38,7 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
         session = f"/sessions/{session_id(double)}"
         paths = (
             *("/", "/sessions", "/requests", f"/requests/{double.journal.entries()[-1].id}"),
-            *(session, *(f"{session}/{tab}" for tab in ("files", "terminal", "log"))),
+            *(session, *(f"{session}/{tab}" for tab in ("files", "terminal", "snapshots", "log"))),
             *("/tools", "/tools/new/tool", "/tools/new/service", "/tools/tool/t-sandbox"),
             "/tools/service/api",
             *("/agents", "/agents/app/tool_caller/ann/s1", "/agents/invoke/coder/ann/s0"),

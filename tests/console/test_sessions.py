@@ -50,6 +50,34 @@ def test_a_session_is_paused_prolonged_and_ended(opened: Page, double: Emulator)
     opened.get_by_text("destroyed by caller").first.wait_for()
 
 
+def test_a_session_is_kept_and_copied(opened: Page, double: Emulator) -> None:
+    """A snapshot says what is not in it; another session is made of it, and its own returns."""
+    ask(
+        double,
+        code="import threading\nx = 1\nthreading.Thread(target=threading.Event().wait).start()",
+    )
+    open_session(opened, double)
+    opened.get_by_role("tab", name="Snapshots").click()
+
+    opened.get_by_role("button", name="Take a snapshot").click()
+    opened.get_by_text("Not in it: 1 thread").wait_for()
+    opened.get_by_role("button", name="New session").click()
+    opened.get_by_role("heading", name="u-").wait_for()
+    code = opened.get_by_role("textbox", name="Code")
+    code.fill("x + 41")
+    code.press("Shift+Enter")
+    opened.get_by_role("log").get_by_text("42").wait_for()
+    opened.go_back()
+    ask(double, code="x = 2")
+    opened.get_by_role("button", name="Return to it").click()
+    opened.get_by_role("dialog").get_by_role("button", name="Return").click()
+    opened.get_by_text("The session is as in").wait_for(state="attached")
+    opened.get_by_role("button", name="Delete").click()
+    opened.get_by_text("There is no snapshot yet.").wait_for()
+
+    ask(double, code="assert x == 1")
+
+
 def test_what_a_client_runs_is_interrupted_and_saved(opened: Page, double: Emulator) -> None:
     """The cells shown are a notebook that nbformat finds valid, with the outputs they had."""
     ask(double, code="import time")

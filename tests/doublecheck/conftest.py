@@ -20,7 +20,8 @@ with warnings.catch_warnings():  # the oldest typer uses what the newest click d
     importlib.import_module("typer.testing")
 
 # Nor is what a double imports when it needs it: each run of pytester's would import it again.
-for _name in (*_IMPORTS_FOR_KERNELS, *_IMPORTS_FOR_WORKBENCHES):
+_ACTIONS = "agentdouble.control_plane.actions"
+for _name in (*_IMPORTS_FOR_KERNELS, *_IMPORTS_FOR_WORKBENCHES, _ACTIONS):
     importlib.import_module(_name)
 
 

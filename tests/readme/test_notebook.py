@@ -25,6 +25,8 @@ WITH_MAGICS = [
         "%load_ext",
         "%%sandbox",
         "%sandbox sessions",
+        "%sandbox snapshot",
+        "%sandbox resume",
         "%sandbox clock",
         "%sandbox faults",
         "%sandbox log",
@@ -67,12 +69,13 @@ def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path)
 def test_the_magics_look_after_sessions_clock_faults_and_log(notebook: NotebookKernel) -> None:
     """As the harness's page goes from cell to cell."""
     ran = [notebook.run(cell) for cell in WITH_MAGICS]
-    _, cell, sessions, clock, faults, log = ran
+    _, cell, sessions, snapshot, resume, clock, faults, log = ran
 
     assert [None] * len(ran) == [one.error for one in ran]
     *_moved, said = cell.stdout.splitlines()  # the front page's cell ran on the magics' own double
     assert ("[0, 1, 4, 9, 16]", "30") == (said, cell.text)
     assert "agent_anonymous_s1" in sessions.html
+    assert ["The session 's1' is "] * 2 == [one.stdout[:20] for one in (snapshot, resume)]
     assert [True, True] == [bool(one.stdout or one.bundles) for one in (clock, log)]
     assert "503" in faults.stdout + "".join(str(one) for one in faults.bundles)
 

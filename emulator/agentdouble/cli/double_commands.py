@@ -42,8 +42,8 @@ RESET_EXAMPLES = formatted("""
 
   agentdouble reset --everything               what its state keeps as well
 
-[bold]Parts[/bold]  sessions, tools, mcp, runtimes, agent_sessions, tasks, journal, clock, faults,
-and state, which stands for those that the state keeps.
+[bold]Parts[/bold]  sessions, session_snapshots, tools, mcp, runtimes, agent_sessions, tasks, journal,
+clock, faults, and state, which stands for those that the state keeps.
 """)
 
 _CLOCK_EXAMPLES = formatted("""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.errors import NotADoubleError
-from doublecheck.magics import fault_commands
+from doublecheck.magics import fault_commands, snapshot_commands
 from doublecheck.magics.durations import format_duration, parse_duration
 from doublecheck.magics.messages import refuse, refuse_unknown, write_line
 from doublecheck.magics.options import Parser, words
 from doublecheck.magics.platforms import Platforms
-from doublecheck.magics.sessions import living
+from doublecheck.magics.sessions import refuse_absent
 from doublecheck.wire import admin
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ HELP = """\
 %sandbox                      where cells run, and what there is
 %sandbox sessions             the sessions, with their remaining life
 %sandbox destroy [SESSION]    end one (--user NAME: whose it is)
+%sandbox snapshot NAME        keep how one is now (--session, --user)
+%sandbox resume NAME          return that session to it
+%sandbox snapshots            the snapshots; delete NAME: one of them
 %sandbox clock                the platform's time
 %sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
 %sandbox clock freeze         stop it; unfreeze lets it go on
@@ -88,9 +91,7 @@ def _destroy(rest: str, platforms: Platforms) -> None:
     if platform.destroy_session(user_id=given.user, session_id=given.session):
         write_line(f"The session {given.session!r} is destroyed; its state is gone.")
         return
-    named = ", ".join(living(platform, given.user)) or "none"
-    there = f" Living are: {named}." if platform.target.admin else ""
-    refuse(f"There is no living session {given.session!r}.{there}")
+    refuse_absent(platform, given.user, given.session)
 
 
 def _clock(rest: str, platforms: Platforms) -> None:
@@ -166,6 +167,9 @@ def _time(platform: Platform) -> str:
 COMMANDS: Mapping[str, Command] = {
     "sessions": _sessions,
     "destroy": _destroy,
+    "snapshot": snapshot_commands.take,
+    "resume": snapshot_commands.resume,
+    "snapshots": snapshot_commands.show,
     "clock": _clock,
     "faults": _faults,
     "log": _log,

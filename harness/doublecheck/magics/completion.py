@@ -105,9 +105,15 @@ def _arguments(command: str, given: Sequence[str], platforms: Platforms) -> Iter
         return _DURATIONS
     if command == "destroy":
         return (*_living(given, platforms), "--user")
+    if command == "snapshot":
+        names_session = bool(given) and given[-1] == "--session"
+        return _living((), platforms) if names_session else ("--session", "--user")
+    if command == "resume" or list(given) == ["delete"]:
+        return [name for _, name in platforms.snapshots]
     once = {
         "clock": ("advance", "freeze", "unfreeze"),
         "log": ("--last",),
+        "snapshots": ("delete",),
         "use": platforms.names(),
     }
     return () if given else once.get(command, ())

@@ -14,6 +14,7 @@ from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError
 from doublecheck.magics.messages import refuse, write_line
+from doublecheck.values.session_snapshots import SessionSnapshot
 
 DOUBLE, VARIABLE = "double", "platform"
 _URL = ("http://", "https://")
@@ -33,6 +34,14 @@ class Named:
         return f"{called}{kind} at {self.platform.url}"
 
 
+@dataclass(frozen=True)
+class KeptSession:
+    """A snapshot of the session that cells call ``session``."""
+
+    session: str
+    snapshot: SessionSnapshot
+
+
 class Platforms:
     """The platforms that cells can run on, and the current one.
 
@@ -49,6 +58,7 @@ class Platforms:
         self._double: Platform | None = None
         self._sync: dict[int, tuple[AsyncPlatform, Platform]] = {}
         self._opened = ExitStack()
+        self.snapshots: dict[tuple[str, str], KeptSession] = {}  # by the platform's URL and a name
 
     def current(self) -> Named:
         """Return the current platform; start a double if there is none."""
@@ -161,6 +171,7 @@ class Platforms:
         """Close the magics' own double and the connections to URLs."""
         self._used.clear()
         self._sync.clear()
+        self.snapshots.clear()
         self._chosen = self._double = self._last = None
         self._opened.close()
 

@@ -31,6 +31,13 @@ def refuse_name(user: str, session: str, error: RefusedError) -> NoReturn:
     raise error
 
 
+def refuse_absent(platform: Platform, user: str, session: str) -> NoReturn:
+    """Raise UsageError for a session that is not living."""
+    named = ", ".join(living(platform, user)) or "none"
+    there = f" Living are: {named}." if platform.target.admin else ""
+    refuse(f"There is no living session {session!r}.{there}")
+
+
 def living(platform: Platform, user: str) -> tuple[str, ...]:
     """Return the names of a user's active sessions on a double, () on a live platform."""
     if not platform.target.admin:

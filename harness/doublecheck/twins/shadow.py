@@ -16,6 +16,7 @@ from doublecheck.client._sync.a2a import A2aClient
 from doublecheck.client._sync.browser import Browser
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
+from doublecheck.client._sync.sandbox import PlatformSandbox
 from doublecheck.comparing.references import Pairs
 from doublecheck.errors import DoubleCheckError
 from doublecheck.twins.comparison import Compared, compared, seeded
@@ -24,7 +25,7 @@ from doublecheck.twins.guesses import Guesses
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import without_secrets
 
-_CLIENTS = (A2aClient, Browser, McpClient)
+_CLIENTS = (A2aClient, Browser, McpClient, PlatformSandbox)
 _WRONG_ANSWERS = (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError)
 
 

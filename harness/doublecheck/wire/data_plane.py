@@ -39,6 +39,7 @@ def exec_bash(
     *,
     user_id: str,
     session_id: str,
+    instance_id: str | None,
     timeout_s: int | None,
     ttl_s: int | None,
     when: dt.datetime,
@@ -50,6 +51,7 @@ def exec_bash(
         "bash",
         user_id=user_id,
         session_id=session_id,
+        instance_id=instance_id,
         timeout_s=timeout_s,
         ttl_s=ttl_s,
         when=when,
@@ -68,6 +70,12 @@ def endpoint(
     if ttl_s is not None:
         body |= {"Ttl": ttl_s, "TtlUnit": "second"}
     return Call(sandbox.signed(target, body, when, action="CreateSession"), _read_endpoint)
+
+
+def endpoint_of(target: Target, instance_id: str, when: dt.datetime) -> Call[Endpoint]:
+    """Return the call that requests the Endpoint of a session by its SessionId."""
+    body = {"ToolId": target.sandbox_tool(), "SessionId": instance_id}
+    return Call(sandbox.signed(target, body, when, action="GetSession"), _read_endpoint)
 
 
 def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:
@@ -111,7 +119,7 @@ def _read_endpoint(response: httpx.Response) -> Endpoint:
     parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
     if not parts.hostname or not parts.query:
         raise AnswerError(
-            "The answer of CreateSession names no Endpoint.", status=response.status_code
+            "The answer about the session names no Endpoint.", status=response.status_code
         )
     return Endpoint(f"{parts.scheme}://{parts.netloc}{parts.path}", Secret(parts.query))
 

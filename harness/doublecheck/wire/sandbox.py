@@ -33,6 +33,7 @@ def run_code(
     *,
     user_id: str,
     session_id: str,
+    instance_id: str | None,
     timeout_s: int | None,
     ttl_s: int | None,
     when: dt.datetime,
@@ -52,6 +53,7 @@ def run_code(
         language,
         user_id=user_id,
         session_id=session_id,
+        instance_id=instance_id,
         timeout_s=timeout_s,
         ttl_s=ttl_s,
         when=when,
@@ -66,11 +68,15 @@ def run(
     *,
     user_id: str,
     session_id: str,
+    instance_id: str | None,
     timeout_s: int | None,
     ttl_s: int | None,
     when: dt.datetime,
 ) -> Request:
-    """Return the request that runs code, or a command, in a session."""
+    """Return the request that runs code, or a command, in a session.
+
+    With ``instance_id`` the session is named by its SessionId instead of its UserSessionId.
+    """
     operation = invoke_tool.RunCode(
         tool_id=target.sandbox_tool(),
         user_session_id=Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id,
@@ -80,7 +86,11 @@ def run(
         ttl_s=ttl_s,
     )
     patience_s = (timeout_s or _LARGEST_TIMEOUT_S) + _READ_MARGIN_S
-    return signed(target, operation.body(), when, timeout_s=patience_s)
+    body = operation.body()
+    if instance_id is not None:
+        del body["UserSessionId"]
+        body["SessionId"] = instance_id
+    return signed(target, body, when, timeout_s=patience_s)
 
 
 def find_session(
@@ -135,17 +145,20 @@ def read_envelope(response: httpx.Response) -> tuple[invoke_tool.Envelope, dict[
         return envelope, envelope.inner()
 
 
-def _read_found(response: httpx.Response) -> str | None:
+def read_action(response: httpx.Response) -> Mapping[str, Any]:
+    """Return the Result of an action; raise RefusedError, else AnswerError."""
     with _translated(response):
-        result = invoke_tool.read_result(response.status_code, response.content)[1]
-    listed = result.get("SessionInfos") or ()
+        return invoke_tool.read_result(response.status_code, response.content)[1]
+
+
+def _read_found(response: httpx.Response) -> str | None:
+    listed = read_action(response).get("SessionInfos") or ()
     living = (one for one in listed if str(one.get("Status", "")).lower() in _LIVING)
     return next((str(one["SessionId"]) for one in living), None)
 
 
 def _read_deleted(response: httpx.Response) -> None:
-    with _translated(response):
-        invoke_tool.read_result(response.status_code, response.content)
+    read_action(response)
 
 
 @contextmanager

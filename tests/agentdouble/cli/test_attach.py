@@ -135,6 +135,30 @@ def test_sessions_are_listed_and_shown(command_line: CommandLine, session: Livin
     assert "ran execution 1: ok" in page
 
 
+def test_a_session_is_kept_resumed_and_copied(command_line: CommandLine, session: Living) -> None:
+    """Of a snapshot a program reads the id; what is not in it stands beside, for people."""
+    session.run("import threading; threading.Thread(target=threading.Event().wait).start()")
+    taken = command_line.run("session", "snapshot", "u")
+    id_ = taken.stdout.strip()
+    session.run("x = 1")
+
+    assert "Not in it: 1 thread\n" == taken.stderr
+    (listed,) = json.loads(command_line.run("session", "snapshots", "--json").stdout)
+    assert (id_, "u", "Ready") == tuple(
+        listed[key] for key in ("SnapshotId", "UserSessionId", "Status")
+    )
+    told = f"{session.id} (u) is as in {id_}.\n"
+    assert told == command_line.run("session", "resume", id_).stdout
+    assert "41\n" == session.run("print(x)")
+    made = json.loads(command_line.run("session", "resume", id_, "--new", "--json").stdout)
+    assert "41\n" == Living(session.plane, made["SessionId"]).run("print(x)")
+    deleted = command_line.run("session", "snapshots", "--delete", id_).stdout
+    assert f"{id_} is deleted.\n" == deleted
+    gone = command_line.run("session", "resume", id_).stderr
+    assert f"There is no snapshot {id_!r}. See: agentdouble session snapshots" in gone
+    session.plane.call("DeleteSession", SessionId=made["SessionId"])
+
+
 class Terminal:
     """A program on a terminal of its own."""
 

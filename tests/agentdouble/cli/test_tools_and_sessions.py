@@ -134,7 +134,7 @@ def test_another_double_is_named_by_its_url(
 
 def test_help_teaches_by_example(command_line: CommandLine) -> None:
     """Each command shows how it is used."""
-    for words in (("tool", "create"), ("session", "show"), ("attach",)):
+    for words in (("tool", "create"), ("session", "show"), ("session", "resume"), ("attach",)):
         assert f"agentdouble {' '.join(words)} " in lines(command_line, *words, "--help")
 
 

@@ -37,6 +37,22 @@ def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
     assert "No session is living" in notebook.run("%sandbox sessions").stdout
 
 
+def test_a_session_returns_to_its_snapshot(notebook: NotebookKernel) -> None:
+    """By the name that the snapshot was given; the tab key knows it."""
+    notebook.run("%%sandbox --session b\nx = [1]")
+    taken = notebook.run("%sandbox snapshot loaded --session b").stdout
+    notebook.run("%%sandbox --session b\nx.append(2)")
+
+    assert "The session 'b' is kept as 'loaded'." in taken
+    assert ["loaded"] == notebook.complete("%sandbox resume lo")
+    assert "as it was in 'loaded'" in notebook.run("%sandbox resume loaded").stdout
+    assert "[1]" == notebook.run("%%sandbox --session b\nx").text
+    assert "loaded: the session 'b', at 2" in notebook.run("%sandbox snapshots").stdout
+    assert "deleted" in notebook.run("%sandbox snapshots delete loaded").stdout
+    assert "There is no snapshot 'loaded'." in notebook.run("%sandbox resume loaded").stderr
+    assert "no living session 'c'" in notebook.run("%sandbox snapshot d --session c").stderr
+
+
 def test_the_clock_is_read_and_moved(notebook: NotebookKernel) -> None:
     """What expires in that time has expired."""
     notebook.run("%%sandbox\nkept = 1")

@@ -6,7 +6,10 @@ The module is thin: ``wire`` builds the requests and reads the answers.
 from __future__ import annotations
 
 import asyncio  # async only
+import contextlib
+import datetime as dt
 import functools
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -23,8 +26,10 @@ from doublecheck.client._async.clock import AsyncPlatformClock
 from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, events
 from doublecheck.client._async.faults import AsyncPlatformFaults
 from doublecheck.client._async.mcp import AsyncMcpClient
+from doublecheck.client._async.sandbox import AsyncPlatformSandbox
 from doublecheck.client.arguments import checked_class
 from doublecheck.client.live_outputs import run_async
+from doublecheck.errors import RefusedError
 from doublecheck.target.surfaces import Surface
 from doublecheck.target.target import Target
 from doublecheck.values.agents import (
@@ -37,6 +42,7 @@ from doublecheck.values.agents import (
 from doublecheck.values.double import Journal, Sessions, Snapshot
 from doublecheck.values.failures import checked
 from doublecheck.values.sandbox import BashResult, CodeResult, Completion, OnOutput, Ran
+from doublecheck.values.session_snapshots import SessionSnapshot
 from doublecheck.values.unknowns import Unknowns
 from doublecheck.wire import (
     a2a,
@@ -48,6 +54,7 @@ from doublecheck.wire import (
     mcp,
     output_feed,
     sandbox,
+    session_snapshots,
 )
 from doublecheck.wire.calls import Call, Request
 
@@ -84,6 +91,8 @@ class AsyncPlatform:
         self.clock = AsyncPlatformClock(self._connection)
         self.faults = AsyncPlatformFaults(self._connection)
         self._on_close = on_close
+        self._copies: list[str] = []  # the SessionIds of copies that were made here
+        self._session_snapshots: list[str] = []
 
     def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:
         """Call a hook before each request; its exceptions propagate to the caller."""
@@ -171,6 +180,7 @@ class AsyncPlatform:
         *,
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
+        instance_id: str | None = None,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
@@ -179,10 +189,10 @@ class AsyncPlatform:
         """Run code in the sandbox of a user's session and return its result.
 
         Code that raises also returns a result, with the exception in ``error``; with ``check`` it
-        raises ResultError, as ``result.raise_for_error()`` does. ``ttl_s`` is the
-        validity of the session's instance, if this call creates it. ``on_output`` is called with
-        each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
-        KeyboardInterrupt during the run.
+        raises ResultError, as ``result.raise_for_error()`` does. ``instance_id`` names the session
+        by its SessionId (``s-...``) instead. ``ttl_s`` is the validity of the session's instance,
+        if this call creates it. ``on_output`` is called with each LiveOutput. Raises
+        CredentialsMissingError, and InterruptedRunError for a KeyboardInterrupt during the run.
         """
         call = sandbox.run_code(
             self.target,
@@ -190,10 +200,13 @@ class AsyncPlatform:
             language,
             user_id=user_id,
             session_id=session_id,
+            instance_id=instance_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
             when=transport.signing_time(),
         )
+        if instance_id is not None:  # live outputs are of a user's sessions
+            return checked(await run_async(self._connection, call, "", None, on_output), check)
         return checked(await self._run(call, user_id, session_id, on_output), check)
 
     async def _run(
@@ -237,6 +250,7 @@ class AsyncPlatform:
         *,
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
+        instance_id: str | None = None,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
@@ -253,10 +267,13 @@ class AsyncPlatform:
             command,
             user_id=user_id,
             session_id=session_id,
+            instance_id=instance_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
             when=transport.signing_time(),
         )
+        if instance_id is not None:  # live outputs are of a user's sessions
+            return checked(await run_async(self._connection, call, "", None, on_output), check)
         return checked(await self._run(call, user_id, session_id, on_output), check)
 
     async def upload(
@@ -266,10 +283,11 @@ class AsyncPlatform:
         *,
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
+        instance_id: str | None = None,
         ttl_s: int | None = None,
     ) -> str:
         """Upload a file to a user's session and return its path (SBX-10)."""
-        endpoint = await self._endpoint(user_id, session_id, ttl_s)
+        endpoint = await self._endpoint(user_id, session_id, instance_id, ttl_s)
         return await self._call(data_plane.upload(endpoint, path, content))
 
     async def download(
@@ -278,10 +296,11 @@ class AsyncPlatform:
         *,
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
+        instance_id: str | None = None,
         ttl_s: int | None = None,
     ) -> bytes:
         """Download a file of a user's session (SBX-10)."""
-        endpoint = await self._endpoint(user_id, session_id, ttl_s)
+        endpoint = await self._endpoint(user_id, session_id, instance_id, ttl_s)
         return await self._call(data_plane.download(endpoint, path))
 
     async def browser(
@@ -289,13 +308,16 @@ class AsyncPlatform:
         *,
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
+        instance_id: str | None = None,
         ttl_s: int | None = None,
     ) -> AsyncBrowser:
         """Return the browser of a user's session (SBX-11); it starts with the first request.
 
         Raises CredentialsMissingError.
         """
-        return AsyncBrowser(self._connection, await self._endpoint(user_id, session_id, ttl_s))
+        return AsyncBrowser(
+            self._connection, await self._endpoint(user_id, session_id, instance_id, ttl_s)
+        )
 
     def mcp(
         self,
@@ -316,29 +338,131 @@ class AsyncPlatform:
         return AsyncA2aClient(self._connection, path)
 
     async def destroy_session(
-        self, *, user_id: str = DEFAULT_USER, session_id: str = DEFAULT_SESSION
+        self,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        instance_id: str | None = None,
     ) -> bool:
         """End the sandbox instance of a user's session; return whether there was one.
 
         Raises CredentialsMissingError.
         """
         when = transport.signing_time()
+        if instance_id is not None:
+            return await self._destroy(instance_id, when)
         found = await self._call(sandbox.find_session(self.target, user_id, session_id, when))
         if found is None:
             return False
         await self._call(sandbox.delete_session(self.target, found, transport.signing_time()))
         return True
 
+    async def _destroy(self, instance_id: str, when: dt.datetime) -> bool:
+        if instance_id in self._copies:
+            self._copies.remove(instance_id)
+        try:
+            await self._call(sandbox.delete_session(self.target, instance_id, when))
+        except RefusedError as error:
+            if error.status != httpx.codes.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def sandbox(
+        self,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str | None = None,
+        from_snapshot: SessionSnapshot | None = None,
+        ttl_s: int | None = None,
+    ) -> AsyncPlatformSandbox:
+        """Return a sandbox session as an object, by default a new one.
+
+        With ``from_snapshot`` it is a copy of the session that the snapshot was taken of, and
+        ``ttl_s`` is its validity. Otherwise its instance is created on first use. Raises
+        RefusedError.
+        """
+        if from_snapshot is None:
+            return AsyncPlatformSandbox(self, user_id, session_id or uuid.uuid4().hex)
+        made = await self._resume(from_snapshot, as_new=True, ttl_s=ttl_s)
+        self._copies.append(made)
+        return AsyncPlatformSandbox(self, "", "", made)
+
+    async def snapshot_session(
+        self,
+        *,
+        user_id: str = DEFAULT_USER,
+        session_id: str = DEFAULT_SESSION,
+        instance_id: str | None = None,
+    ) -> SessionSnapshot:
+        """Take a snapshot of a user's sandbox session and return it.
+
+        Raises RefusedError, with the reason, if the platform cannot take it.
+        """
+        session = instance_id
+        if session is None:
+            when = transport.signing_time()
+            call = session_snapshots.session(self.target, user_id, session_id, when)
+            session = await self._call(call)
+        when = transport.signing_time()
+        made = await self._call(session_snapshots.create(self.target, session, when))
+        self._session_snapshots.append(made)
+        return await self._call(session_snapshots.get(self.target, made, transport.signing_time()))
+
+    async def session_snapshots(self) -> tuple[SessionSnapshot, ...]:
+        """Return the snapshots of sandbox sessions."""
+        when = transport.signing_time()
+        page = await self._call(session_snapshots.page(self.target, "", when))
+        found = page.snapshots
+        while page.next_token:
+            when = transport.signing_time()
+            page = await self._call(session_snapshots.page(self.target, page.next_token, when))
+            found += page.snapshots
+        return found
+
+    async def resume_session(self, snapshot: SessionSnapshot, *, ttl_s: int | None = None) -> None:
+        """Return a sandbox session to how it was in a snapshot; what it did since is lost.
+
+        ``platform.sandbox(from_snapshot=...)`` makes a copy instead.
+        """
+        await self._resume(snapshot, as_new=False, ttl_s=ttl_s)
+
+    async def _resume(self, snapshot: SessionSnapshot, *, as_new: bool, ttl_s: int | None) -> str:
+        when = transport.signing_time()
+        return await self._call(
+            session_snapshots.resume(
+                self.target, snapshot.id, as_new=as_new, ttl_s=ttl_s, when=when
+            )
+        )
+
+    async def delete_session_snapshot(self, snapshot: SessionSnapshot) -> None:
+        """Delete a snapshot of a sandbox session; its copies live on."""
+        when = transport.signing_time()
+        await self._call(session_snapshots.delete(self.target, snapshot.id, when))
+
+    async def _end_copies(self) -> None:
+        """End the copies of sessions and delete the snapshots that were made here."""
+        while self._copies:
+            await self.destroy_session(instance_id=self._copies[-1])
+        while self._session_snapshots:
+            when = transport.signing_time()
+            made = self._session_snapshots.pop()
+            with contextlib.suppress(RefusedError):  # it was deleted, or the double was reset
+                await self._call(session_snapshots.delete(self.target, made, when))
+
     async def _endpoint(
-        self, user_id: str, session_id: str, ttl_s: int | None
+        self, user_id: str, session_id: str, instance_id: str | None, ttl_s: int | None
     ) -> data_plane.Endpoint:
+        when = transport.signing_time()
+        if instance_id is not None:
+            return await self._call(data_plane.endpoint_of(self.target, instance_id, when))
         return await self._call(
             data_plane.endpoint(
                 self.target,
                 user_id=user_id,
                 session_id=session_id,
                 ttl_s=ttl_s,
-                when=transport.signing_time(),
+                when=when,
             )
         )
 
@@ -437,10 +561,10 @@ class AsyncPlatform:
     async def reset(self, *, wait: bool = True, keep: Sequence[str] | None = None) -> None:
         """Return a double to how it was at its start, except for the parts to ``keep``.
 
-        The parts are ``sessions`` (of the sandbox), ``tools``, ``mcp`` (services and toolsets),
-        ``runtimes``, ``agent_sessions`` (of API-server mode, with artifacts), ``tasks`` (of A2A),
-        ``journal``, ``clock`` and ``faults``. By default the parts are kept that the double keeps
-        in its state, which ``state`` names as well; ``keep=()`` keeps nothing.
+        The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``
+        (services and toolsets), ``runtimes``, ``agent_sessions`` (of API-server mode, with
+        artifacts), ``tasks`` (of A2A), ``journal``, ``clock`` and ``faults``. By default the parts
+        are kept that the double keeps in its state, which ``state`` names as well; ``keep=()`` keeps nothing.
 
         Without ``wait`` it returns when no session can be reached; some of their processes may
         still be ending. Raises NotADoubleError.

@@ -37,6 +37,7 @@ export function session(id) {
     { path: "files", name: "Files", make: async () => (await import("./session_files.js")).sessionFiles(self) },
     { path: "terminal", name: "Terminal", make: async () => (await import("./session_terminal.js")).sessionTerminal(self) },
     { path: "browser", name: "Browser", make: async () => (await import("./session_browser.js")).sessionBrowser(self) },
+    { path: "snapshots", name: "Snapshots", make: async () => (await import("./session_snapshots.js")).sessionSnapshots(self) },
     { path: "log", name: "Log", make: log },
   ]);
   const past = h("div", { class: "stack" });

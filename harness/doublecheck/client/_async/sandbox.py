@@ -1,0 +1,85 @@
+"""A sandbox session as an object: code, commands, files, and its snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from doublecheck.client._async.browser import AsyncBrowser
+    from doublecheck.client._async.platform import AsyncPlatform
+    from doublecheck.values.sandbox import BashResult, CodeResult
+    from doublecheck.values.session_snapshots import SessionSnapshot
+
+
+@dataclass(frozen=True)
+class AsyncPlatformSandbox:
+    """A user's sandbox session; its instance is created on first use.
+
+    A copy of a snapshot is no user's: it is named by its SessionId (``s-...``), in ``instance_id``.
+    """
+
+    platform: AsyncPlatform
+    user_id: str
+    session_id: str
+    instance_id: str | None = None
+
+    async def run(
+        self,
+        code: str,
+        language: str = "python3",
+        *,
+        timeout_s: int | None = None,
+        ttl_s: int | None = None,
+        check: bool = False,
+    ) -> CodeResult:
+        """Run code and return its result; see ``Platform.run_code()``."""
+        return await self.platform.run_code(
+            code, language, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
+        )
+
+    async def exec_bash(
+        self,
+        command: str,
+        *,
+        timeout_s: int | None = None,
+        ttl_s: int | None = None,
+        check: bool = False,
+    ) -> BashResult:
+        """Run a command in the session's terminal."""
+        return await self.platform.exec_bash(
+            command, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
+        )
+
+    async def upload(self, path: str, content: bytes) -> str:
+        """Upload a file to the session and return its path."""
+        return await self.platform.upload(path, content, **self._named())
+
+    async def download(self, path: str) -> bytes:
+        """Download a file of the session."""
+        return await self.platform.download(path, **self._named())
+
+    async def browser(self) -> AsyncBrowser:
+        """Return the session's browser."""
+        return await self.platform.browser(**self._named())
+
+    async def snapshot(self) -> SessionSnapshot:
+        """Take a snapshot; ``platform.sandbox(from_snapshot=...)`` makes copies of the session.
+
+        Raises RefusedError, with the reason, if the platform cannot take it.
+        """
+        return await self.platform.snapshot_session(**self._named())
+
+    async def destroy(self) -> bool:
+        """End the session's instance; return whether there was one."""
+        return await self.platform.destroy_session(**self._named())
+
+    def _named(self) -> dict[str, Any]:
+        """Return the arguments that name the session to the platform."""
+        if self.instance_id is not None:
+            return {"instance_id": self.instance_id}
+        return {"user_id": self.user_id, "session_id": self.session_id}
+
+    def __repr__(self) -> str:
+        name = self.instance_id or f"{self.user_id}/{self.session_id}"
+        return f"<AsyncPlatformSandbox {name} of {self.platform.url}>"
