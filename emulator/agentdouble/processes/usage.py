@@ -190,6 +190,12 @@ def _read_proc() -> Iterator[Process]:
             yield process
 
 
+def parent_of(pid: int) -> int | None:
+    """Return the pid of a process's parent, or None if it has ended."""
+    found = _read_stat(pid)
+    return None if found is None else found.parent
+
+
 def _read_stat(pid: int) -> Process | None:
     with suppress(OSError), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123
         fields = file.read().rpartition(b")")[2].split()

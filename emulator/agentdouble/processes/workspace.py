@@ -36,10 +36,11 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "VIRTUAL
 
 @dataclass
 class _Holds:
-    """How many need the empty directories of a workspace, and whether it has been removed."""
+    """How many need the empty directories of a workspace; whether it was removed, or copied."""
 
     count: int = 0
     removed: bool = False
+    shares_user: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,15 @@ class Workspace:
             return
         for path in (*self.home.iterdir(), *self.tmp.iterdir(), self.runs):
             _remove(path)
+
+    @property
+    def shares_user(self) -> bool:
+        """Whether copies of the session have the same user, so that their processes count as its."""
+        return self._holds.shares_user
+
+    def share_user(self) -> None:
+        """Note that there is a copy of the session, or that it is one."""
+        self._holds.shares_user = True
 
     def hold(self) -> None:
         """Keep the empty directories when the workspace is removed, until ``release``.

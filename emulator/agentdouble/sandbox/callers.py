@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from agentdouble import socket_lookup
 from agentdouble.addresses import address_of, is_loopback, plain
-from agentdouble.processes import isolation
+from agentdouble.processes import isolation, usage
 
 if TYPE_CHECKING:
     from agentdouble.admission import Address, Caller
@@ -92,13 +92,12 @@ def _root(holders: Sequence[int], roots: set[int]) -> int:
 
 def _root_of(pid: int, roots: set[int]) -> int:
     while pid not in roots:
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib is slow)
-                pid = int(file.read().rpartition(b")")[2].split()[1])
-        except OSError:
+        parent = usage.parent_of(pid)
+        if parent is None:
             return NOWHERE
-        if pid == 0:
+        if parent == 0:
             return OUTSIDE
+        pid = parent
     return pid
 
 

@@ -42,7 +42,7 @@ IMPORTS = (
     "agentdouble.processes.fork_server.client",
 )
 _HEADERS = 16 * 1024  # bytes of a message in addition to its content, and some reserve
-_MOST_COPIES = 1000  # of a session, whose processes and threads Linux counts together
+MOST_COPIES = 1000  # of a session, whose processes and threads Linux counts together
 _STOPPED = "the double has stopped"
 
 
@@ -64,7 +64,6 @@ class ForkPlanner:
         self._closed = False
         self._fork_server: ForkServer | None = None
         self._isolation: asyncio.Future[Isolation] | None = None
-        self._copied: set[Path] = set()
 
     @property
     def server(self) -> ForkServer | None:
@@ -128,18 +127,14 @@ class ForkPlanner:
             confinement=None if confinement is None else asdict(confinement),
         )
 
-    def share_user(self, workspace: Workspace) -> None:
-        """Note that copies of a session have the same user, so that their processes count as its."""
-        self._copied.add(workspace.home)
-
     def _process_limit(self, workspace: Workspace) -> int:
         limit = self._settings.process_limit
-        if workspace.home not in self._copied:
+        if not workspace.shares_user:
             return limit
         most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         if most == resource.RLIM_INFINITY:
-            return limit * _MOST_COPIES
-        return min(limit * _MOST_COPIES, most)  # a process without rights cannot raise its own
+            return limit * MOST_COPIES
+        return min(limit * MOST_COPIES, most)  # a process without rights cannot raise its own
 
     async def _confinement(self, language: Language, place: Place) -> Confinement | None:
         settings, name = self._settings, language.display_name

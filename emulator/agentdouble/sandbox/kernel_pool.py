@@ -139,7 +139,7 @@ class KernelPool:
         except BaseException:
             await threads.run_in_thread(files.remove)
             raise
-        self._planner.share_user(workspace)
+        workspace.share_user()
         return taken
 
     async def copy(self, snapshot: KernelSnapshot) -> PooledKernel:
@@ -150,7 +150,7 @@ class KernelPool:
         from agentdouble.sandbox import kernel_snapshot
 
         workspace = self.workspace(snapshot.source.variables)
-        self._planner.share_user(workspace)
+        workspace.share_user()
         copying = threads.run_in_thread(
             lambda: kernel_snapshot.copy_files(snapshot.files, workspace, snapshot.run)
         )
@@ -180,9 +180,6 @@ class KernelPool:
         except ForkServerGoneError as error:
             reason = "the template of its snapshot has ended"
             raise KernelStartError(PYTHON.display_name, reason) from error
-        except (OSError, RuntimeError) as error:
-            refusal = capacity.refusal_of(error)
-            raise refusal or KernelStartError(PYTHON.display_name, str(error)) from error
         self._note_user(kernel, plan)
         return kernel
 
@@ -317,9 +314,6 @@ class KernelPool:
             except ForkServerGoneError as error:  # it died; the next try starts another one
                 if last_try:
                     raise KernelStartError(language.display_name, str(error)) from error
-            except (OSError, RuntimeError, ModuleNotFoundError) as error:
-                refusal = capacity.refusal_of(error)
-                raise refusal or KernelStartError(language.display_name, str(error)) from error
             else:
                 self._note_user(kernel, fork)
                 return kernel
@@ -346,11 +340,17 @@ def _system_errors() -> Iterator[None]:
 async def _started(
     manager: SandboxKernelManager, language: Language, workspace: Workspace, run: Path
 ) -> Kernel:
-    """Start a kernel's process; if that fails or is cancelled, remove all of it."""
+    """Start a kernel's process; if that fails or is cancelled, remove all of it.
+
+    Raises ForkServerGoneError, KernelStartError, and ResourceExhaustedError.
+    """
     try:
         await manager.start_kernel(env=dict(workspace.environment(run)), cwd=str(workspace.home))
         with _system_errors():
             return Kernel(manager, language)
-    except BaseException:
+    except BaseException as error:
         await run_to_completion(manager.discard())
+        if isinstance(error, (OSError, RuntimeError, ModuleNotFoundError)):
+            refusal = capacity.refusal_of(error)
+            raise refusal or KernelStartError(language.display_name, str(error)) from error
         raise

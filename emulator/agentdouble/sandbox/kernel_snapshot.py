@@ -20,7 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import ResourceExhaustedError, SnapshotRefusedError
+from agentdouble.processes import usage
+from agentdouble.processes.fork_server.protocol import COPY, TEMPLATE_REQUEST, Furnish
 from agentdouble.processes.workspace import Workspace
+from agentdouble.sandbox.fork_planner import MOST_COPIES
 from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.kernel import Kernel
     from agentdouble.sandbox.kernel_manager import CopyPlan, ForkPlan
 
-MOST_COPIES = 1000
-REQUEST = "agentdouble_template_request"
 _PATIENCE_S = 10.0
 _LONGEST_ADDRESS = 107  # bytes of a Unix socket's path
 _NEEDED = (
@@ -70,8 +71,8 @@ class KernelSnapshot:
         """Return the error that names the limit of processes, if that made a copy fail."""
         limit = (self.plan.confinement or {}).get("process_limit")
         seen = f"a session and its living copies have process_limit = {limit} together"
-        signs = ("can't start new thread", "for want of processes")
-        if limit is None or not any(sign in str(error) for sign in signs):
+        named = isinstance(error, ResourceExhaustedError) and error.resource == "processes"
+        if limit is None or not (named or "can't start new thread" in str(error)):
             return None
         return ResourceExhaustedError("processes", seen, "raise the setting process_limit")
 
@@ -82,7 +83,6 @@ class KernelSnapshot:
 
     def plan_copy(self, workspace: Workspace, run: Path, files: asyncio.Future[None]) -> CopyPlan:
         """Return how to fork a copy into a workspace; ``files`` is done when it has the files."""
-        from agentdouble.processes.fork_server.protocol import COPY, Furnish
         from agentdouble.sandbox.kernel_manager import CopyPlan
 
         own = {"home": str(workspace.home), "tmp": str(workspace.tmp), "run": str(run)}
@@ -152,7 +152,7 @@ async def _fork_template(
     from agentdouble.processes.fork_server.client import ForkServerGoneError, Template
 
     with _listening(run, (plan.confinement or {}).get("uid")) as (socket_, address):
-        answer = await kernel.ask(REQUEST, {"address": address}, _PATIENCE_S)
+        answer = await kernel.ask(TEMPLATE_REQUEST, {"address": address}, _PATIENCE_S)
         if answer is None or "left_out" not in answer:
             why = (answer or {}).get("evalue", "it runs code, or does not answer")
             raise SnapshotRefusedError(f"the kernel cannot be copied now: {why}")
@@ -160,7 +160,7 @@ async def _fork_template(
             template = await asyncio.wait_for(Template.accepted(socket_), _PATIENCE_S)
         except (ForkServerGoneError, OSError, asyncio.TimeoutError) as error:
             raise SnapshotRefusedError("its template has ended, or does not answer") from error
-    if _parent_of(template.process.pid) != kernel.pid:  # code of the session connected instead
+    if usage.parent_of(template.process.pid) != kernel.pid:  # code of the session connected instead
         template.release()
         raise SnapshotRefusedError("another process of the session has answered for its template")
     return template, tuple(answer["left_out"])
@@ -199,13 +199,6 @@ def _listening(run: Path, uid: int | None) -> Iterator[tuple[socket.socket, str]
             yield listening, address
         finally:
             Path(address).unlink(missing_ok=True)
-
-
-def _parent_of(pid: int) -> int | None:
-    with contextlib.suppress(OSError, ValueError):
-        text = Path(f"/proc/{pid}/stat").read_text()
-        return int(text.rpartition(")")[2].split()[1])
-    return None
 
 
 def copy_files(source: Workspace, target: Workspace, run: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from agentdouble.processes.fork_server import linux, processes
@@ -37,23 +37,36 @@ def run(request: ForkRequest, server: int, descriptors: Sequence[int] = ()) -> N
 
     ``server`` is the pid of the fork server.
     """
-    code = 1
-    try:
+
+    def run_kernel() -> None:
         _settle(request, server, descriptors)
         importlib.import_module(KERNELS[request.kernel]).run(
             request.connection_file, request.config, *descriptors
         )
+
+    end_with(run_kernel)
+
+
+def end_with(run_kernel: Callable[[], None]) -> NoReturn:
+    """Run a kernel; then end this process with its exit code.
+
+    Never unwind into the frames of the server.
+    """
+    code = 1
+    try:
+        run_kernel()
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:
-        traceback.print_exc()
+        # Not by sys.stderr: the kernel's own stream may reach nobody yet.
+        os.write(2, traceback.format_exc().encode(errors="replace"))
     finally:
-        os._exit(code)  # never unwind into the frames of the server
+        os._exit(code)
 
 
-def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> None:
-    _close_inherited(descriptors)
+def leave(server: int) -> None:
+    """Leave the server's session and keyring, but end with it; ``server`` is its pid."""
     os.setsid()
     if os.getppid():  # else this process is in a namespace that ends with the fork server
         processes.die_with_parent()
@@ -61,6 +74,11 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
             raise ProcessLookupError("the fork server has ended")
     processes.adopt_orphans()
     linux.leave_keyring()
+
+
+def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> None:
+    _close_inherited(descriptors)
+    leave(server)
     _reset_signals()
     os.environ.clear()
     os.environ.update(request.env)

@@ -233,10 +233,7 @@ class ForkServer(ForkChannel):
 
 
 class Template(ForkChannel):
-    """A template of a living kernel, which forks copies of it.
-
-    ``process`` is that of the template; ``unwanted`` says that it ends with its last copy.
-    """
+    """A template of a living kernel, which forks copies of it; ``process`` is its own."""
 
     process: ForkedProcess
 

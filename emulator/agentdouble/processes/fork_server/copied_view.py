@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from agentdouble.processes.fork_server import linux, view
+from agentdouble.processes.fork_server import linux, namespaces, view
+from agentdouble.processes.fork_server.confinement import Confinement
 
-_LARGEST_SHM = 64 * 1024 * 1024
 _DONE = b"."
 
 
@@ -53,8 +53,7 @@ def _enter_and_mount(copy: int, home: str, tmp: str, run: str, user_of: int | No
     linux.prctl(linux.PR_SET_DUMPABLE, 0)  # or code with the same user could take over this process
     if user_of is not None:
         linux.join(os.pidfd_open(user_of), linux.CLONE_NEWUSER)
-        linux.unshare(linux.CLONE_NEWNS)
-        linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
+        namespaces.enter(user=False, network=False, shared_memory=False)
     places = {view.HOME: home, view.TMP: tmp, run: run}
     trees = {path: linux.open_tree(place, read_only=False) for path, place in places.items()}
     linux.join(copy, linux.CLONE_NEWNS | linux.CLONE_NEWPID)
@@ -66,6 +65,6 @@ def _mount(trees: dict[str, int]) -> None:
     for path, tree in trees.items():
         os.makedirs(path, exist_ok=True)
         linux.attach_tree(tree, path)
-    view.mount_shared_memory(_LARGEST_SHM)
+    view.mount_shared_memory(Confinement.shm_size)
     view.mount_processes()
     os.umask(before)

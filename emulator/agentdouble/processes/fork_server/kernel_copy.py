@@ -14,12 +14,11 @@ import signal
 import socket
 import stat
 import tempfile
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agentdouble.processes.fork_server import child, linux, namespaces, processes
+from agentdouble.processes.fork_server import child, linux, namespaces
 from agentdouble.processes.fork_server.confinement import Confinement, give_up_rights
 from agentdouble.processes.fork_server.protocol import GO, READY, ForkRequest
 
@@ -68,8 +67,8 @@ def run(
     ``template`` is the pid of the template. ``gate`` is a socket to the double: the copy sends
     ``READY`` when it can be given files of its own, and waits for ``GO``.
     """
-    code = 1
-    try:
+
+    def run_copy() -> None:
         config = dict(request.config)
         moved = config.pop("moved", {})
         _settle(request, template, gate, inherited)
@@ -81,24 +80,12 @@ def run(
         gc.enable()
         app.connect(request.connection_file, config)
         run_kernel(app)
-        code = 0
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:
-        # The kernel's own stream may reach nobody yet.
-        os.write(2, traceback.format_exc().encode(errors="replace"))
-    finally:
-        os._exit(code)
+
+    child.end_with(run_copy)
 
 
 def _settle(request: ForkRequest, template: int, gate: int, inherited: Inherited) -> None:
-    os.setsid()
-    if os.getppid():  # else this process is in a namespace that ends with the template
-        processes.die_with_parent()
-        if os.getppid() != template:
-            raise ProcessLookupError("the template has ended")
-    processes.adopt_orphans()
-    linux.leave_keyring()
+    child.leave(template)
     for number, handler in inherited.handlers.items():
         if handler is not None:
             signal.signal(number, handler)

@@ -18,6 +18,7 @@ from typing import Any
 OUTPUT_LIMIT = 8 * 1024 * 1024
 
 COPY = "copy"  # the kernel of a request to a template
+TEMPLATE_REQUEST = "agentdouble_template_request"  # on a kernel's shell channel
 READY, GO = b"r", b"g"  # sent by a copy when it can be given its files, and to it when it has them
 
 MAX_DATAGRAM = 256 * 1024

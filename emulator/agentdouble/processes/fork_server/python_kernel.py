@@ -41,8 +41,7 @@ from agentdouble.processes.fork_server.kernel_traces import (  # noqa: E402
     warm_formatters,
     warm_up,
 )
-
-_TEMPLATE_REQUEST = "agentdouble_template_request"
+from agentdouble.processes.fork_server.protocol import TEMPLATE_REQUEST  # noqa: E402
 
 
 class SandboxKernel(IPythonKernel):
@@ -52,7 +51,7 @@ class SandboxKernel(IPythonKernel):
     the parts of a reply, or where no code catches it and the kernel ends.
     """
 
-    msg_types = [*IPythonKernel.msg_types, _TEMPLATE_REQUEST]  # noqa: RUF012 (as the base class)
+    msg_types = [*IPythonKernel.msg_types, TEMPLATE_REQUEST]  # noqa: RUF012 (as the base class)
     memory_limit = Integer(None, allow_none=True, config=True, help="bytes that code may use")
     _came = False
     _limited = False
@@ -179,8 +178,8 @@ _ahead: _Ahead | None = None
 def build_ahead() -> None:
     """Build the kernel that later forks of this process run; leave no trace in this process.
 
-    Some of the forks are no kernels, or of another language. Before that, another kernel runs a cell and an error. So the modules and caches for them are
-    there, and the kernel of the forks has run nothing.
+    Not all forks are Python kernels. Another kernel runs a cell and an error first, so the modules
+    and caches for them are there, and the kernel of the forks has run nothing.
     """
     global _ahead
     before = Traces.take()
