@@ -460,7 +460,13 @@ def kernels_beside(pid: int | None) -> list[psutil.Process]:
     fork_server = psutil.Process(pid).parent()
     assert fork_server is not None
     living = fork_server.children()
-    return [one for one in living if one.pid != pid and one.name() != "sleep"]  # an init's name
+    return [one for one in living if one.pid != pid and not is_init(one.pid)]
+
+
+def is_init(pid: int) -> bool:
+    """Return whether a process is the first of its namespace, also before it is a ``sleep``."""
+    ids = Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].splitlines()[0].split()
+    return ids[-1] == "1"
 
 
 def test_no_kernel_is_kept_ready_where_none_is_asked_for() -> None:
