@@ -92,11 +92,10 @@ class Admission:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if (origin is None and site is None) or "*" in self.origins or is_typed(connection):
             return False
-        own = f"{_PAGES[connection.url.scheme]}://{headers.get('host', '')}"
-        if origin == own and _is_a_program_s_websocket(connection):
+        if _is_a_program_with_own_origin(connection):
             return False
         if origin is None and site == "same-origin":
-            origin = own
+            origin = f"{_PAGES[connection.url.scheme]}://{headers.get('host', '')}"
         return origin not in self.origins
 
     async def _caller(self, connection: HTTPConnection) -> Caller:
@@ -142,14 +141,22 @@ def is_typed(connection: HTTPConnection) -> bool:
     return method == "GET" and all(headers.get(name) == value for name, value in _TYPED.items())
 
 
-def _is_a_program_s_websocket(connection: HTTPConnection) -> bool:
-    """Return whether a WebSocket handshake comes from a library and not from a browser.
+def _is_a_program_with_own_origin(connection: HTTPConnection) -> bool:
+    """Return whether a library, not a browser, sends the double's own address as the Origin.
 
-    Some libraries send an Origin by themselves. Every browser's User-Agent starts with Mozilla,
-    and a script cannot change that for a WebSocket.
+    Clients of WebSockets and MCP do that. Every browser's User-Agent starts with Mozilla. A script
+    can change that, but not for a WebSocket, and it cannot leave out the Sec-Fetch-Site.
     """
-    agent = connection.headers.get("user-agent", "")
-    return connection.scope["type"] == "websocket" and not agent.startswith("Mozilla/")
+    headers = connection.headers
+    origin, host = headers.get("origin", ""), headers.get("host", "")
+    if not origin.startswith(f"{_PAGES[connection.url.scheme]}://"):
+        return False
+    if not guard.is_same_origin(origin, host) or headers.get("user-agent", "").startswith(
+        "Mozilla/"
+    ):
+        return False
+    is_websocket = connection.scope["type"] == "websocket"
+    return is_websocket or ("sec-fetch-site" not in headers and _browsers_name_pages(connection))
 
 
 def _known(connection: HTTPConnection) -> Caller | None:
@@ -159,13 +166,16 @@ def _known(connection: HTTPConnection) -> Caller | None:
 
 
 def _is_from_here(connection: HTTPConnection) -> bool:
-    """Return whether a caller is on this machine and a browser would say which page calls.
+    """Return whether a caller is on this machine and a browser would say which page calls."""
+    client = connection.client
+    is_here = client is not None and client.host in guard.LOOPBACK_NAMES
+    return is_here and _browsers_name_pages(connection)
 
-    Over plain http a browser says so only to loopback names.
-    """
-    client, host = connection.client, guard.host_name(connection.headers.get("host", ""))
-    tells = is_loopback(host) or connection.url.scheme in ("https", "wss")
-    return client is not None and client.host in guard.LOOPBACK_NAMES and tells
+
+def _browsers_name_pages(connection: HTTPConnection) -> bool:
+    """Return whether browsers add Sec-Fetch-Site: over plain http only for loopback names."""
+    host = guard.host_name(connection.headers.get("host", ""))
+    return is_loopback(host) or connection.url.scheme in ("https", "wss")
 
 
 def _with(headers: Mapping[str, str], send: Send) -> Send:

@@ -272,12 +272,22 @@ def _is_address(name: str) -> bool:
 
 
 def _origin_allowed(origin: str, host: str, policy: Policy) -> bool:
-    return _same_origin(origin, host) or origin in policy.origins or "*" in policy.origins
+    return is_same_origin(origin, host) or origin in policy.origins or "*" in policy.origins
 
 
-def _same_origin(origin: str, host: str) -> bool:
+def is_same_origin(origin: str, host: str) -> bool:
+    """Return whether an origin has the host and port of a Host header.
+
+    All loopback names are one host: the double answers at each of them.
+    """
     _, separator, authority = origin.partition("://")
-    return bool(separator) and authority.lower() == host.lower()
+    return bool(separator) and _host_and_port(authority) == _host_and_port(host)
+
+
+def _host_and_port(authority: str) -> tuple[str, str]:
+    name = host_name(authority)
+    port = authority.rpartition("]")[2].partition(":")[2]
+    return "localhost" if name in LOOPBACK_NAMES else name, port
 
 
 def has_key(headers: Headers, api_key: str) -> bool:

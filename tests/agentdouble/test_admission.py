@@ -83,6 +83,32 @@ def test_a_websocket_with_an_origin_is_a_page_s_if_a_browser_opens_it(
     assert status == answered.value.response.status_code
 
 
+def test_a_program_may_send_the_origin_of_the_double(double: Emulator) -> None:
+    """Clients of MCP send the address of the server; all of loopback's names are the double's."""
+    port = double.url.rpartition(":")[2]
+    names = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+
+    def statuses(headers: dict[str, str]) -> set[int]:
+        url = f"{double.url}/list-apps"
+        return {
+            http.get(url, headers={"Host": host, "Origin": f"http://{name}", **headers}).status_code
+            for host in names
+            for name in names
+        }
+
+    assert {200} == statuses({})
+    assert {403} == statuses({"User-Agent": "Mozilla/5.0 (X11)"})
+    assert {403} == statuses({"Sec-Fetch-Site": "same-origin"})
+
+
+def test_by_names_for_which_browsers_tell_nothing_an_origin_is_a_page_s() -> None:
+    """A script may send any User-Agent, and over plain http a browser adds no Sec-Fetch-Site."""
+    with Emulator(allow_hosts=["double.example"]) as double:
+        headers = {"Host": "double.example", "Origin": "http://double.example"}
+
+        assert "ForbiddenOrigin" == refused(http.get(f"{double.url}/list-apps", headers=headers))
+
+
 def test_a_page_that_is_named_may_call() -> None:
     """One of the double's own origin by that origin, though its GETs have no Origin."""
     page = "http://page.example"

@@ -20,15 +20,17 @@ from tests.mcp_official.suite import NotInstalledError, Suite, find_node
 
 DIRECT, FRONT, STDIO = "everything", "front", "stdio"
 ORDINARY, ORDINARY_FRONT = "ordinary", "ordinary-front"
+APP = "app"
 
 
 @pytest.fixture(scope="package")
 def double() -> Iterator[Emulator]:
     """A double with the server and the application, each with a service in front of it.
 
-    ``stdio`` is the same server in a process, on its standard input and output.
+    ``stdio`` is the same server in a process, on its standard input and output. The application
+    also answers at ``/mcp``.
     """
-    with Emulator(pool_size=0) as double:
+    with Emulator(ordinary.application(), pool_size=0) as double:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
         double.mcp.create(DIRECT, server)
         double.mcp.create(ORDINARY, ordinary.application())
@@ -63,7 +65,7 @@ def suite(pytestconfig: pytest.Config) -> Suite:
 def with_key(double: Emulator) -> Iterator[Callable[[str], str]]:
     """Tells the address at which a service answers to whoever cannot send its key."""
     with ExitStack() as stack:
-        addresses = {}
+        addresses = {APP: f"{double.url}/mcp"}
         for service in (DIRECT, FRONT, STDIO, ORDINARY, ORDINARY_FRONT):
             _, key = server_of(double, service)["headers"]["Authorization"].split()
             proxy = stack.enter_context(_served(keyed(double.url, key)))

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from tests.mcp_official.conftest import DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, STDIO, server_of
+from tests.mcp_official.conftest import (
+    APP,
+    DIRECT,
+    FRONT,
+    ORDINARY,
+    ORDINARY_FRONT,
+    STDIO,
+    server_of,
+)
 from tests.mcp_official.suite import Suite
 
 # sampling and logs are deprecated by the newest revision, and required by the one before
@@ -32,9 +40,9 @@ NOT_OF_DECORATORS = {"json-schema-2020-12", "server-sse-polling"}
 @pytest.mark.parametrize(
     ("service", "revision", "required"),
     [
-        *((one, "2025-11-25", 30) for one in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT)),
+        *((one, "2025-11-25", 30) for one in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, APP)),
         # the other revision has a process for each scenario: tests.real_servers runs it
-        *((one, "2026-07-28", 37) for one in (DIRECT, FRONT, STDIO, ORDINARY, ORDINARY_FRONT)),
+        *((one, "2026-07-28", 37) for one in (DIRECT, FRONT, STDIO, ORDINARY, ORDINARY_FRONT, APP)),
     ],
 )
 def test_a_service_does_all_that_a_revision_requires(
@@ -50,7 +58,7 @@ def test_a_service_does_all_that_a_revision_requires(
 
     assert ({}, required) == (outcome.failed, len(outcome.scored))
     beside = BESIDE[revision]
-    if service in (ORDINARY, ORDINARY_FRONT):
+    if service in (ORDINARY, ORDINARY_FRONT, APP):
         beside = beside - NOT_OF_DECORATORS
     assert beside - outcome.extra_passed == set()
 

@@ -528,6 +528,15 @@ def test_foreign_pages_and_hosts_are_refused(double: Emulator) -> None:
     assert [-32600, -32600] == [answer.json()["error"]["code"] for answer in answers]
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_the_origin_of_the_double_is_accepted(double: Emulator, name: str) -> None:
+    """The official suite sends it, as clients do that fill in an Origin."""
+    own = f"http://{name}:{double.url.rpartition(':')[2]}"
+    headers = {**mcp_wire.headers(None), "Origin": own}
+
+    assert 200 == http.post(f"{own}/mcp", json=mcp_wire.INITIALIZE, headers=headers).status_code
+
+
 def test_the_doubles_api_key_guards_it() -> None:
     """The same key as everywhere; without it 401."""
     with Emulator(sample(), api_key="the-key") as double, Platform(Target.of(double)) as platform:
