@@ -88,7 +88,7 @@ def _announced_at(path: Path) -> float:
 
 def _alive(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
+        os.kill(pid, 0)  # noqa: TID251 (0 is no signal)
     except OSError:
         return False
     return True

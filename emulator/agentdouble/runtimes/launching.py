@@ -20,6 +20,7 @@ import psutil
 
 from agentdouble import threads
 from agentdouble.errors import RuntimeStartError
+from agentdouble.processes.fork_server import signals
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.runtimes.command_line import (
     OWN,
@@ -68,7 +69,7 @@ class SpawnedTree:
 
     def _kill_rest(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+            signals.send_to_group(self.pid, signal.SIGKILL)
         for process in self._seen:  # psutil checks that the pid was not reused
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()

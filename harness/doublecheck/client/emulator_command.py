@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 from urllib.parse import urlsplit
 
+from agentdouble.processes.fork_server import signals
 from doublecheck.errors import DoubleCheckError, EmulatorCommandError
 from doublecheck.target.addresses import is_loopback
 
@@ -135,7 +136,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         pass
     finally:
         with suppress(OSError):  # no process of the group is left
-            os.killpg(process.pid, signal.SIGKILL)
+            signals.send_to_group(process.pid, signal.SIGKILL)
         process.wait()
 
 

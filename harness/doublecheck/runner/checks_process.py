@@ -19,6 +19,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from agentdouble.processes.fork_server import signals
 from doublecheck.errors import ChecksCrashedError
 
 # The module path is that of this process; it does not contain the folder of the start.
@@ -108,7 +109,7 @@ class ChecksProcess:
     def _end(self) -> None:
         """Kill the process; its fork server then ends all kernels."""
         with suppress(ProcessLookupError, PermissionError):  # macOS denies it if it is ending
-            os.killpg(self._process.pid, signal.SIGKILL)
+            signals.send_to_group(self._process.pid, signal.SIGKILL)
         self._process.wait()
         for stream in (self._process.stdout, self._lifeline, self._printed):
             if stream is not None:

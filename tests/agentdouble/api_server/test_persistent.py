@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.processes.fork_server import signals
 from tests.agentdouble.api_server.wire import (
     AGENTS,
     create,
@@ -173,7 +173,7 @@ def _killed_during_runs(state: str, life: int) -> list[str]:
         try:
             assert enough.wait(200)
         finally:
-            os.kill(server.pid, signal.SIGKILL)
+            signals.send(server.pid, signal.SIGKILL)
         for worker in workers:
             worker.join()
     return seen

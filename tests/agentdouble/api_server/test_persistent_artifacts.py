@@ -18,6 +18,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.api_server.artifact_contents import LARGE
+from agentdouble.processes.fork_server import signals
 from tests.agentdouble.api_server.wire import AGENTS, sessions_of
 from tests.agentdouble.calling import http
 
@@ -217,7 +218,7 @@ def _killed_amid_saves(kept: Kept, life: int) -> list[str]:
         try:
             assert enough.wait(200)
         finally:
-            os.kill(server.pid, signal.SIGKILL)
+            signals.send(server.pid, signal.SIGKILL)
         for one in workers:
             one.join()
     return answered

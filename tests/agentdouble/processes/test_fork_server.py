@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import os
 import select
 import signal
 import socket
@@ -18,7 +17,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
-from agentdouble.processes.fork_server import protocol
+from agentdouble.processes.fork_server import protocol, signals
 from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
 from tests.agentdouble.calling import (
     Begun,
@@ -105,7 +104,7 @@ def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: E
     before = result(double, "x = 1")["SessionId"]
     kernel = pid_of(double)
 
-    os.kill(kernel, signal.SIGKILL)
+    signals.send(kernel, signal.SIGKILL)
 
     how = "the kernel's process was killed by signal 9 (SIGKILL), while nothing ran"
     assert {"s1": how} == ended(double)
@@ -153,7 +152,7 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
         of_sessions |= {guardian, fork_server.pid}
     alive = psutil.pid_exists(grandchild)
 
-    os.kill(processes[victim], signal.SIGKILL)
+    signals.send(processes[victim], signal.SIGKILL)
 
     gone = {pid for pid in of_sessions if has_gone(pid, timeout_s=30)}
     double.communicate()

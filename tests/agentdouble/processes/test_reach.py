@@ -15,7 +15,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux confines kernels", allow_module_level=True)
 
-from agentdouble.processes.fork_server import processes
+from agentdouble.processes.fork_server import processes, signals
 from tests.agentdouble.calling import has_gone, pid_outside
 from tests.agentdouble.processes.becoming import ORDINARY, ROOT
 from tests.agentdouble.processes.confined_host import SECRET, Host, Session
@@ -73,7 +73,8 @@ def victim(host: Host) -> Iterator[int]:
     else:
         started = subprocess.Popen(command)
     yield started.pid
-    processes.kill_tree(started.pid)
+    processes.kill_children(started.pid)
+    started.kill()
     started.wait()
 
 
@@ -176,12 +177,12 @@ def test_a_kernel_that_ends_takes_what_it_left_and_no_other_kernel(host: Host) -
     left = pid_outside(int(first.text(LEAVING)), first.pid)
     kept = pid_outside(int(second.text(LEAVING)), second.pid)
 
-    os.kill(first.pid, signal.SIGKILL)
+    signals.send(first.pid, signal.SIGKILL)
 
     assert has_gone(left, timeout_s=30)
     assert not has_gone(kept, timeout_s=0)
     assert "2" == second.text("print(1 + 1)")
-    os.kill(second.pid, signal.SIGKILL)
+    signals.send(second.pid, signal.SIGKILL)
     assert has_gone(kept, timeout_s=30)
 
 
@@ -191,7 +192,7 @@ def test_a_storm_of_forks_ends_with_its_session(host: Host) -> None:
     namespace = Path(f"/proc/{session.pid}/ns/pid").readlink()
     session.text(STORM)
 
-    os.kill(session.pid, signal.SIGKILL)
+    signals.send(session.pid, signal.SIGKILL)
 
     assert has_gone(session.pid, timeout_s=30)
     while _in_namespace(namespace):
@@ -224,7 +225,7 @@ def test_a_session_ends_with_its_fork_server_or_its_init(host: Host, victim: str
         left = pid_outside(int(session.text(LEAVING)), session.pid)
         init = pid_outside(1, session.pid)
 
-        os.kill(session.fork_server if victim == "fork server" else init, signal.SIGKILL)
+        signals.send(session.fork_server if victim == "fork server" else init, signal.SIGKILL)
 
         assert all(has_gone(pid, timeout_s=30) for pid in (session.pid, left, init))
     finally:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agentdouble import Emulator
+from agentdouble.processes.fork_server import signals
 from tests.agentdouble.calling import eventually, http
 
 pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
@@ -179,7 +179,7 @@ def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
     assert (talker["name"], talker.keys()) == (by_id["name"], by_id.keys())
     assert ("talker", "Ready", 1) == (talker["name"], talker["status"], talker["version"])
     assert [] == idle["instances"]
-    os.kill(instance["pid"], 0)
+    signals.send(instance["pid"], 0)
     assert ("talker-1", "ready", 0, 1) == tuple(
         instance[key] for key in ("name", "state", "in_flight", "processes")
     )

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -13,6 +12,7 @@ import pytest
 
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeBusyError, RuntimeEndedError, RuntimeStartError
+from agentdouble.processes.fork_server import signals
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtimes import Runtimes
@@ -50,7 +50,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 def crash(instance: Instance) -> None:
     assert instance.pid is not None
-    os.kill(instance.pid, signal.SIGKILL)
+    signals.send(instance.pid, signal.SIGKILL)
 
 
 class Held:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import re
 import signal
@@ -20,6 +19,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.processes.fork_server import signals
 from tests.agentdouble.runtimes import small
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -115,7 +115,7 @@ class Soak:
         ]
         chosen = self._random.choice(found)
         try:
-            os.kill(chosen["pid"], signal.SIGKILL)
+            signals.send(chosen["pid"], signal.SIGKILL)
         except ProcessLookupError:  # killed before, and not noticed yet
             return
         self.killed.add(chosen["name"])

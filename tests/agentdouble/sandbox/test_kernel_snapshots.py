@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble.errors import KernelStartError, ResourceExhaustedError, SnapshotRefusedError
+from agentdouble.processes.fork_server import signals
 from tests.agentdouble.sandbox.copying import Source, error_of, value_of, with_pool
 
 CAP_SYS_RESOURCE = 1 << 24
@@ -242,7 +242,7 @@ def test_refusals() -> None:
 
     async def test(source: Source) -> None:
         taken = await source.snapshot("x = 1")
-        os.kill(taken.template.process.pid, 9)
+        signals.send(taken.template.process.pid, 9)
         await asyncio.wait_for(taken.gone, 10)
         with pytest.raises(KernelStartError, match="the template of its snapshot has ended"):
             await source.pool.copy(taken)

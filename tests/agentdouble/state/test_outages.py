@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import os
 import signal
 import socket
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agentdouble import Emulator
 from agentdouble.errors import StateError
+from agentdouble.processes.fork_server import signals
 from agentdouble.state import Change, Store, link, make_store, owning, postgresql
 from tests.agentdouble.calling import http
 from tests.postgresql import Server
@@ -178,8 +178,8 @@ def test_a_server_that_says_nothing_is_given_up(
         monkeypatch.setattr(link, "_CLOSE_S", 0.1)
         monkeypatch.setattr(postgresql, "_CHECK_S", 0.05)
         (backend,) = await _backends(server.url)
-        os.kill(server.pid, signal.SIGSTOP)
-        os.kill(backend, signal.SIGSTOP)
+        signals.send(server.pid, signal.SIGSTOP)
+        signals.send(backend, signal.SIGSTOP)
         try:
             with pytest.raises(StateError) as checked:
                 await store.check()
@@ -187,8 +187,8 @@ def test_a_server_that_says_nothing_is_given_up(
                 await store.write([Change("tool", "1", {})], lambda: undone.append("1"))
             await store.close()
         finally:
-            os.kill(backend, signal.SIGCONT)
-            os.kill(server.pid, signal.SIGCONT)
+            signals.send(backend, signal.SIGCONT)
+            signals.send(server.pid, signal.SIGCONT)
         return [str(checked.value), str(written.value)]
 
     told = run(work, server.url)

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from agentdouble.processes.fork_server import linux, processes
+from agentdouble.processes.fork_server import linux, processes, signals
 
 _FOR_EVER_S = 2**31 - 1
 
@@ -132,9 +132,7 @@ class ProcessNamespace:
 
     def end_left(self, but: Collection[int]) -> None:
         """End the processes that ended members have left; the init has adopted them."""
-        while self.alive and self.members and (left := {*processes.children(self.init)} - {*but}):
-            for pid in left:
-                processes.kill_tree(pid)
+        while self.alive and self.members and (left := processes.kill_children(self.init, but=but)):
             processes.wait_for_one(left)
 
     def end(self) -> None:
@@ -147,7 +145,7 @@ class ProcessNamespace:
     def kill(self) -> None:
         """Kill all processes in the namespace."""
         if self.alive:
-            os.kill(self.init, signal.SIGKILL)
+            signals.send(self.init, signal.SIGKILL)
 
     def _fork_init(self) -> int:
         with _pidfd(os.getpid()) as parent:

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
-from agentdouble.processes.fork_server import linux
+from agentdouble.processes.fork_server import linux, signals
 
 
 def die_with_parent() -> None:
@@ -23,31 +23,40 @@ def adopt_orphans() -> None:
 
 
 def children(pid: int) -> list[int]:
-    """Return the pids of a process's children."""
+    """Return the pids of a process's children, except those in foreign process namespaces."""
     found: list[int] = []
     tasks = f"/proc/{pid}/task"
     with suppress(OSError):
         for task in os.listdir(tasks):  # noqa: PTH208 (pathlib takes three times as long)
             with suppress(OSError), open(f"{tasks}/{task}/children", "rb", buffering=0) as file:  # noqa: PTH123
-                found += map(int, file.read().split())
+                found += (child for child in map(int, file.read().split()) if child > 1)
     return found
 
 
-def kill_tree(pid: int) -> None:
-    """Kill a process and all its descendants; stop them first, so that none forks meanwhile."""
+def kill_children(parent: int, *, but: Collection[int] = ()) -> list[int]:
+    """Kill a process's children, except ``but``, and their descendants; return the children's pids.
+
+    They are stopped first, so that none of them forks meanwhile. None is killed where /proc is that
+    of another process namespace, because its pids mean other processes there.
+    """
+    if os.path.realpath("/proc/self") != f"/proc/{os.getpid()}":
+        return []
+    killed = [pid for pid in children(parent) if pid not in but]
+    for pid in killed:
+        _send_to_child(parent, pid, signal.SIGSTOP)
+        kill_children(pid)
+        _send_to_child(parent, pid, signal.SIGKILL)
+    return killed
+
+
+def _send_to_child(parent: int, pid: int, number: int) -> None:
     with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGSTOP)
-    for child in children(pid):
-        kill_tree(child)
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        signals.send(pid, number, lambda: pid in children(parent))
 
 
 def end_children(*, but: Collection[int] = ()) -> None:
     """Kill this process's children, except ``but``, and their descendants; wait for them."""
-    while ending := [pid for pid in children(os.getpid()) if pid not in but]:
-        for pid in ending:
-            kill_tree(pid)
+    while ending := kill_children(os.getpid(), but=but):
         wait_for_one(ending)  # some end only after another has been waited for
         for pid in ending:
             with suppress(ChildProcessError):

@@ -28,6 +28,7 @@ from agentdouble.processes.fork_server import (
     guardian,
     processes,
     protocol,
+    signals,
     view,
 )
 from agentdouble.processes.fork_server.process_namespace import ProcessNamespaces
@@ -257,7 +258,7 @@ class ForkServer:
     def _kill(self, pid: int) -> None:
         """Kill a kernel, but only if it is not reaped yet, so that the pid is still its own."""
         if pid in self._kernels:
-            os.kill(pid, signal.SIGKILL)
+            signals.send(pid, signal.SIGKILL)
 
     def _refusal(self, request: ForkRequest) -> str | None:
         other = (request.confinement or {}).get("network_of")

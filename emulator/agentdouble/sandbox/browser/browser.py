@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import socket
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentdouble.errors import BrowserError
+from agentdouble.processes.fork_server import signals
 from agentdouble.processes.fork_server.confinement import MIB
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
@@ -247,4 +247,4 @@ class _Spawned:
         if self.exited.done():
             return
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, number)
+            signals.send_to_group(self.pid, number)

@@ -201,13 +201,11 @@ def _end_children() -> None:
     if sys.platform == "linux":
         from agentdouble.processes.fork_server import processes
 
-        while left := processes.children(os.getpid()):
-            for pid in left:
-                processes.kill_tree(pid)
+        while processes.kill_children(os.getpid()):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(-1, 0)
     elif os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
+        os.killpg(0, signal.SIGKILL)  # noqa: TID251 (this process leads its group)
 
 
 def _moved_up(descriptor: int) -> int:

@@ -246,8 +246,10 @@ class BashSession:
         """Send a signal to the command's processes; if it has none, to the bash ``itself``."""
         self._signalled = True
         targets = processes.descendants(self._process.pid)
-        for pid in targets or [self._process.pid] * itself:
-            processes.send_signal(pid, number)
+        for process in targets:
+            processes.send_signal(process, number)
+        if itself and not targets:
+            processes.send_to_leader(self._process.pid, number)
 
     async def kill(self, command: Command) -> None:
         """Kill the processes of the running command until it is done.

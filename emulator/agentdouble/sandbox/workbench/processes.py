@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psutil
 
+from agentdouble.processes.fork_server import signals
+
 started: set[int] = set()  # asyncio waits for these itself
 
 
@@ -20,15 +22,15 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path}
 
 
-def descendants(pid: int) -> list[int]:
-    """Return the pids of all descendants of a session leader.
+def descendants(pid: int) -> list[psutil.Process]:
+    """Return all descendants of a session leader.
 
     This process adopts descendants whose parent has ended. They still belong to the leader's
     session, so they are found by that.
     """
-    ours = (child.pid for child in _children(os.getpid()))
-    orphans = {one for one in ours if one != pid and _session(one) == pid}
-    return list(orphans.union(child.pid for child in _children(pid)))
+    ours = _children(os.getpid())
+    orphans = {child for child in ours if child.pid != pid and _session(child.pid) == pid}
+    return list(orphans.union(_children(pid)))
 
 
 def _children(pid: int) -> list[psutil.Process]:
@@ -45,10 +47,16 @@ def _session(pid: int) -> int | None:
         return None
 
 
-def send_signal(pid: int, number: int) -> None:
+def send_signal(process: psutil.Process, number: int) -> None:
     """Send a signal if the process is still alive."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
+        signals.send(process.pid, number, process.is_running)
+
+
+def send_to_leader(pid: int, number: int) -> None:
+    """Send a signal to a session leader if it is still alive."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        signals.send(pid, number, lambda: pid in started)
 
 
 def kill_tree(pid: int, *, itself: bool = True) -> None:
@@ -57,21 +65,21 @@ def kill_tree(pid: int, *, itself: bool = True) -> None:
     They are stopped first, so that none of them forks meanwhile.
     """
     if itself:
-        send_signal(pid, signal.SIGSTOP)
-    for victim in _stopped(pid):
-        send_signal(victim, signal.SIGKILL)
+        send_to_leader(pid, signal.SIGSTOP)
+    for descendant in _stopped(pid):
+        send_signal(descendant, signal.SIGKILL)
     if itself:
-        send_signal(pid, signal.SIGKILL)
+        send_to_leader(pid, signal.SIGKILL)
 
 
-def _stopped(pid: int) -> list[int]:
-    """Stop all descendants until no new one appears; return their pids."""
-    stopped: dict[int, None] = {}
-    while fresh := [child for child in descendants(pid) if child not in stopped]:
-        for one in fresh:
-            send_signal(one, signal.SIGSTOP)
-            stopped[one] = None
-    return list(stopped)
+def _stopped(pid: int) -> set[psutil.Process]:
+    """Stop all descendants until no new one appears; return them."""
+    stopped: set[psutil.Process] = set()
+    while fresh := set(descendants(pid)) - stopped:
+        for descendant in fresh:
+            send_signal(descendant, signal.SIGSTOP)
+        stopped |= fresh
+    return stopped
 
 
 def reap_orphans() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.processes.fork_server import signals
 from agentdouble.sandbox.workbench.client import SpawnedProcess, Workbench
 from tests.agentdouble.calling import (
     DataPlane,
@@ -194,7 +194,7 @@ with Emulator(provisioner="local-provisioner", pool_size=0) as double:
     assert child.stdout is not None
     assert child.stdin is not None
     pids = [int(pid) for pid in child.stdout.readline().split()]
-    os.kill(child.pid, signal.SIGKILL)
+    signals.send(child.pid, signal.SIGKILL)
     child.wait()
     child.stdin.close()
     child.stdout.close()
