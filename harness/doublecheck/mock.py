@@ -1,9 +1,10 @@
 """A double answers httpx's calls to the cloud's hosts; no call reaches the network.
 
-respx intercepts requests below httpx, so streams are still streams, and starlette's test client is
-not affected, because it sends nothing. A request to a host of the cloud goes to the double with the
-Host that was signed, a request to this machine passes, and any other is refused. respx only sees
-httpx: ``offline`` refuses the requests of other libraries.
+The double answers in httpx's transports, so streams are still streams, and starlette's test client
+is not affected, because it sends nothing. A request to a host of the cloud goes to the double with
+the Host that was signed. Any other goes on to the test's own mocks, such as respx's and
+pytest-httpx's; without one, a request to this machine passes, and any other is refused. This only
+sees httpx: ``offline`` refuses the requests of other libraries.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 
 from agentdouble.unmocked_http import AsyncTransport, Transport
 from doublecheck.client import transport
-from doublecheck.errors import MissingExtraError, UnexpectedHostError
+from doublecheck.errors import MissingExtraError, UnexpectedHostError, UnseenRequestError
+from doublecheck.offline import offline
 from doublecheck.target.addresses import is_loopback
 from doublecheck.target.target import Target
 
 try:
     import respx
-    from respx.mocks import HTTPCoreMocker, Mocker
+    from respx.mocks import Mocker
     from respx.models import AllMockedAssertionError, PassThrough
 except ImportError:
     raise MissingExtraError(
@@ -36,8 +39,8 @@ _NO_KEPT = httpx.Limits(max_keepalive_connections=0)  # its loop may end before 
 class PlatformMock:
     """The cloud as code with httpx sees it, while a double answers for it.
 
-    ``router`` is respx's router: routes that are added to it come first. ``requests`` are the
-    requests that the double received, ``unexpected`` the errors of refused requests.
+    ``router`` is a router of respx: its routes come first. ``requests`` are the requests that the
+    double received, ``unexpected`` the errors of refused requests.
     """
 
     def __init__(self, target: Target, hosts: Collection[str]) -> None:
@@ -45,87 +48,143 @@ class PlatformMock:
         self.hosts = tuple(hosts)
         self.requests: list[httpx.Request] = []
         self.unexpected: list[UnexpectedHostError] = []
-        self.router: respx.MockRouter = _Router(self)
+        self.router = respx.MockRouter(assert_all_called=False)
+        verify = transport.options(target, _TIMEOUT_S)["verify"]
+        self._blocking = Transport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
+        self._async = AsyncTransport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
 
     def refused(self, error: UnexpectedHostError) -> UnexpectedHostError:
         """Store an error, so that it is reported even if the code under test hides it."""
         self.unexpected.append(error)
         return error
 
-    def is_answered(self, request: httpx.Request) -> bool:
-        """Whether a request is for a host of the cloud; if not, raise PassThrough or an error."""
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Answer requests of httpx inside the context."""
+        send = httpx.HTTPTransport.handle_request
+        send_async = httpx.AsyncHTTPTransport.handle_async_request
+
+        def handle_request(pool: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+            if _is_unix(pool):
+                return send(pool, request)
+            request.read()
+            try:
+                return _unread(self.router.handler(request))
+            except PassThrough:
+                pass
+            except AllMockedAssertionError:
+                if self._is_answered(request):
+                    return self._blocking.handle_request(_at(self.target, request))
+            with self._passing(request, send, pool):
+                return send(pool, request)
+
+        async def handle_async_request(
+            pool: httpx.AsyncHTTPTransport, request: httpx.Request
+        ) -> httpx.Response:
+            if _is_unix(pool):
+                return await send_async(pool, request)
+            await request.aread()
+            try:
+                return _unread(await self.router.async_handler(request))
+            except PassThrough:
+                pass
+            except AllMockedAssertionError:
+                if self._is_answered(request):
+                    return await self._async.handle_async_request(_at(self.target, request))
+            with self._passing(request, send_async, pool):
+                return await send_async(pool, request)
+
+        with (
+            patch.object(httpx.HTTPTransport, "handle_request", handle_request),
+            patch.object(httpx.AsyncHTTPTransport, "handle_async_request", handle_async_request),
+            self._unseen_by_respx(),
+        ):
+            yield
+
+    def _is_answered(self, request: httpx.Request) -> bool:
+        if request.url.host not in self.hosts:
+            return False
+        self.requests.append(request)
+        return True
+
+    @contextmanager
+    def _passing(self, request: httpx.Request, send: Any, pool: Any) -> Iterator[None]:
+        """Let a request go on to the mocks below, or to this machine; refuse any other."""
+        if not (_is_mocked(send, pool) or is_loopback(str(request.url))):
+            raise self.refused(UnexpectedHostError(request.url.host, self.hosts))
+        try:
+            yield
+        except UnseenRequestError as error:  # a mock let it pass
+            self.unexpected.remove(error)
+            raise self.refused(UnexpectedHostError(error.host, self.hosts)) from None
+
+    @contextmanager
+    def _unseen_by_respx(self) -> Iterator[None]:
+        """Let the cloud's requests pass where respx comes before httpx's transports.
+
+        It does with ``using="httpx"``.
+        """
+        handle, handle_async = vars(Mocker)["handler"], vars(Mocker)["async_handler"]
+
+        def handler(mocker: type[Mocker], request: httpx.Request) -> Any:
+            self._let_pass(request)
+            return handle.__func__(mocker, request)
+
+        async def async_handler(mocker: type[Mocker], request: httpx.Request) -> Any:
+            self._let_pass(request)
+            return await handle_async.__func__(mocker, request)
+
+        with (
+            patch.object(Mocker, "handler", classmethod(handler)),
+            patch.object(Mocker, "async_handler", classmethod(async_handler)),
+        ):
+            yield
+
+    def _let_pass(self, request: httpx.Request) -> None:
         if request.url.host in self.hosts:
-            self.requests.append(request)
-            return True
-        if is_loopback(str(request.url)):
-            raise PassThrough("It stays on this machine.", request=request, origin=respx.Route())
-        raise self.refused(UnexpectedHostError(request.url.host, self.hosts))
+            raise PassThrough("The double answers.", request=request, origin=respx.Route())
 
     def __repr__(self) -> str:
         return f"<PlatformMock of {', '.join(self.hosts)} at {self.target.url}>"
-
-
-class _Mocker(HTTPCoreMocker):
-    """respx's hook in httpx; it ignores Unix sockets, which lead to no other machine."""
-
-    name = f"agentdouble-{len(Mocker.registry)}"  # unique if imported again
-
-    @classmethod
-    def _send_sync_request(
-        cls, httpx_request: httpx.Request, *, target_spec: Any, instance: Any, **kwargs: Any
-    ) -> Any:
-        if _is_unix(instance):
-            return target_spec(instance, **kwargs)
-        return super()._send_sync_request(  # type: ignore[no-untyped-call]
-            httpx_request, target_spec=target_spec, instance=instance, **kwargs
-        )
-
-    @classmethod
-    async def _send_async_request(
-        cls, httpx_request: httpx.Request, *, target_spec: Any, instance: Any, **kwargs: Any
-    ) -> Any:
-        if _is_unix(instance):
-            return await target_spec(instance, **kwargs)
-        return await super()._send_async_request(  # type: ignore[no-untyped-call]
-            httpx_request, target_spec=target_spec, instance=instance, **kwargs
-        )
-
-
-def _is_unix(pool_or_connection: Any) -> bool:
-    return getattr(pool_or_connection, "_uds", None) is not None
-
-
-class _Router(respx.MockRouter):
-    """respx's router, which passes on to the double any request that no route answers."""
-
-    def __init__(self, mock: PlatformMock) -> None:
-        super().__init__(assert_all_called=False, using=_Mocker.name)
-        self._mock = mock
-        verify = transport.options(mock.target, _TIMEOUT_S)["verify"]
-        self._blocking = Transport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
-        self._async = AsyncTransport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
-
-    def handler(self, request: httpx.Request) -> httpx.Response:
-        try:
-            return super().handler(request)
-        except AllMockedAssertionError:
-            self._mock.is_answered(request)
-        return self._blocking.handle_request(_at(self._mock.target, request))
-
-    async def async_handler(self, request: httpx.Request) -> httpx.Response:
-        try:
-            return await super().async_handler(request)
-        except AllMockedAssertionError:
-            self._mock.is_answered(request)
-        return await self._async.handle_async_request(_at(self._mock.target, request))
 
 
 @contextmanager
 def mocking(target: Target, hosts: Sequence[str]) -> Iterator[PlatformMock]:
     """Answer httpx's calls to these hosts with the double at a target, inside the context."""
     mock = PlatformMock(target, hosts)
-    with mock.router:
+
+    def refuse(host: str, library: str | None) -> UnexpectedHostError:
+        return mock.refused(UnseenRequestError(host, hosts, library))
+
+    with mock.answering(), offline(refuse):
         yield mock
+
+
+def _is_unix(pool: httpx.HTTPTransport | httpx.AsyncHTTPTransport) -> bool:
+    """Whether a transport uses a Unix socket, which leads to no other machine."""
+    return getattr(pool._pool, "_uds", None) is not None
+
+
+def _is_mocked(send: Any, pool: httpx.HTTPTransport | httpx.AsyncHTTPTransport) -> bool:
+    """Whether a mock has replaced the method of httpx, or the one of httpcore that it calls."""
+    below = type(pool._pool)
+    method = getattr(below, "handle_request", None) or getattr(below, "handle_async_request", None)
+    return not (_is_of("httpx", send) and _is_of("httpcore", method))
+
+
+def _is_of(package: str, method: Any) -> bool:
+    module = getattr(method, "__globals__", {}).get("__name__", "")
+    return str(module).partition(".")[0] == package
+
+
+def _unread(response: httpx.Response) -> httpx.Response:
+    """Return a route's response, which respx has read, as a transport returns one."""
+    return httpx.Response(
+        response.status_code,
+        headers=response.headers,
+        stream=response.stream,
+        extensions=response.extensions,
+    )
 
 
 def _at(target: Target, request: httpx.Request) -> httpx.Request:
