@@ -19,6 +19,8 @@ from doublecheck.unknowns_report import pytest_unknowns
 
 FAKED_FILES = ("fs", "fs_class", "fs_module", "fs_session")  # the fixtures of pyfakefs
 
+CONFIGURED = ("_doublecheck_server", "_doublecheck_shadow")
+
 pytest_plugins = ("doublecheck.fixtures",)
 
 
@@ -47,12 +49,20 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    if fixturedef.argname in CONFIGURED:
+        # pytest would keep the first double for all folders, whichever platform_config they have
+        fixturedef.cache_key = _config_of  # type: ignore[method-assign]
     if fixturedef.argname not in FAKED_FILES or "agentdouble.real_files" not in sys.modules:
         return (yield)
     from agentdouble.real_files import to_be_faked
 
     with to_be_faked():
         return (yield)
+
+
+def _config_of(request: pytest.FixtureRequest) -> object:
+    """Return the definition of ``platform_config`` that applies to a test."""
+    return request._get_active_fixturedef("platform_config")
 
 
 @pytest.hookimpl(wrapper=True)
