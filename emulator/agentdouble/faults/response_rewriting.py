@@ -11,8 +11,8 @@ from starlette.types import Message, Send
 
 from agentdouble.faults.values import WrongJson
 
-_END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n")
-_DATA = re.compile(rb"^data", re.MULTILINE)
+_END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+_DATA = re.compile(rb"(?:^|[\r\n])data")
 _NO_JSON = '{"success": tru'
 
 

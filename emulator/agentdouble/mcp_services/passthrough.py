@@ -39,8 +39,8 @@ REDIRECTS = 3
 _LARGEST_BLANK = 1024  # bytes
 _MCP_CONTENT = ("application/json", "text/event-stream")
 _log = logging.getLogger(__name__)
-_EVENT_ID = re.compile(rb"^id:", re.MULTILINE)
-_EVENT_END = re.compile(rb"(\r\n\r\n|\n\n|\r\r)\Z")
+_EVENT_ID = re.compile(rb"(?:^|[\r\n])id:")
+_EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}\Z")
 
 
 class PassThrough:

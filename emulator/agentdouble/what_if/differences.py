@@ -153,7 +153,7 @@ def _inner(value: Any, depth: int = 0) -> Any:
 
 def _data(text: str) -> Iterator[str]:
     """Yield the data of each event."""
-    for block in re.split(r"\r?\n\r?\n", text):
-        lines = [line[5:].lstrip() for line in block.splitlines() if line.startswith("data:")]
+    for block in re.sub(r"\r\n?", "\n", text).split("\n\n"):
+        lines = [line[5:].lstrip() for line in block.split("\n") if line.startswith("data:")]
         if lines:
             yield "\n".join(lines)

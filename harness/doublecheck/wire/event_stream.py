@@ -7,7 +7,7 @@ event had an id, refuses a media type in capitals, and keeps a byte order mark.
 from __future__ import annotations
 
 import codecs
-import io
+import re
 from collections.abc import AsyncGenerator, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import httpx
 
 MEDIA_TYPE = "text/event-stream"
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,21 @@ class _Decoder:
     """Decodes a stream in pieces of any length."""
 
     def __init__(self) -> None:
-        utf_8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
-        self._text = io.IncrementalNewlineDecoder(utf_8, translate=True)
+        self._utf_8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._after_cr = False  # which ended a line already; a newline now belongs to it
         self._begun: list[str] = []  # pieces of a line
         self._name = ""
         self._data: list[str] = []
 
     def feed(self, content: bytes, *, final: bool = False) -> Iterator[ServerSentEvent]:
         """Yield the events that end in this piece."""
-        first, *others = self._text.decode(content, final).split("\n")
+        text = self._utf_8.decode(content, final)
+        if not text:
+            return
+        if self._after_cr:
+            text = text.removeprefix("\n")
+        self._after_cr = text.endswith("\r")
+        first, *others = _LINE_END.split(text)
         self._begun.append(first)
         for line in others:
             yield from self._line("".join(self._begun))

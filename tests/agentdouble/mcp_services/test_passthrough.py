@@ -315,7 +315,14 @@ def test_a_call_that_the_backend_breaks_off_gets_an_error(services: Emulator) ->
 
 
 @pytest.mark.parametrize(
-    "event", [b"id: 1\ndata: {}\n\n", b'data: {"half"'], ids=["resumable", "amid an event"]
+    "event",
+    [
+        b"id: 1\ndata: {}\n\n",
+        b": resumable\rid: 1\rdata: {}\r\r",
+        b'data: {"half"',
+        b"data: {}\r\n",
+    ],
+    ids=["resumable", "resumable, with CR", "amid an event", "after a line"],
 )
 def test_a_stream_that_can_be_taken_up_or_is_cut_just_ends(
     services: Emulator, event: bytes

@@ -61,6 +61,7 @@ def test_what_is_shown_has_no_secrets_and_an_end() -> None:
     [
         ('{"Result": "{\\"a\\": [1]}"}', "application/json", {"Result": {"a": [1]}}),
         ('data: {"a": 1}\n\ndata: b\ndata: c\n\n: x\n\n', "text/event-stream", [{"a": 1}, "b\nc"]),
+        ("data: a\u2028\rdata: b\r\rdata: c\r\n\r\n", "text/event-stream", ["a\u2028\nb", "c"]),
         ("plain", "text/plain", "plain"),
         ("[NaN]", "application/json", ["NaN"]),
         ("[" * 500 + "]" * 500, "application/json", "[" * 500 + "]" * 500),

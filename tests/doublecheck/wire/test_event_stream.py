@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 import httpx
 import pytest
@@ -35,7 +35,7 @@ EVENTS = [
 
 
 class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
-    def __init__(self, pieces: list[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = pieces
 
     def __iter__(self) -> Iterator[bytes]:
@@ -55,6 +55,26 @@ def test_events_are_read_wherever_they_are_cut() -> None:
 
     for pieces in (*in_two, *many):
         assert EVENTS == list(read_events(httpx.Response(200, stream=Pieces(pieces)))), pieces
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_an_event_is_read_when_its_last_line_ends(end: str) -> None:
+    """A CR ends a line at once, whether a newline follows or not."""
+    events = [f"data: {number}{end}{end}".encode() for number in range(3)]
+    if end == "\r\n":  # cut between the two: what follows belongs to the line that has ended
+        events = [events[0][:-1], *(b"\n" + event[:-1] for event in events[1:]), b"\n"]
+    sent: list[bytes] = []
+
+    def pieces() -> Iterator[bytes]:
+        for event in events:
+            sent.append(event)
+            yield event
+
+    response = httpx.Response(200, stream=Pieces(pieces()))
+
+    for number, event in enumerate(read_events(response), start=1):
+        assert (str(number - 1), number) == (event.data, len(sent))
+    assert len(events) == len(sent)
 
 
 def test_events_are_read_without_blocking() -> None:

@@ -69,16 +69,20 @@ async function reason(answer) {
   }
 }
 
-/** Yield the lines of an answer as they come. @param {Response} answer */
+/** Yield the lines of an answer as they come; CR, LF or both end them. @param {Response} answer */
 export async function* lines(answer) {
   const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader();
   const decoder = new TextDecoder();
   let rest = "";
+  let afterCr = false; // which ended a line already; a newline now belongs to it
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
+      const text = decoder.decode(value, { stream: true });
+      if (!text) continue;
+      const parts = (rest + (afterCr ? text.replace(/^\n/, "") : text)).split(/\r\n|\r|\n/);
+      afterCr = text.endsWith("\r");
       rest = /** @type {string} */ (parts.pop());
       yield* parts;
     }
@@ -92,8 +96,8 @@ export async function* lines(answer) {
 export async function* textEvents(answer) {
   let event = { id: "", kind: "message", data: /** @type {string[]} */ ([]) };
   for await (const line of lines(answer)) {
-    const [, name, value] = /^(\w*):? ?(.*?)\r?$/.exec(line) ?? [];
-    if (!line.trim()) {
+    const [, name, value] = /^(\w*):? ?(.*)$/s.exec(line) ?? [];
+    if (!line) {
       if (event.data.length) yield { ...event, data: event.data.join("\n") };
       event = { id: event.id, kind: "message", data: [] };
     } else if (name === "data") event.data.push(value);

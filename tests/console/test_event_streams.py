@@ -1,0 +1,53 @@
+"""How the pages read streams of events, whose lines end by CR, LF or both."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import deno
+import pytest
+
+import agentdouble.console
+
+API = Path(agentdouble.console.__file__).parent / "static/lib/api.js"
+PROGRAM = """
+    const { textEvents } = await import(Deno.args[0]);
+    const pieces = JSON.parse(Deno.args[1]).map(text => new TextEncoder().encode(text));
+    let sent = 0;
+    const body = new ReadableStream({
+      pull(stream) {
+        if (sent < pieces.length) stream.enqueue(pieces[sent++]);
+        else stream.close();
+      },
+    }, { highWaterMark: 0 });
+    for await (const { data } of textEvents(new Response(body))) {
+      console.log(JSON.stringify([data, sent]));
+    }
+    """
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["data: a\u2028b\n\n", "data: c\n\n"],
+        ["data: a\u2028b\r\r", "data: c\r\r"],
+        ["data: a\u2028b\r\n\r\n", "data: c\r\n\r\n"],
+        ["data: a\u2028b\r\n\r", "\ndata: c\r\n\r", "\n"],
+    ],
+)
+def test_an_event_is_read_when_its_last_line_ends(pieces: list[str]) -> None:
+    """Nothing that comes later is waited for."""
+    command = [deno.find_deno_bin(), "run", "--quiet", "--allow-read", "-"]
+
+    ended = subprocess.run(
+        [*command, API.as_uri(), json.dumps(pieces)],
+        input=PROGRAM,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    events = [json.loads(line) for line in ended.stdout.split("\n")[:-1]]
+    assert [["a\u2028b", 1], ["c", 2]] == events, ended.stderr
