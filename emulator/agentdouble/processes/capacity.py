@@ -131,7 +131,7 @@ def _open_files() -> int | None:
     return limit - used
 
 
-def _processes() -> int | None:
+def processes_left() -> int | None:
     """Return how many more processes and threads this machine and its control group allow."""
     found = [control_groups.left("pids")]
     with suppress(OSError, ValueError):
@@ -174,7 +174,7 @@ def _inodes() -> int | None:
 # Measured for a Python session: its kernel's memory and threads, and the sockets and pidfd here.
 _COUNTED: tuple[tuple[str, Callable[[], int | None], int, int], ...] = (
     ("open files", _open_files, 8, 64),
-    ("processes", _processes, 12, 64),
+    ("processes", processes_left, 12, 64),
     ("memory", _memory, 20 * MIB, 256 * MIB),
     ("disk", _disk, 128 * 1024, MIB),
     ("disk", _inodes, 32, 64),

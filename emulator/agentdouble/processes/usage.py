@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 
 from agentdouble.imports import import_now
 from agentdouble.processes.fork_server.processes import children
+from agentdouble.processes.session_files import LONGEST_PATH, open_directory
 
 _OF_A_PROCESS = 2  # CPUCLOCK_SCHED, as clock_getcpuclockid(3) makes the id of a process's clock
 _TICK = os.sysconf("SC_CLK_TCK") if sys.platform != "win32" else 100
@@ -133,18 +133,18 @@ def _room(status: os.stat_result) -> int:
 
 
 def _below(directories: Iterable[str]) -> Iterator[os.stat_result]:
-    ahead = [*directories]
+    ahead = [(root, "") for root in directories]
     while ahead:
-        try:
-            with os.scandir(ahead.pop()) as entries:
-                for entry in entries:
-                    with suppress(FileNotFoundError):
-                        if entry.is_dir(follow_symlinks=False):
-                            ahead.append(entry.path)
-                        yield entry.stat(follow_symlinks=False)
-        except OSError as error:  # removed meanwhile, or not readable for this user
-            if error.errno == errno.ENAMETOOLONG:
-                raise TooDeepError from None
+        root, path = ahead.pop()
+        if len(path) > LONGEST_PATH:
+            raise TooDeepError
+        # An OSError: it has been removed or replaced, or is not readable for this user.
+        with suppress(OSError), open_directory(root, path) as opened, os.scandir(opened) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    if entry.is_dir(follow_symlinks=False):
+                        ahead.append((root, f"{path}/{entry.name}"))
+                    yield entry.stat(follow_symlinks=False)
 
 
 def _deleted(session: Iterable[Process]) -> Iterator[os.stat_result]:

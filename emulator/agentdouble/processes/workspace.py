@@ -56,6 +56,11 @@ class Workspace:
     variables: Mapping[str, str] = field(default_factory=dict)
     _holds: _Holds = field(default_factory=_Holds, compare=False, repr=False)
 
+    @property
+    def root(self) -> Path:
+        """The directory of the double that contains the directories of all its sessions."""
+        return self.home.parents[1]
+
     def make_run(self) -> Path:
         """Make a new directory for the sockets of one more kernel.
 

@@ -6,14 +6,13 @@ A double has one fork server. It starts with the first process, and again if it 
 from __future__ import annotations
 
 import asyncio
-import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from agentdouble.errors import KernelStartError
+from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
@@ -42,7 +41,10 @@ IMPORTS = (
     "agentdouble.processes.fork_server.client",
 )
 _HEADERS = 16 * 1024  # bytes of a message in addition to its content, and some reserve
-MOST_COPIES = 1000  # of a session, whose processes and threads Linux counts together
+_FAMILY = 16  # how many times its process_limit a session and its copies may have together
+_SHARE = 8  # a family may have one of so many of the processes that the machine has left
+# What Python, and zmq and deno before they abort, say when they cannot start a thread.
+_AT_LIMIT = ("can't start new thread", "Resource temporarily unavailable")
 _STOPPED = "the double has stopped"
 
 
@@ -129,12 +131,7 @@ class ForkPlanner:
 
     def _process_limit(self, workspace: Workspace) -> int:
         limit = self._settings.process_limit
-        if not workspace.shares_user:
-            return limit
-        most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        if most == resource.RLIM_INFINITY:
-            return limit * MOST_COPIES
-        return min(limit * MOST_COPIES, most)  # a process without rights cannot raise its own
+        return family_limit(limit) if workspace.shares_user else limit
 
     async def _confinement(self, language: Language, place: Place) -> Confinement | None:
         settings, name = self._settings, language.display_name
@@ -183,6 +180,25 @@ class ForkPlanner:
             # Below the limit of all files: a session lives on if Linux refuses a larger file.
             "file_size": self._settings.workspace_limit // 8 * 7,
         }
+
+
+def family_limit(process_limit: int) -> int:
+    """Return the limit of processes for a session with its copies, which Linux counts together.
+
+    It is far below what the machine has left, so that no session can use that up.
+    """
+    left = capacity.processes_left()
+    limit = process_limit * _FAMILY
+    return limit if left is None else max(process_limit, min(limit, left // _SHARE))
+
+
+def process_limit_refusal(error: BaseException, limit: int | None) -> ResourceExhaustedError | None:
+    """Return the error that names ``process_limit``, if that made a start fail."""
+    named = isinstance(error, ResourceExhaustedError) and error.resource == "processes"
+    if limit is None or not (named or any(sign in str(error) for sign in _AT_LIMIT)):
+        return None
+    seen = f"a session, with its living copies, has process_limit = {limit} of them"
+    return ResourceExhaustedError("processes", seen, "raise the setting process_limit")
 
 
 def provisioner(settings: Settings) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentdouble import faults
 from agentdouble.errors import KernelStartError
+from agentdouble.processes import session_files
 from agentdouble.sandbox.execution import Execution, settle
 from agentdouble.sandbox.kernel_channels import KernelChannels, Message
 from agentdouble.sandbox.languages import Language
@@ -37,6 +38,7 @@ _INFO_TIMEOUT_S = 0.5
 _EVALUATION_TIMEOUT_S = 5.0
 _IOPUB_TIMEOUT_S = 0.02
 _STDERR_LENGTH = 500  # characters
+_STDERR_SIZE = 8192  # bytes, of which the last line is shown
 
 _Ending = Literal["interrupted", "killed", "died"]
 
@@ -158,11 +160,10 @@ class Kernel:
     def _start_failure(self) -> str:
         """Return how a kernel ended before it was ready, with the last line that it printed."""
         with contextlib.suppress(OSError):  # a kernel that is not forked has no file for stderr
-            printed = self._manager.stderr_file.read_text("utf-8", "replace").strip()
-            if printed:
-                return (
-                    f"{self.how_it_ended()}. It said: {printed.splitlines()[-1][:_STDERR_LENGTH]}"
-                )
+            printed = session_files.read_end(self._manager.stderr_file, _STDERR_SIZE)
+            lines = printed.decode("utf-8", "replace").strip().splitlines()
+            if lines:
+                return f"{self.how_it_ended()}. It said: {lines[-1][:_STDERR_LENGTH]}"
         return self.how_it_ended()
 
     async def execute(

@@ -22,7 +22,14 @@ from agentdouble.errors import (
 )
 from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace, Workspaces
-from agentdouble.sandbox.fork_planner import FORK, IMPORTS, LOCAL, ForkPlanner, Place
+from agentdouble.sandbox.fork_planner import (
+    FORK,
+    IMPORTS,
+    LOCAL,
+    ForkPlanner,
+    Place,
+    process_limit_refusal,
+)
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
@@ -106,9 +113,10 @@ class KernelPool:
         try:
             with self._room():
                 return await self._start(language, self._launch(language, workspace, others))
-        except KernelStartError:
+        except KernelStartError as error:
             capacity.check()  # a process that lacks resources cannot report that itself
-            raise
+            limit = self._settings.process_limit
+            raise process_limit_refusal(error, limit) or error from error.__cause__
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -152,7 +160,7 @@ class KernelPool:
         workspace = self.workspace(snapshot.source.variables)
         workspace.share_user()
         copying = threads.run_in_thread(
-            lambda: kernel_snapshot.copy_files(snapshot.files, workspace, snapshot.run)
+            lambda: kernel_snapshot.copy_files(snapshot.files, workspace)
         )
         files = asyncio.ensure_future(copying)  # while the kernel is forked
         try:
@@ -162,7 +170,8 @@ class KernelPool:
         except BaseException as error:
             await asyncio.wait({files})
             await threads.run_in_thread(workspace.remove)
-            raise snapshot.refusal_of(error) or error from error.__cause__
+            refusal = process_limit_refusal(error, snapshot.process_limit)
+            raise refusal or error from error.__cause__
 
     async def _launch_copy(
         self, snapshot: KernelSnapshot, workspace: Workspace, files: asyncio.Future[None]

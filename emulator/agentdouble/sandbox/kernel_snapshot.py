@@ -10,20 +10,19 @@ import contextlib
 import os
 import resource
 import secrets
-import shutil
 import socket
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentdouble.errors import ResourceExhaustedError, SnapshotRefusedError
+from agentdouble.errors import SnapshotRefusedError
 from agentdouble.processes import usage
 from agentdouble.processes.fork_server.protocol import COPY, TEMPLATE_REQUEST, Furnish
+from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
-from agentdouble.sandbox.fork_planner import MOST_COPIES
+from agentdouble.sandbox.fork_planner import family_limit
 from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -67,14 +66,11 @@ class KernelSnapshot:
         gone: asyncio.Future[None] = self.template.gone
         return gone
 
-    def refusal_of(self, error: BaseException) -> ResourceExhaustedError | None:
-        """Return the error that names the limit of processes, if that made a copy fail."""
-        limit = (self.plan.confinement or {}).get("process_limit")
-        seen = f"a session and its living copies have process_limit = {limit} together"
-        named = isinstance(error, ResourceExhaustedError) and error.resource == "processes"
-        if limit is None or not (named or "can't start new thread" in str(error)):
-            return None
-        return ResourceExhaustedError("processes", seen, "raise the setting process_limit")
+    @property
+    def process_limit(self) -> int | None:
+        """The limit of processes of the session, or None without one."""
+        limit: int | None = (self.plan.confinement or {}).get("process_limit")
+        return limit
 
     async def discard(self) -> None:
         """Remove the files; the template ends with its last copy."""
@@ -92,9 +88,8 @@ class KernelSnapshot:
             moved |= {str(self.source.home): own["home"], str(self.source.tmp): own["tmp"]}
         else:
             confinement = {**self.plan.confinement, **own, "namespaces": "user"}
-        furnish = Furnish(
-            home=own["home"], tmp=own["tmp"], run=own["run"], home_of_first=self.home_of_first
-        )
+        root = str(workspace.root)
+        furnish = Furnish(own["home"], own["tmp"], own["run"], root, self.home_of_first)
         return CopyPlan(
             server=self.template,
             kernel=COPY,
@@ -129,11 +124,11 @@ async def take(
         home = str(source.home) if plan.confinement is None else plan.confinement["home"]
         plan.server.keep(template, home)
         _raise_process_limit(kernel, template, plan.confinement)
-        await run_in_thread(lambda: copy_files(source, files, run))
+        await run_in_thread(lambda: copy_files(source, files))
     except BaseException as error:
         template.release()
         if isinstance(error, OSError):
-            raise SnapshotRefusedError(str(error)) from error
+            raise SnapshotRefusedError(error.strerror or str(error)) from error
         raise
     first = plan.home_of_first if isinstance(plan, CopyPlan) else home
     return KernelSnapshot(template, plan, source, run, files, left_out, root, first)
@@ -171,12 +166,12 @@ def _raise_process_limit(
 ) -> None:
     """Let a session have the processes of its copies, which Linux counts as its user's.
 
-    Each copy has a limit of its own. Without the right to raise limits, which an ordinary user and
-    root in most containers lack, a session and its copies share one.
+    Each copy has a limit of its own besides. Without the right to raise limits, which an ordinary
+    user and root in most containers lack, a session and its copies share ``process_limit``.
     """
     if confinement is None or confinement["uid"] is None or confinement["process_limit"] is None:
         return
-    limit = confinement["process_limit"] * MOST_COPIES
+    limit = family_limit(confinement["process_limit"])
     for pid in (kernel.pid, template.process.pid):
         if pid is not None:
             with contextlib.suppress(OSError):
@@ -193,34 +188,15 @@ def _listening(run: Path, uid: int | None) -> Iterator[tuple[socket.socket, str]
         listening.setblocking(False)
         listening.bind(address)
         try:
-            if uid is not None:
-                os.chown(address, uid, uid)
+            if uid is not None:  # code of the session may replace the socket by a link
+                os.chown(address, uid, uid, follow_symlinks=False)
             listening.listen(1)
             yield listening, address
         finally:
             Path(address).unlink(missing_ok=True)
 
 
-def copy_files(source: Workspace, target: Workspace, run: Path) -> None:
-    """Copy a session's files, with their owners and times; raise OSError.
-
-    ``run`` is a directory of a kernel. If it is below ``/tmp``, so is an empty directory of that
-    path in the session's own, which is not copied.
-    """
-    below_tmp = run.parts[2] if run.parts[:2] == ("/", "tmp") else None
-    _copy(source.home, target.home, None)
-    _copy(source.tmp, target.tmp, below_tmp)
-
-
-def _copy(source: Path, target: Path, mount_point: str | None) -> None:
-    found = source.stat()
-    if os.geteuid() == 0:
-        os.chown(target, found.st_uid, found.st_gid)
-    if all(one.name == mount_point for one in source.iterdir()):
-        return
-    command = ["cp", "-a", "--reflink=auto", f"{source}/.", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode:
-        raise OSError(f"its files cannot be copied: {done.stderr.strip()[:500]}")
-    if mount_point is not None:
-        shutil.rmtree(target / mount_point, ignore_errors=True)
+def copy_files(source: Workspace, target: Workspace) -> None:
+    """Copy a session's files, with their owners and times; raise OSError."""
+    copy_content(source.home, target.home)
+    copy_content(source.tmp, target.tmp)

@@ -1,4 +1,4 @@
-"""``python -m tests.agentdouble.processes.becoming UID MODULE``: run a module as another user.
+"""``python -m tests.agentdouble.processes.becoming UID MODULE ...``: run a module as another user.
 
 A process of its own does it, and no ``preexec_fn``: that runs in a fork of the tests' process, where
 gRPC's threads may be, and then the child may not live to run anything.
@@ -16,11 +16,14 @@ ROOT, ORDINARY = 0, 12345
 REPOSITORY = Path(__file__).parents[3]
 
 
-def as_user(uid: int, module: str) -> list[str]:
-    """Return the command that runs a module as a user; only root can become another one."""
+def as_user(uid: int, *module: str) -> list[str]:
+    """Return the command that runs a module, with its arguments, as a user.
+
+    Only root can become another one.
+    """
     if os.geteuid() != ROOT:
-        return [sys.executable, "-m", module]
-    return [sys.executable, "-m", __name__, str(uid), module]
+        return [sys.executable, "-m", *module]
+    return [sys.executable, "-m", __name__, str(uid), *module]
 
 
 def _become(uid: int) -> None:
@@ -51,4 +54,4 @@ def _closed_above(path: str) -> Path | None:
 
 if __name__ == "__main__":
     _become(int(sys.argv[1]))
-    os.execv(sys.executable, [sys.executable, "-m", sys.argv[2]])
+    os.execv(sys.executable, [sys.executable, "-m", *sys.argv[2:]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ if sys.platform != "linux":
 
 from agentdouble.errors import KernelStartError, ResourceExhaustedError, SnapshotRefusedError
 from agentdouble.processes.fork_server import signals
+from agentdouble.sandbox.languages import PYTHON
 from tests.agentdouble.sandbox.copying import Source, error_of, value_of, with_pool
 
 CAP_SYS_RESOURCE = 1 << 24
@@ -207,12 +209,86 @@ def test_copies_outlive_their_source_and_can_be_copied() -> None:
 
 def test_copies_do_not_see_each_other() -> None:
     async def test(source: Source) -> None:
-        async with source.copies("import os, signal", count=2) as (one, _two):
+        async with source.copies("import os, signal", count=2) as (one, two):
             processes = "print(sorted(int(p) for p in os.listdir('/proc') if p.isdigit())[1:])"
             assert "[]\n" == await value_of(one, processes)
-            roots = "print([d for d in os.listdir('/tmp') if not d.startswith('agentdouble-')])"
-            assert "[]\n" == await value_of(one, roots)
+            await value_of(one, "open('/tmp/mine', 'w').close()")
+            for kernel in (two, source.kernel):
+                assert "False\n" == await value_of(kernel, "print(os.path.exists('/tmp/mine'))")
             assert "must be superuser" in await value_of(one, "!umount /home/gem 2>&1")
+
+    with_pool(test)
+
+
+@pytest.mark.parametrize("directory", ["/tmp", "/var/tmp"])
+def test_a_copy_sees_what_its_source_sees_wherever_temporary_files_are(
+    directory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is visible below /tmp, as an interpreter may be, and nothing of other sessions."""
+    with (
+        tempfile.TemporaryDirectory(dir=directory) as place,
+        tempfile.TemporaryDirectory(dir="/tmp", prefix="with a space ") as below_tmp,
+    ):
+        for path in (place, below_tmp):
+            Path(path).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", place)
+        Path(below_tmp, "visible").mkdir()
+        Path(below_tmp, "visible/file").write_text("seen")
+        visible = (f"{below_tmp}/visible", f"{below_tmp}/visible/file")
+
+        async def test(source: Source) -> None:
+            look = (
+                f"print(open({visible[1]!r}).read());"
+                f"print(os.access({visible[0]!r}, os.W_OK), os.environ['TMPDIR'], os.getcwd());"
+                "runs = os.path.dirname(os.path.dirname(os.environ['JUPYTER_RUNTIME_DIR']));"
+                "sessions = os.path.dirname(runs);"
+                "print([os.path.join(sessions, name) == runs for name in os.listdir(sessions)])"
+            )
+            expected = "seen\nFalse /tmp /home/gem\n[True]\n"
+            snapshot = await source.snapshot("import os")
+            assert expected == await value_of(source.kernel, look)
+            for _generation in range(3):
+                copy = await source.pool.copy(snapshot)
+                assert expected == await value_of(copy.kernel, look)
+                snapshot = await source.pool.snapshot(copy.kernel, copy.workspace)
+
+        with_pool(test, visible_paths=visible)
+
+
+EXCHANGE = """
+import ctypes, os, subprocess, sys
+os.mkdir("directory"); os.symlink({host!r}, "link")
+code = (
+    "import ctypes; libc = ctypes.CDLL(None); print(flush=True)\\n"
+    "while True: libc.renameat2(-100, b'directory', -100, b'link', 2)"
+)
+child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+_ = child.stdout.readline()
+"""
+
+
+def test_no_link_of_a_session_leads_to_files_of_the_host(tmp_path: Path) -> None:
+    """Neither when its files are copied, nor when a copy's end is explained."""
+    (tmp_path / "secret").write_text("a secret of the host")
+
+    async def test(source: Source) -> None:
+        await source.snapshot(EXCHANGE.format(host=str(tmp_path)))
+        for _ in range(20):
+            snapshot = await source.snapshot()
+            names = {path.name for path in snapshot.files.home.rglob("*")}
+            assert names <= {"directory", "link"}
+            await snapshot.discard()
+        replace = (
+            "from agentdouble.processes.fork_server import child\n"
+            "def redirect(_, path):\n"
+            f"    os.symlink({str(tmp_path / 'secret')!r}, path)\n"
+            "    os._exit(3)\n"
+            "child.redirect_stdio = redirect"
+        )
+        snapshot = await source.snapshot(replace)
+        with pytest.raises(KernelStartError) as refusal:
+            await source.pool.copy(snapshot)
+        assert "secret" not in str(refusal.value)
 
     with_pool(test)
 
@@ -229,12 +305,27 @@ def test_copies_and_their_source_share_a_limit_of_processes() -> None:
         snapshot = await source.snapshot("x = 1")
         made = [(await source.pool.copy(snapshot)).kernel]
         if not _may_raise_limits():
-            with pytest.raises(ResourceExhaustedError, match="process_limit = 40 together"):
+            with pytest.raises(ResourceExhaustedError, match="process_limit = 40 of them"):
                 made += [(await source.pool.copy(snapshot)).kernel for _ in range(5)]
         assert "1\n" == await value_of(made[0], "print(x)")
         assert "1\n" == await value_of(source.kernel, "print(x)")
 
     with_pool(test, process_limit=40)
+
+
+def test_no_snapshot_lets_a_session_take_all_processes_of_the_machine() -> None:
+    """A session and its copies have 16 times the limit together, and an eighth of what is left."""
+    look = "import resource; print(*resource.getrlimit(resource.RLIMIT_NPROC))"
+
+    async def test(source: Source) -> None:
+        snapshot = await source.snapshot()
+        copy = await source.pool.copy(snapshot)
+        further = await source.pool.start(PYTHON, source.workspace, (source.kernel,))
+        for kernel in (source.kernel, copy.kernel, further):
+            soft, hard = map(int, (await value_of(kernel, look)).split())
+            assert 64 <= soft <= hard <= 64 * 16
+
+    with_pool(test, process_limit=64)
 
 
 def test_refusals() -> None:

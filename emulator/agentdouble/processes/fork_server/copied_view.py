@@ -5,28 +5,30 @@ from outside, in a process that the copy's code cannot inspect.
 """
 
 # pathlib would make each fork slower:
-# ruff: noqa: PTH103
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from agentdouble.processes.fork_server import linux, namespaces, view
 from agentdouble.processes.fork_server.confinement import Confinement
+from agentdouble.processes.fork_server.protocol import Furnish
 
 _DONE = b"."
+_OCTAL = re.compile(rb"\\(\d{3})")  # how mountinfo writes a space, for example
 
 
-def furnish(
-    copy: int, home: str, tmp: str, run: str, *, user_namespace_of: int | None = None
-) -> None:
+def furnish(copy: int, request: Furnish, *, user_namespace_of: int | None = None) -> None:
     """Mount a copy's directories in its view, with ``/proc`` and ``/dev/shm`` of its own.
 
     ``copy`` is its pidfd; it has its own mount and process namespaces. ``user_namespace_of`` is the
     pid of a process whose user namespace contains the copy's, for an ordinary user. Raises OSError.
     """
-    _in_a_child(lambda: _enter_and_mount(copy, home, tmp, run, user_namespace_of))
+    _in_a_child(lambda: _enter_and_mount(copy, request, user_namespace_of))
 
 
 def _in_a_child(act: Callable[[], None]) -> None:
@@ -49,22 +51,72 @@ def _in_a_child(act: Callable[[], None]) -> None:
         raise OSError(said.decode(errors="replace") or "the process that mounts it has ended")
 
 
-def _enter_and_mount(copy: int, home: str, tmp: str, run: str, user_of: int | None) -> None:
+def _enter_and_mount(copy: int, request: Furnish, user_of: int | None) -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 0)  # or code with the same user could take over this process
     if user_of is not None:
         linux.join(os.pidfd_open(user_of), linux.CLONE_NEWUSER)
         namespaces.enter(user=False, network=False, shared_memory=False)
-    places = {view.HOME: home, view.TMP: tmp, run: run}
+    places = {view.HOME: request.home, view.TMP: request.tmp, request.run: request.run}
     trees = {path: linux.open_tree(place, read_only=False) for path, place in places.items()}
     linux.join(copy, linux.CLONE_NEWNS | linux.CLONE_NEWPID)
-    _in_a_child(lambda: _mount(trees))  # only a child is in the process namespace
+    _in_a_child(lambda: _mount(trees, request.root))  # only a child is in the process namespace
 
 
-def _mount(trees: dict[str, int]) -> None:
+def _mount(trees: dict[str, int], root: str) -> None:
+    """Mount the copy's own trees, and again what of the system lies below them.
+
+    An interpreter below ``/tmp`` is a mount below the source's ``/tmp``, which the copy's own one
+    covers. ``root`` contains the run directories of all kernels. It is covered too: with it the
+    source's sockets, and the view's root is read-only, so no run directory could be made there.
+    """
+    system = {
+        path: linux.open_tree(path, read_only=False)
+        for path in _mount_points((view.HOME, view.TMP))
+        if not view.is_below(path, (root,))
+    }
     before = os.umask(0o022)
-    for path, tree in trees.items():
-        os.makedirs(path, exist_ok=True)
-        linux.attach_tree(tree, path)
+    for path in (view.HOME, view.TMP):
+        linux.attach_tree(trees.pop(path), path)
+    _attach(system)
+    view.mount_empty(root)
+    _attach(trees)
+    linux.make_read_only(root)
     view.mount_shared_memory(Confinement.shm_size)
     view.mount_processes()
     os.umask(before)
+
+
+def _attach(trees: dict[str, int]) -> None:
+    for path in sorted(trees, key=len):  # a path comes after its parent directories
+        if os.path.realpath(path) != path:  # code of the session could lead the mount elsewhere
+            raise OSError(f"{path} is behind a symbolic link of the session")
+        view.attach(trees[path], path)
+
+
+def _mount_points(directories: tuple[str, ...]) -> Iterator[str]:
+    """Yield the outermost visible mount points below directories, but not the directories."""
+    with open("/proc/self/mountinfo", "rb") as file:
+        fields = [line.split() for line in file]
+    mounts = {(os.fsdecode(_OCTAL.sub(_character, field[4])), int(field[0])) for field in fields}
+    shown: list[str] = []
+    for path in sorted({path for path, _ in mounts}, key=len):
+        below = path not in directories and view.is_below(path, directories)
+        if below and not view.is_below(path, shown) and (path, _mount_id(path)) in mounts:
+            shown.append(path)
+    yield from shown
+
+
+def _character(octal: re.Match[bytes]) -> bytes:
+    return bytes([int(octal[1], 8)])
+
+
+def _mount_id(path: str) -> int | None:
+    """Return the id of the mount at a path, which may cover earlier ones; None without a path."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+        try:
+            with open(f"/proc/self/fdinfo/{descriptor}") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("mnt_id:"))
+        finally:
+            os.close(descriptor)
+    return None

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agentdouble.processes.fork_server import child, linux, namespaces
+from agentdouble.processes.fork_server import child, linux, namespaces, processes
 from agentdouble.processes.fork_server.confinement import Confinement, give_up_rights
 from agentdouble.processes.fork_server.protocol import GO, READY, ForkRequest
 
@@ -101,7 +101,7 @@ def _settle(request: ForkRequest, template: int, gate: int, inherited: Inherited
     if asked is not None:
         give_up_rights()
         if asked.process_limit is not None:
-            resource.setrlimit(resource.RLIMIT_NPROC, (asked.process_limit,) * 2)
+            processes.lower_limit(resource.RLIMIT_NPROC, asked.process_limit)
     child.redirect_stdio((), request.stderr_file)  # now, because the file is one of its own
 
 

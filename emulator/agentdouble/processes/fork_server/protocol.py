@@ -98,13 +98,15 @@ class Keep:
 class Furnish:
     """A request to give a copy files of its own; the copy's pidfd is sent with it.
 
-    ``home``, ``tmp`` and ``run`` are the copy's directories. ``home_of_first`` identifies the
-    process namespace of the first session, from which the source was copied perhaps.
+    ``home``, ``tmp`` and ``run`` are the copy's directories; ``root`` contains the directories of
+    all sessions. ``home_of_first`` identifies the process namespace of the first session, from
+    which the source was copied perhaps.
     """
 
     home: str
     tmp: str
     run: str
+    root: str
     home_of_first: str
     number: int = 0
 

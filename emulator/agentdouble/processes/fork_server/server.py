@@ -207,7 +207,7 @@ class ForkServer:
     def _furnish(self, asked: Furnish, copy: int) -> None:
         try:
             user = self._namespaces.init_of(asked.home_of_first) if os.geteuid() else None
-            copied_view.furnish(copy, asked.home, asked.tmp, asked.run, user_namespace_of=user)
+            copied_view.furnish(copy, asked, user_namespace_of=user)
         except OSError as error:
             self._refuse(asked.number, error)
         else:

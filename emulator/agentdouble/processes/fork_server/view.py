@@ -57,7 +57,7 @@ def enter(
             trees[path] = linux.open_tree(source, read_only=False)
     host_processes = linux.open_tree("/proc", read_only=True)
 
-    linux.mount("tmpfs", run, "tmpfs", _PRIVATE, "mode=755,size=256k")
+    mount_empty(run)
     linux.become_root(run)
     before = os.umask(0o022)
     for path, target in links.items():
@@ -66,7 +66,7 @@ def enter(
         if size is not None:
             _mount("tmpfs", path, f"mode=700,size={size}")
     for path in sorted(trees, key=len):  # a path comes after its parent directories
-        _attach(trees[path], path)
+        attach(trees[path], path)
     mount_shared_memory(shm_size)
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
     _link_devices()
@@ -124,16 +124,18 @@ def readable(visible: Iterable[str], run: str) -> list[str]:
     wanted = {*python_paths(), *visible, *map(os.path.realpath, visible)}
     shown = list(SYSTEM)
     for path in sorted(wanted, key=len):
-        if path.startswith("/") and not _below(path, shown) and not _below(run, [path]):
+        if path.startswith("/") and not is_below(path, shown) and not is_below(run, [path]):
             shown.append(path)
     return [path for path in shown if os.path.exists(path)]
 
 
-def _below(path: str, others: Iterable[str]) -> bool:
+def is_below(path: str, others: Iterable[str]) -> bool:
+    """Return whether a path is one of the others, or below one."""
     return any(f"{path}/".startswith(f"{other.rstrip('/')}/") for other in others)
 
 
-def _attach(tree: int, path: str) -> None:
+def attach(tree: int, path: str) -> None:
+    """Mount a detached tree at a path, which is made if it does not exist."""
     if stat.S_ISDIR(os.fstat(tree).st_mode):
         os.makedirs(path, exist_ok=True)
     else:
@@ -145,6 +147,11 @@ def _attach(tree: int, path: str) -> None:
 def _mount(kind: str, path: str, options: str) -> None:
     os.makedirs(path, exist_ok=True)
     linux.mount(kind, path, kind, _PRIVATE if kind == "tmpfs" else linux.MS_NOSUID, options)
+
+
+def mount_empty(path: str) -> None:
+    """Mount an empty file system, in which mount points can be made."""
+    _mount("tmpfs", path, "mode=755,size=256k")
 
 
 def mount_shared_memory(size: int) -> None:

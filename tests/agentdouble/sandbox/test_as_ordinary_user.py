@@ -1,0 +1,34 @@
+"""What is different for root and for an ordinary user, run once more as an ordinary user."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+if sys.platform != "linux" or os.geteuid() != 0:
+    pytest.skip("only root becomes another user", allow_module_level=True)
+
+from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, as_user
+
+pytestmark = pytest.mark.once
+FILES = ("processes/test_session_files.py", "sandbox/test_kernel_snapshots.py")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_it_passes_as_an_ordinary_user(file: str) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        os.chown(home, ORDINARY, ORDINARY)
+        options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--basetemp", f"{home}/base")
+        done = subprocess.run(
+            as_user(ORDINARY, "pytest", *options, f"tests/agentdouble/{file}"),
+            cwd=REPOSITORY,
+            env={**os.environ, "HOME": home},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
