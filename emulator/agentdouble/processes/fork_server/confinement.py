@@ -97,7 +97,7 @@ def confine(asked: Confinement) -> None:
     if asked.landlock:
         _restrict(asked, home, tmp)
     if asked.process_limit is not None:
-        resource.setrlimit(resource.RLIMIT_NPROC, (asked.process_limit,) * 2)
+        processes.lower_limit(resource.RLIMIT_NPROC, asked.process_limit)
     os.chdir(home)
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agentdouble.processes.fork_server import processes
 from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
 
@@ -199,8 +200,6 @@ def _tell(control: socket.socket, message: Message) -> None:
 def _end_children() -> None:
     """Kill the processes that the browser has left; a fork server, if any, would kill them too."""
     if sys.platform == "linux":
-        from agentdouble.processes.fork_server import processes
-
         while processes.kill_children(os.getpid()):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(-1, 0)
@@ -239,14 +238,12 @@ def _parsed(frame: bytes) -> Any:
 
 def _ending(code: int, words: deque[str]) -> str:
     if code < 0:
-        return f"it was killed by signal {-code}"
+        return f"it was killed by signal {-code}{processes.low_limits()}"
     fatal = [line for line in words if "FATAL" in line or "error while loading" in line]
     return " ".join([f"it ended with exit code {code}.", *(fatal or list(words))[-1:]])
 
 
 if __name__ == "__main__":
     if sys.platform == "linux":
-        from agentdouble.processes.fork_server import processes
-
         processes.adopt_orphans()
     run("", json.loads(sys.argv[2]), int(sys.argv[1]))

@@ -22,7 +22,7 @@ def program(commands: int, results: int, memory_limit: int | None, mark: str = "
     prints the mark there after the output of each command, because a terminal delivers later than
     a pipe.
     """
-    limit = "" if memory_limit is None else f"ulimit -v {memory_limit // 1024}\n"
+    limit = "" if memory_limit is None else f"ulimit -v {memory_limit // 1024} 2>/dev/null\n"
     own = 'exec <>"$(tty)" >&0 2>&0; shopt -s checkwinsize\n' if mark else ""
     shown = f"  printf '%s' '{mark}' >/dev/tty 2>/dev/null\n" if mark else ""
     return (

@@ -33,7 +33,7 @@ class Terminal:
 
     async def start(self, home: str, memory_limit: int | None) -> None:
         """Start the bash; raise OSError if it cannot be started."""
-        limit = "" if memory_limit is None else f"ulimit -v {memory_limit // 1024}; "
+        limit = "" if memory_limit is None else f"ulimit -v {memory_limit // 1024} 2>/dev/null; "
         self._master, slave = pty.openpty()
         try:
             self._process = await asyncio.create_subprocess_exec(
