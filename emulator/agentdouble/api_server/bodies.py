@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from starlette.requests import Request
 
+from agentdouble import strict_json
 from agentdouble.api_server.wire import Content, Json, Part
 from agentdouble.errors import ApiError
 
@@ -184,7 +185,7 @@ async def _document(request: Request) -> Any:
     if not _is_json(request.headers.get("content-type", "")):
         return body.decode("utf-8", "replace")  # not an object: validation refuses it
     try:
-        return json.loads(body)
+        return strict_json.loads(body)
     except json.JSONDecodeError as error:
         raise ApiError(422, [_no_json(error)]) from None
     except (ValueError, RecursionError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, closing
@@ -20,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from agentdouble import causes, guard, ledger, serving
+from agentdouble import causes, guard, ledger, serving, strict_json
 from agentdouble.application_loop import ApplicationLoop
 from agentdouble.apps import simple_responses as responses
 from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
@@ -173,7 +172,9 @@ class SimpleApp:
         if refusal is not None:
             return refusal
         try:
-            payload = json.loads(await request.body())
+            payload = strict_json.loads(await request.body())
+        except strict_json.NoNumberError as error:
+            return responses.failure(400, f"{responses.INVALID_JSON} {error}.", "BadRequest")
         except (ValueError, RecursionError):
             payload = None
         if not isinstance(payload, dict):

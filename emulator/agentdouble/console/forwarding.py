@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble import invoke_tool
+from agentdouble import invoke_tool, strict_json
 from agentdouble.admission import OWN
 from agentdouble.console.checks import READING
 from agentdouble.console.double import Double
@@ -61,8 +61,8 @@ class Actions:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection, request = self._double.connection, Request(scope, receive)
         try:
-            body = await request.json()
-        except ValueError:
+            body = strict_json.loads(await request.body())
+        except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
             error = {"type": "BadRequest", "message": "The body of an action is a JSON object."}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from agentdouble import ledger, threads
+from agentdouble import ledger, strict_json, threads
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.wire import Seconds, Wire, check_user_session_id, read
@@ -199,7 +199,7 @@ class InvokeTool:
 
 def _json_object(text: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(text)
+        document = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         raise invalid("OperationPayload", f"it holds no JSON: {error}") from None
     if not isinstance(document, dict):

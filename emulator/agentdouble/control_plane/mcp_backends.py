@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble import ledger
+from agentdouble import ledger, strict_json
 from agentdouble.control_plane import backend_auth, mcp_commands, mcp_requests
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.backend_auth import Outbound
@@ -112,7 +111,9 @@ def _document(text: str) -> Mapping[str, Any]:
     from agentdouble.mcp_services.openapi import yaml_documents
 
     try:
-        document = json.loads(text)
+        document = strict_json.loads(text)
+    except strict_json.NoNumberError as error:
+        raise DefinitionError(f"it is no JSON: {error}") from None
     except (ValueError, RecursionError):
         document = yaml_documents.parsed(text.encode("utf-8", "replace"))
     if not isinstance(document, dict):

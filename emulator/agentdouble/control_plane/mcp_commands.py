@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agentdouble import strict_json
 from agentdouble.control_plane import runtime_artifacts
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.mcp_requests import Package
@@ -66,7 +67,9 @@ def sources_of(sources: Sources) -> Sources:
 def _server(text: str) -> Mapping[str, Any]:
     """Return the only server of a configuration."""
     try:
-        value = json.loads(text)
+        value = strict_json.loads(text)
+    except strict_json.NoNumberError as error:
+        raise _wrong(f"it is no JSON: {error}") from None
     except (ValueError, RecursionError):
         raise _wrong("it is no JSON") from None
     servers = value.get("mcpServers", {"": value}) if isinstance(value, dict) else None

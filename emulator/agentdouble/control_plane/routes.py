@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
+from agentdouble import strict_json
 from agentdouble.control_plane import endpoints, envelope
 from agentdouble.control_plane.action_errors import REFUSED, Refused, invalid, missing, public_error
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
@@ -124,7 +124,7 @@ def _metadata(connection: HTTPConnection) -> Metadata:
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
-        document = json.loads(body)
+        document = strict_json.loads(body)
     except (ValueError, RecursionError) as error:
         raise ActionError("InvalidParameter", f"The request body is not JSON: {error}.") from None
     if not isinstance(document, dict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
 import operator
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
+from agentdouble import strict_json
 from agentdouble.errors import FaultError
 from agentdouble.faults.parsing import schemas
 from agentdouble.faults.plan import Faults
@@ -89,7 +89,7 @@ class _Routes:
     async def arm(self, request: Request) -> Response:
         """Arm a fault."""
         try:
-            document = json.loads(await request.body())
+            document = strict_json.loads(await request.body())
         except (ValueError, RecursionError) as error:
             raise FaultError(f"The body is not JSON: {error}.") from None
         return JSONResponse(self._faults.arm_document(document).to_dict(), 201)

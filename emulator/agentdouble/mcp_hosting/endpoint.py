@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import mistakes
+from agentdouble import mistakes, strict_json
 from agentdouble.mcp_hosting.calls import Calls
-from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, OPERATIONS, failure
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, OPERATIONS, PARSE_ERROR, failure
 from agentdouble.openapi.operation import described
 from agentdouble.threads import import_in_thread, run_in_thread
 
@@ -101,6 +101,13 @@ class Endpoint:
             refusal = failure(400, "A POST needs the header Content-Type: application/json.")
             await refusal(scope, receive, send)
             return
+        if scope["method"] == "POST":
+            receive, body = await _read(receive, self._body_limit)
+            try:
+                strict_json.check(body)
+            except strict_json.NoNumberError as error:
+                await failure(400, f"Parse error: {error}.", PARSE_ERROR)(scope, receive, send)
+                return
         if self._run is None or self._run.over:
             # The server's tasks must not run in the context of the first request.
             self._run = self._context.copy().run(_Run, self._make_manager)
@@ -126,6 +133,22 @@ class Endpoint:
 def _sends_json(scope: Scope) -> bool:
     given: str = Headers(scope=scope).get("content-type", "")
     return scope["method"] != "POST" or given.lower().startswith("application/json")
+
+
+async def _read(receive: Receive, limit: int) -> tuple[Receive, bytes]:
+    """Return a body, and what receives it again; stop beyond the limit, which the SDK refuses."""
+    messages: list[Message] = []
+    body = b""
+    more = True
+    while more and len(body) <= limit:
+        messages.append(await receive())
+        body += messages[-1].get("body", b"")
+        more = messages[-1].get("more_body", False)
+
+    async def received() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return received, body
 
 
 class _Run:

@@ -13,6 +13,7 @@ from agentdouble.guard import Refusal
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import EVENTS
 
+PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
 

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import threads
+from agentdouble import strict_json, threads
 from agentdouble.disconnects import ListenerResponse
 from agentdouble.errors import LiveRequestError
 from agentdouble.openapi import Answer, operation
@@ -117,7 +117,7 @@ def _sse(event: Event) -> str:
 
 def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
-        document = json.loads(body)
+        document = strict_json.loads(body)
     except (ValueError, RecursionError) as error:
         raise LiveRequestError("body", f"is no JSON: {error}") from None
     if not isinstance(document, dict):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -18,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import guard
+from agentdouble import guard, strict_json
 from agentdouble.admission import OWN
 from agentdouble.errors import (
     FaultError,
@@ -320,6 +319,6 @@ def seconds(body: bytes, name: str) -> dt.timedelta:
 
 def _json(body: bytes, explanation: str) -> Any:
     try:
-        return json.loads(body)
+        return strict_json.loads(body)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{explanation}: {error}.") from None

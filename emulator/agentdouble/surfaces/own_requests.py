@@ -6,11 +6,11 @@ They call the objects behind the actions, without a signature. A refusal has the
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from agentdouble import strict_json
 from agentdouble.control_plane import endpoints
 from agentdouble.control_plane.action_errors import REFUSED
 from agentdouble.control_plane.routes import Action
@@ -51,7 +51,7 @@ def own_url(environment: Mapping[str, str]) -> str:
 def json_object(body: bytes, known: Iterable[str]) -> dict[str, Any]:
     """Return the JSON object that a body is; raise RefusedError, also for a field not ``known``."""
     try:
-        document = json.loads(body)
+        document = strict_json.loads(body)
     except (ValueError, RecursionError) as error:
         message = f"The body is no JSON: {error}."
         raise RefusedError(400, "BadRequest", message) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble import guard
+from agentdouble import guard, strict_json
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import LedgerError
 from agentdouble.guard import Refusal
@@ -72,7 +71,7 @@ class _Routes:
 
 def _question(body: bytes) -> Question:
     try:
-        document: Any = json.loads(body)
+        document: Any = strict_json.loads(body)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{_SHAPE}: {error}.") from None
     if not isinstance(document, dict) or document.keys() != Question.__annotations__.keys():

@@ -26,7 +26,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from agentdouble import mistakes
+from agentdouble import mistakes, strict_json
 from agentdouble.apps.a2a import legacy_rest, paths
 from agentdouble.apps.a2a.callers import Callers
 from agentdouble.apps.a2a.request_checks import check_json_rpc, check_text
@@ -86,7 +86,7 @@ class _Dispatcher(JsonRpcDispatcher):
     async def handle_requests(self, request: Request) -> Response:
         """Send a message of A2A over JSON-RPC."""
         try:
-            body = await request.json()  # cached for the SDK
+            body = strict_json.loads(await request.body())
             check_text(await request.body(), body)
         except RecursionError:
             return self._generate_error_response(
@@ -151,7 +151,7 @@ def _check(body: bytes) -> None:
     try:
         if not body:
             return
-        value = json.loads(body.decode())
+        value = strict_json.loads(body.decode())
         if not isinstance(value, dict):
             raise InvalidRequestError("The body is no JSON object.")
         check_text(body, value)

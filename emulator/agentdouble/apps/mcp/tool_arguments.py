@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, PydanticUserError, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
-from agentdouble import ledger
+from agentdouble import ledger, strict_json
 from agentdouble.errors import ToolArgumentsError
 
 UNKNOWN_ARGUMENTS = "U-MCP-ARGUMENTS"
@@ -124,7 +123,7 @@ def _parsed(given: Mapping[str, Any], wrong: set[str]) -> dict[str, Any] | None:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return strict_json.loads(text)
     except (ValueError, RecursionError):
         return None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agentdouble import on_behalf
+from agentdouble import on_behalf, strict_json
 from agentdouble.errors import DefinitionError
 from agentdouble.imports import import_now
 from agentdouble.mcp_services.openapi import yaml_documents
@@ -76,16 +75,12 @@ def _parsed(content: bytes) -> Json:
     if content.lstrip()[:1] != b"{":
         return _object(yaml_documents.parsed(content))
     try:
-        return _object(json.loads(content, parse_constant=_no_number))
+        return _object(strict_json.loads(content))
     except ValueError as error:
         try:  # YAML may begin with a brace, too
             return _object(yaml_documents.parsed(content))
         except DefinitionError:
             raise DefinitionError(f"it is not JSON: {error}") from None
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _object(document: Any) -> Json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mcp.types
 import pydantic_core
 
+from agentdouble import strict_json
 from agentdouble.mcp_services.openapi import bodies
 
 if TYPE_CHECKING:
@@ -61,14 +61,10 @@ def _refusal(answer: Answer, secrets: Iterable[str]) -> str:
 def _json(answer: Answer) -> mcp.types.CallToolResult:
     text = _decoded(answer, "replace")
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = strict_json.loads(text)
     except (ValueError, RecursionError):
         return error(f"The API's answer says that it is JSON, and is not: {text[:200]!r}")
     return _text(text, value if isinstance(value, dict) and _can_be_sent(value) else None)
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(name)
 
 
 def _can_be_sent(value: Any) -> bool:

@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from agentdouble import strict_json
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.mcp_hosting import failure
 from agentdouble.mcp_services.stdio.requests import SharedServer
@@ -58,9 +59,9 @@ async def answer(
 def _read(body: bytes, request: Request) -> Message | Response:
     """Return the message of a request, or what answers a request without one for the server."""
     try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
-        return failure(400, "The body is no JSON.", PARSE_ERROR)
+        message = strict_json.loads(body)
+    except (ValueError, RecursionError) as error:
+        return failure(400, f"The body is no JSON: {error}.", PARSE_ERROR)
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):
         return failure(400, "The body is no single JSON-RPC request or notification.")
     if "id" not in message:  # the era has no notifications of clients

@@ -6,7 +6,6 @@ A request with two possible meanings is refused: an application may read ``User-
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from urllib.parse import parse_qsl, unquote
 
 from starlette.types import Scope
 
+from agentdouble import strict_json
 from agentdouble.runtimes.authentication.identity import folded
 
 _LONGEST = 1024  # characters of a name
@@ -38,9 +38,9 @@ class Fields(list[tuple[str, Any]]):
 def read(body: bytes) -> Any:
     """Return parsed JSON, with its objects as Fields; raise AmbiguousError."""
     try:
-        return json.loads(body, object_pairs_hook=Fields)
-    except (ValueError, RecursionError):
-        raise AmbiguousError("its body is no JSON") from None
+        return strict_json.loads(body, object_pairs_hook=Fields)
+    except (ValueError, RecursionError) as error:
+        raise AmbiguousError(f"its body is no JSON: {error}") from None
 
 
 def plain(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from agentdouble import ledger
+from agentdouble.sandbox import json_bodies
 from agentdouble.sandbox.browser import keys
 
 if TYPE_CHECKING:
@@ -275,5 +276,5 @@ _OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 def parse(body: bytes) -> Action:
     """Return the action in a request's body; raise pydantic's ValidationError."""
-    asked = _OBJECT.validate_json(body)
+    asked = _OBJECT.validate_json(json_bodies.checked(body))
     return _ACTION.validate_python({"action_type": "MOVE_TO", **asked})  # the published default

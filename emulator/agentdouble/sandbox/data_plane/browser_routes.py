@@ -18,6 +18,7 @@ from agentdouble import ledger
 from agentdouble.errors import BrowserMissingError, PageError, SandboxError
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import described
+from agentdouble.sandbox import json_bodies
 from agentdouble.sandbox.data_plane.refusals import envelope, sandbox_error
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, PAGE, PREFIX, TOKEN, instance_of
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
@@ -157,7 +158,7 @@ class BrowserRoutes:
     async def page(self, request: Request) -> Response:
         """Return the address and title of the page in front; with a body, after it went there."""
         try:
-            body = await request.body()
+            body = json_bodies.checked(await request.body())
             where = _Go.model_validate_json(body).go if request.method == "POST" else None
             hand = await self._hand(request)
             shown = await hand.go(where)

@@ -14,7 +14,7 @@ from agentdouble import ledger
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.openapi import operation as described
 from agentdouble.openapi.operation import like
-from agentdouble.sandbox import languages, named_kernels
+from agentdouble.sandbox import json_bodies, languages, named_kernels
 from agentdouble.sandbox.data_plane.refusals import Refused, envelope
 from agentdouble.sandbox.data_plane.session_token import instance_of
 from agentdouble.sandbox.instance import Instance
@@ -217,7 +217,7 @@ def _post(
 ) -> Route:
     @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
         work = operation(instance_of(request), body)
         try:
             return await cancel_on_disconnect(request.receive, work)

@@ -19,6 +19,7 @@ from agentdouble.disconnects import EventStreamResponse, cancel_on_disconnect
 from agentdouble.openapi import Answer as Described
 from agentdouble.openapi import Operation
 from agentdouble.openapi.operation import like
+from agentdouble.sandbox import json_bodies
 
 _Model = TypeVar("_Model", bound="RequestBody")
 
@@ -130,7 +131,7 @@ def post(path: str, model: type[_Model], operation: Callable[[_Model], Awaitable
 
     @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
         return _rendered(await operation(body))
 
     return Route(path, endpoint, methods=["POST"])
@@ -147,7 +148,7 @@ def cancellable(
 
     @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
         try:
             return _rendered(await cancel_on_disconnect(request.receive, operation(body)))
         except ClientDisconnect:  # no client is left to receive the answer
@@ -162,7 +163,7 @@ def streamed(
     """Return a route as ``post`` does that sends events before its answer, one in each line."""
 
     async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(await request.body() or b"{}")
+        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
         return _Lines(_lines(await operation(body)))
 
     return Route(path, endpoint, methods=["POST"])

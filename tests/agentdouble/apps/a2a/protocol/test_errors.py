@@ -216,5 +216,5 @@ def test_a_number_that_json_does_not_have_is_refused(
     content = json.dumps(body).replace("77", number).encode()
     answer = posted(ordinary_double, content, "/message:send" if isinstance(wire, Rest) else "/")
 
-    assert answer.json()["error"]["code"] in (-32602, 400)
+    assert answer.json()["error"]["code"] in (-32700, 400)
     assert isinstance(wire.call("ListTasks", {}), dict)

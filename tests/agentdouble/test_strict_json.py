@@ -1,0 +1,164 @@
+"""Numbers that are no numbers of JSON: ``NaN``, ``Infinity``, and those beyond every float."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
+from agentdouble.mcp_services import OpenApiBackend
+from agentdouble.strict_json import NoNumberError, check, loads
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import data_plane, http, send, signed
+
+NUMBERS = ["NaN", "Infinity", "-Infinity", "1e999", "-1.5E+400"]
+CONTENT = {"role": "user", "parts": [{"text": "hi"}]}
+MESSAGE = {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
+CALL = mcp_wire.message("tools/call", {"name": "echo", "arguments": {"x": "@"}})
+SEND = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}
+KEY = "k" * 32
+API = {
+    "openapi": "3.1.0",
+    "info": {"title": "api", "version": "1"},
+    "servers": [{"url": "http://127.0.0.1:9"}],
+    "paths": {
+        "/echo": {"post": {"operationId": "echo", "responses": {"default": {"description": "x"}}}}
+    },
+}
+RUN = {"appName": "echo", "userId": "ann", "sessionId": "s", "newMessage": CONTENT}
+SESSIONS = "/apps/echo/users/ann/sessions"
+
+BODIES = [  # "@" is the number
+    ("POST", "/invoke", {"prompt": "@"}, 400),
+    ("POST", SESSIONS, {"state": {"x": ["@"]}}, 422),
+    ("PATCH", f"{SESSIONS}/s", {"stateDelta": {"x": "@"}}, 422),
+    ("POST", "/run", {**RUN, "stateDelta": {"x": "@"}}, 422),
+    ("POST", "/run_sse", {**RUN, "stateDelta": {"x": "@"}}, 422),
+    ("POST", "/mcp", CALL, 400),
+    ("POST", "/mcp/api", CALL, 400),
+    ("POST", "/", {**SEND, "params": {"message": MESSAGE, "metadata": {"x": "@"}}}, 200),
+    ("POST", "/message:send", {"message": MESSAGE, "metadata": {"x": "@"}}, 400),
+    ("POST", "/v1/message:send", {"message": MESSAGE, "metadata": {"x": "@"}}, 400),
+    ("POST", "/_emulator/clock", {"advance": "@"}, 400),
+    ("PUT", "/_emulator/unknowns", {"U-KERNEL-NAMES": "@"}, 400),
+    ("POST", "/_emulator/faults", {"kind": "delay", "operation": "ping", "seconds": "@"}, 400),
+    ("POST", "/_emulator/what-if", {"entry": "@"}, 400),
+    ("POST", "/_emulator/sessions", {"UserSessionId": "@"}, 400),
+]
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Emulator]:
+    simple = SimpleApp("simple")
+    mcp = MCPApp("mcp")
+
+    @simple.entrypoint
+    async def entrypoint(payload: Any, headers: Any) -> Any:
+        return payload
+
+    @mcp.tool()
+    def echo(x: float) -> float:
+        return x
+
+    with Emulator(simple, mcp, A2AApp(runner="echo"), pool_size=0) as double:
+        double.mcp.create("api", OpenApiBackend.load(API), key=KEY)
+        yield double
+
+
+def written(document: Any, number: str) -> bytes:
+    return json.dumps(document).replace('"@"', number).encode()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    ("method", "path", "document", "status"), BODIES, ids=lambda value: str(value)[:30]
+)
+def test_a_body_with_one_is_refused(
+    double: Emulator, method: str, path: str, document: Any, status: int, number: str
+) -> None:
+    """As any body that is no JSON is refused there, with the number and its place."""
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": mcp_wire.ACCEPT,
+        **({"Authorization": f"Bearer {KEY}"} if path == "/mcp/api" else {}),
+        "A2A-Version": "1.0" if path != "/v1/message:send" else "0.3",
+    }
+    answer = http.request(
+        method, double.url + path, content=written(document, number), headers=headers
+    )
+
+    assert status == answer.status_code, answer.text
+    assert re.search(re.escape(number) + " is (not JSON|too large for a number)", answer.text)
+    json.loads(answer.text, parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_actions_refuse_one(double: Emulator, number: str) -> None:
+    """In the body of an action, and in the payload of an operation."""
+    payload = {"code": "1", "timeout": "@"}
+    body = {"ToolId": double.tool_id, "UserSessionId": "s1", "OperationType": "RunCode"}
+
+    answers = [
+        send(signed(double, {**body, "OperationPayload": written(payload, number).decode()})),
+        send(signed(double, {**body, "Ttl": float(number), "OperationPayload": "{}"})),
+    ]
+
+    for answer in answers:
+        error = json.loads(answer.text, parse_constant=pytest.fail)["ResponseMetadata"]["Error"]
+        assert 400 == answer.status_code
+    assert f"{number} is " in answers[0].text
+    assert "Infinity is not JSON" in answers[1].text or "NaN is not JSON" in answers[1].text
+    assert "InvalidParameter" == error["Code"]
+
+
+@pytest.mark.parametrize("path", ["/v1/jupyter/execute", "/v1/bash/exec", "/v1/shell/exec"])
+def test_the_data_plane_refuses_one(double: Emulator, path: str) -> None:
+    """Also in a field that it does not know."""
+    plane = data_plane(double)
+    body = {"code": "1", "command": "true", "other": "@"}
+
+    for number in NUMBERS:
+        answer = http.post(plane.url + path, params=plane.query, content=written(body, number))
+
+        assert 422 == answer.status_code
+        [detail] = json.loads(answer.text, parse_constant=pytest.fail)["detail"]
+        assert number in detail["msg"]
+
+
+def test_results_have_none(double: Emulator) -> None:
+    """Where code shows JSON with one."""
+    shown = "{'application/json': {'x': float('nan')}, 'text/plain': 'x'}"
+    code = f"display({shown}, raw=True, metadata={{'x': float('inf')}})"
+
+    answer = data_plane(double).post("/v1/jupyter/execute", code=code)
+
+    document = json.loads(answer.text, parse_constant=pytest.fail)
+    assert ["display_data"] == [output["output_type"] for output in document["data"]["outputs"]]
+
+
+def test_they_are_found_outside_strings() -> None:
+    """By their place; what has no such number is read as json reads it."""
+    text = '{"NaN": ["Infinity \\" NaN", 1e308, -0.0, 1234],\n "x": NaN}'
+
+    with pytest.raises(NoNumberError) as refused:
+        loads(text)
+    with pytest.raises(NoNumberError):
+        check(text.encode())
+    with pytest.raises(NoNumberError):
+        check(text.encode("utf-16"))
+
+    assert text.index("NaN}") == refused.value.pos
+    assert (2, 7) == (refused.value.lineno, refused.value.colno)
+    text = text.replace("NaN}", "null}")
+    assert json.loads(text) == loads(text) == loads(text.encode("utf-16"))
+    check(b"{NaN: 1}")  # no JSON before the number
+
+
+def test_a_literal_may_be_followed_by_more() -> None:
+    """It is refused before that is read."""
+    with pytest.raises(NoNumberError):
+        loads("[1e999x]")
