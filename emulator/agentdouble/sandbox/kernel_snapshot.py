@@ -147,7 +147,8 @@ async def _fork_template(
     from agentdouble.processes.fork_server.client import ForkServerGoneError, Template
 
     with _listening(run, (plan.confinement or {}).get("uid")) as (socket_, address):
-        answer = await kernel.ask(TEMPLATE_REQUEST, {"address": address}, _PATIENCE_S)
+        request = {"address": address, "own_view": plan.confinement is not None}
+        answer = await kernel.ask(TEMPLATE_REQUEST, request, _PATIENCE_S)
         if answer is None or "left_out" not in answer:
             why = (answer or {}).get("evalue", "it runs code, or does not answer")
             raise SnapshotRefusedError(f"the kernel cannot be copied now: {why}")

@@ -15,7 +15,11 @@ if sys.platform != "linux" or os.geteuid() != 0:
 from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, as_user
 
 pytestmark = pytest.mark.once
-FILES = ("processes/test_session_files.py", "sandbox/test_kernel_snapshots.py")
+FILES = (
+    "processes/test_session_files.py",
+    "sandbox/test_kernel_snapshots.py",
+    "sandbox/test_shared_memory_of_copies.py",
+)
 
 
 @pytest.mark.parametrize("file", FILES)

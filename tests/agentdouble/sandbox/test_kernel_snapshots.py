@@ -13,7 +13,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble.errors import KernelStartError, ResourceExhaustedError, SnapshotRefusedError
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import client, signals
 from agentdouble.sandbox.languages import PYTHON
 from tests.agentdouble.sandbox.copying import Source, error_of, value_of, with_pool
 
@@ -141,6 +141,27 @@ BROKEN = {
         "try:\n    p.apply(int)\nexcept Exception as error:\n    print(error)",
         "Pool not running\n",
         "3 threads, 1 child process",
+    ),
+    "sockets of ZMQ": (
+        "import zmq; c = zmq.Context.instance(); s = c.socket(zmq.PAIR); s.bind('inproc://a')",
+        (
+            "try:\n    s.send(b'')\nexcept zmq.ZMQError as error:\n    print(error)\n"
+            "del c, s; new = zmq.Context.instance().socket(zmq.PAIR); new.bind('inproc://a'); new.close()"
+        ),
+        "sockets of ZMQ are not in the copy of a session: make new ones\n",
+        "1 ZMQ context",
+    ),
+    "timers": (
+        "import signal; _ = signal.signal(signal.SIGALRM, print); _ = signal.alarm(1000)",
+        "print(signal.getitimer(signal.ITIMER_REAL))",
+        "(0.0, 0.0)\n",
+        "1 timer",
+    ),
+    "named shared memory of a child": (
+        "import os, pathlib; pathlib.Path('/dev/shm/block').touch()",
+        "print(os.listdir('/dev/shm'))",
+        "[]\n",
+        "1 named shared memory block",
     ),
     "asyncio's executor": (
         "import asyncio; await asyncio.to_thread(int)",
@@ -326,6 +347,53 @@ def test_no_snapshot_lets_a_session_take_all_processes_of_the_machine() -> None:
             assert 64 <= soft <= hard <= 64 * 16
 
     with_pool(test, process_limit=64)
+
+
+STOP = """
+import os, signal, subprocess, sys
+template = next(int(p) for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid()))
+os.kill(template, signal.SIGSTOP)
+"""
+KEEP_STOPPED = (
+    "code = f'import os\\nwhile True: os.kill({template}, 19)'\n"
+    "stopping = subprocess.Popen([sys.executable, '-c', code])"
+)
+
+
+def test_a_template_that_its_session_stops_goes_on() -> None:
+    async def test(source: Source) -> None:
+        snapshot = await source.snapshot("x = 1")
+        copy = await source.pool.copy(snapshot)
+        for kernel, last in ((copy.kernel, "x"), (source.kernel, "")):
+            await value_of(source.kernel, STOP)
+            again = await source.pool.copy(snapshot)
+            assert "1\n" == await value_of(again.kernel, "print(x)")
+            await value_of(source.kernel, STOP)
+            await again.kernel.kill("the test is over")
+            await kernel.kill(last)
+        await snapshot.discard()
+        await asyncio.wait_for(asyncio.shield(snapshot.gone), 10)
+
+    with_pool(test)
+
+
+def test_a_template_that_its_session_keeps_stopped_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody waits for it for ever: no copy, no end of a copy, and no snapshot that is dropped."""
+    monkeypatch.setattr(client, "_PATIENCE_S", 0.5)
+
+    async def test(source: Source) -> None:
+        snapshot = await source.snapshot("x = 1")
+        copy = await source.pool.copy(snapshot)
+        await value_of(source.kernel, STOP + KEEP_STOPPED)
+        await asyncio.wait_for(copy.kernel.kill("the test is over"), 10)
+        await snapshot.discard()
+        await asyncio.wait_for(asyncio.shield(snapshot.gone), 10)
+        with pytest.raises(KernelStartError, match="the template of its snapshot has ended"):
+            await source.pool.copy(snapshot)
+
+    with_pool(test)
 
 
 def test_refusals() -> None:

@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -38,6 +38,7 @@ from agentdouble.processes.fork_server.protocol import (
     encode,
 )
 
+_PATIENCE_S = 20.0  # with a template that does not report
 _SERVER = "agentdouble.processes.fork_server.server"
 # No secrets: a fork's /proc/self/environ shows the environment of the fork server.
 _INHERITED = (
@@ -117,7 +118,11 @@ class ForkChannel:
         self._asked[unsent.number] = answer
         self._unsent.append(unsent)
         self._send()
+        self.hurry()
         return answer
+
+    def hurry(self) -> None:
+        """See to it that the process reports soon; the code of no session can stop a fork server."""
 
     def _give_up(self, asked: _Unsent, answer: asyncio.Future[ForkedProcess]) -> None:
         """Remove an unsent request; otherwise kill its kernel now, or when it has been forked."""
@@ -173,7 +178,8 @@ class ForkChannel:
                 self._living.pop(pid).ended(code)
 
     def _on_forked(self, pid: int, number: int, pidfd: int) -> None:
-        process = self._living[pid] = ForkedProcess(self._own_pid(pid, pidfd), pidfd)
+        process = ForkedProcess(self._own_pid(pid, pidfd), pidfd, on_kill=self.hurry)
+        self._living[pid] = process
         answer = self._asked.pop(number)
         if answer.cancelled():
             process.send_signal(signal.SIGKILL)
@@ -257,6 +263,7 @@ class Template(ForkChannel):
     def __init__(self, channel: socket.socket) -> None:
         super().__init__(channel)
         self._unwanted = False
+        self._reports = 0
         self._kept: set[Template] = set()
         self._introduced = self._asked[0] = self._loop.create_future()
 
@@ -275,7 +282,20 @@ class Template(ForkChannel):
         self._unwanted = True
         self._end_if_alone()
 
+    def hurry(self) -> None:
+        """Let the template go on if code of its session has stopped it; kill it if it stays silent.
+
+        Else nobody would learn of the end of its copies, and it would live for ever.
+        """
+        self.process.send_signal(signal.SIGCONT)
+        self._loop.call_later(_PATIENCE_S, self._kill_if_silent, self._reports)
+
+    def _kill_if_silent(self, reports: int) -> None:
+        if self._reports == reports:
+            self.process.send_signal(signal.SIGKILL)
+
     def _on_readable(self) -> None:
+        self._reports += 1
         super()._on_readable()
         self._end_if_alone()
 
@@ -290,6 +310,7 @@ class Template(ForkChannel):
         if self._unwanted and alone and not self.gone.done():
             with contextlib.suppress(OSError):
                 self._channel.shutdown(socket.SHUT_WR)
+            self.hurry()
 
 
 def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
@@ -336,8 +357,9 @@ def _copies(descriptors: Sequence[int]) -> tuple[int, ...]:
 class ForkedProcess:
     """A forked process; signals go to its pidfd, so they never reach another process."""
 
-    def __init__(self, pid: int, pidfd: int) -> None:
+    def __init__(self, pid: int, pidfd: int, on_kill: Callable[[], None]) -> None:
         self.pid = pid
+        self._on_kill = on_kill
         self.exited: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         self._pidfd = pidfd
 
@@ -352,6 +374,8 @@ class ForkedProcess:
         if not self.exited.done():
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, number)
+            if number == signal.SIGKILL:
+                self._on_kill()
 
     def has_ended(self) -> bool:
         """Return whether the process has ended, even if the server has not reported it yet."""

@@ -318,6 +318,11 @@ class KernelApp(IPKernelApp):
         named = (self.heartbeat, self.control_thread, self.shell_channel_thread)
         return (self.iopub_thread.thread, *named, *streams)
 
+    def own_contexts(self) -> int:
+        """Return how many contexts of ZMQ every kernel has."""
+        heartbeat: Any = self.heartbeat
+        return len({self.context, heartbeat.context})
+
     def sever(self, kept: Container[int] = ()) -> None:
         """Make this new fork of a running kernel harmless to the process that it comes from.
 

@@ -12,7 +12,6 @@ import os
 import resource
 import signal
 import socket
-import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,24 +19,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agentdouble.processes.fork_server import child, linux, namespaces, processes
 from agentdouble.processes.fork_server.confinement import Confinement, give_up_rights
+from agentdouble.processes.fork_server.inherited_files import InheritedFiles, moved_path
 from agentdouble.processes.fork_server.protocol import GO, READY, ForkRequest
 
 if TYPE_CHECKING:
     from agentdouble.processes.fork_server.kernel_app import KernelApp
 
 _HANDLED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGURG)  # by a fork server
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Inherited:
-    """What copies get back that a template changes, or loses when its source ends.
-
-    ``files`` are the path, the flags and the position of each open file, by descriptor.
-    """
+    """What copies get back that a template changes, or loses when its source ends."""
 
     directory: str | None
-    files: Mapping[int, tuple[str, int, int]]
+    files: InheritedFiles
     handlers: Mapping[signal.Signals, Callable[..., Any] | int | None]
 
     @classmethod
@@ -47,11 +43,7 @@ class Inherited:
         with contextlib.suppress(FileNotFoundError):  # code has removed it
             directory = os.getcwd()  # noqa: PTH109
         handlers = {number: signal.getsignal(number) for number in _HANDLED}
-        opened = _open_files()
-        for number, (path, flags, position) in opened.items():
-            if not os.path.exists(path):  # noqa: PTH110
-                _replace(number, _copy_of_removed(number, flags), position)
-        return cls(directory, opened, handlers)
+        return cls(directory, InheritedFiles(), handlers)
 
 
 def run(
@@ -75,8 +67,8 @@ def run(
         _move_environment(moved)
         if inherited.directory is not None:
             with contextlib.suppress(OSError):
-                os.chdir(_moved(inherited.directory, moved))
-        _reopen(inherited.files, moved)
+                os.chdir(moved_path(inherited.directory, moved))
+        inherited.files.replace(moved, shared_memory=request.confinement is not None)
         gc.enable()
         app.connect(request.connection_file, config)
         run_kernel(app)
@@ -113,62 +105,7 @@ def _enter_namespaces(asked: Confinement) -> None:
         namespaces.raise_loopback()
 
 
-def _moved(path: str, moved: Mapping[str, str]) -> str:
-    """Return where a path of the source is in the copy."""
-    for old, new in moved.items():
-        if path == old or path.startswith(f"{old}/"):
-            return new + path[len(old) :]
-    return path
-
-
 def _move_environment(moved: Mapping[str, str]) -> None:
     for name, value in os.environ.items():
-        if value.startswith("/") and _moved(value, moved) != value:
-            os.environ[name] = _moved(value, moved)
-
-
-def _open_files() -> dict[int, tuple[str, int, int]]:
-    """Return the path, the flags and the position of each open file."""
-    found = {}
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        with contextlib.suppress(OSError):
-            number = int(name)
-            if number > 2 and stat.S_ISREG(os.fstat(number).st_mode):
-                path = os.readlink(f"/proc/self/fd/{name}")  # noqa: PTH115
-                position = os.lseek(number, 0, os.SEEK_CUR)
-                found[number] = path, _flags(name), position
-    return found
-
-
-def _flags(descriptor: str) -> int:
-    with open(f"/proc/self/fdinfo/{descriptor}") as file:  # noqa: PTH123
-        return next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
-
-
-def _reopen(opened: Mapping[int, tuple[str, int, int]], moved: Mapping[str, str]) -> None:
-    """Open the files of the source anew, so that copies share neither files nor positions."""
-    for number, (path, flags, position) in opened.items():
-        try:
-            new = os.open(_moved(path, moved), flags & ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC))
-        except OSError:  # it has been removed, so no path leads to it
-            new = _copy_of_removed(number, flags)
-        _replace(number, new, position)
-
-
-def _replace(number: int, new: int, position: int) -> None:
-    os.lseek(new, position, os.SEEK_SET)
-    os.dup2(new, number, inheritable=os.get_inheritable(number))
-    os.close(new)
-
-
-def _copy_of_removed(number: int, flags: int) -> int:
-    """Return a new file without a name that has the content of such a file."""
-    mode = flags & (os.O_ACCMODE | os.O_APPEND)
-    new = os.open(os.environ.get("TMPDIR", "/tmp"), os.O_TMPFILE | os.O_RDWR, 0o600)  # noqa: S108
-    opened = os.open(f"/proc/self/fd/{number}", os.O_RDONLY)
-    while os.sendfile(new, opened, None, _MIB):
-        pass
-    os.close(opened)
-    again = os.open(f"/proc/self/fd/{new}", mode)  # it may be read or written as before
-    os.close(new)
-    return again
+        if value.startswith("/"):
+            os.environ[name] = moved_path(value, moved)

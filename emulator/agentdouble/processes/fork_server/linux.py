@@ -6,6 +6,7 @@ The numbers of system calls above 424 are the same on every architecture.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import signal
 from contextlib import suppress
@@ -45,6 +46,7 @@ _KEYCTL_JOIN_SESSION_KEYRING = 1
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 47, 2
 _MS_MOVE = 0x2000
+_MAP_FIXED = 0x10
 _AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
@@ -53,6 +55,7 @@ _MOVE_MOUNT_F_EMPTY_PATH = 0x4
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_ssize_t
 
 
 class _MountAttributes(ctypes.Structure):
@@ -120,6 +123,15 @@ def fork_into(flags: int) -> int:
     """
     arguments = _CloneArguments(flags=flags, exit_signal=signal.SIGCHLD)
     return syscall(_SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
+
+
+def map_shared(descriptor: int, start: int, size: int, protection: int, offset: int) -> None:
+    """Map a file shared in place of what is at an address."""
+    flags = mmap.MAP_SHARED | _MAP_FIXED
+    numbers = ctypes.c_int(protection), ctypes.c_int(flags), ctypes.c_int(descriptor)
+    place = ctypes.c_void_p(start), ctypes.c_size_t(size)
+    if _libc.mmap(*place, *numbers, ctypes.c_long(offset)) == -1:
+        _checked(-1)
 
 
 def close_from(descriptor: int) -> None:

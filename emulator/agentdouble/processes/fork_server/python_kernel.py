@@ -94,7 +94,7 @@ class SandboxKernel(IPythonKernel):
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         self._app.user_context = contextvars.copy_context()
         # Outside of any task: an exception that leaves the loop would leave a task undone.
-        loop.call_soon(self._fork_template, parent["content"]["address"], answer)
+        loop.call_soon(self._fork_template, parent["content"], answer)
         content = await answer
         self._app.session.send(stream, "agentdouble_template_reply", content, parent, ident)
 
@@ -102,11 +102,13 @@ class SandboxKernel(IPythonKernel):
     def _app(self) -> KernelApp:
         return cast("KernelApp", self.parent)
 
-    def _fork_template(self, address: str, answer: asyncio.Future[dict[str, Any]]) -> None:
+    def _fork_template(
+        self, content: dict[str, Any], answer: asyncio.Future[dict[str, Any]]
+    ) -> None:
         from agentdouble.processes.fork_server import template
 
         try:
-            answer.set_result(template.fork_from(self._app, address))
+            answer.set_result(template.fork_from(self._app, **content))
         except Exception as error:
             answer.set_result(
                 {

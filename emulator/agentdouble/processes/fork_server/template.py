@@ -16,8 +16,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from agentdouble.processes.fork_server import kernel_copy, processes, protocol
+from agentdouble.processes.fork_server.inherited_files import unshareable
 from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError
-from agentdouble.processes.fork_server.left_out import break_pools, left_out, pause_openmp
+from agentdouble.processes.fork_server.left_out import (
+    break_pools,
+    break_zmq,
+    left_out,
+    pause_openmp,
+)
 from agentdouble.processes.fork_server.protocol import ForkRequest
 from agentdouble.processes.fork_server.server import ForkServer
 
@@ -27,14 +33,18 @@ if TYPE_CHECKING:
 _templates: set[int] = set()  # pids of this kernel's own
 
 
-def fork_from(app: KernelApp, address: str) -> dict[str, object]:
+def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, object]:
     """Fork a template, which connects to the double at ``address``; return what it lacks.
 
     Call this in the kernel's main thread while no code runs. In the template, this does not return
-    but raises BecomesTemplateError.
+    but raises BecomesTemplateError. Raises ValueError if the kernel maps what no copy can have.
+    ``own_view`` says whether it has a view of the file system for itself.
     """
     _reap()
-    lacks = left_out(app.own_threads(), _templates)
+    mapped = unshareable()
+    if mapped:
+        raise ValueError(f"it shares memory with {', '.join(mapped)}")
+    lacks = left_out(app.own_threads(), _templates, app.own_contexts(), own_view=own_view)
     pause_openmp()
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel.connect(address)
@@ -70,6 +80,8 @@ def serve(
         if asked.lacks:
             break_pools()
         app.sever([asked.channel.fileno()])
+        if asked.lacks:
+            break_zmq()
         gc.disable()
         gc.freeze()  # or the first collection in a copy would write to most of the shared pages
         processes.adopt_orphans()
