@@ -168,7 +168,8 @@ class Settings(BaseSettings):
     workspace_limit: int = Field(
         1024 * MIB,
         ge=MIB,
-        description="size of a session's files, in bytes; a single one is refused at 7/8 of it",
+        description="size of a session's files, and of those of its snapshots together, in bytes; a "
+        "single file is refused at 7/8 of it",
     )
     javascript_memory_limit: int = Field(
         512 * MIB, ge=64 * MIB, description="heap of a session's JavaScript engine, in bytes"

@@ -11,6 +11,7 @@ import os
 import resource
 import secrets
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ _NEEDED = (
 class KernelSnapshot:
     """A snapshot of a kernel, from which copies are forked.
 
-    ``files`` are those of the session then, ``source`` is where they were. ``left_out`` is what no
+    ``files`` are those of the session then, with ``size`` bytes together; ``source`` is where they
+    were. ``left_out`` is what no
     copy has. ``root`` is the fork server that gives copies their files.
     """
 
@@ -51,6 +53,7 @@ class KernelSnapshot:
     source: Workspace
     run: Path
     files: Workspace
+    size: int
     left_out: tuple[str, ...]
     root: ForkServer
     home_of_first: str
@@ -124,14 +127,14 @@ async def take(
         home = str(source.home) if plan.confinement is None else plan.confinement["home"]
         plan.server.keep(template, home)
         _raise_process_limit(kernel, template, plan.confinement)
-        await run_in_thread(lambda: copy_files(source, files))
+        size = await run_in_thread(lambda: _copied_size(source, files))
     except BaseException as error:
         template.release()
         if isinstance(error, OSError):
             raise SnapshotRefusedError(error.strerror or str(error)) from error
         raise
     first = plan.home_of_first if isinstance(plan, CopyPlan) else home
-    return KernelSnapshot(template, plan, source, run, files, left_out, root, first)
+    return KernelSnapshot(template, plan, source, run, files, size, left_out, root, first)
 
 
 def _check_confinement(confinement: Mapping[str, Any] | None) -> None:
@@ -195,6 +198,12 @@ def _listening(run: Path, uid: int | None) -> Iterator[tuple[socket.socket, str]
             yield listening, address
         finally:
             Path(address).unlink(missing_ok=True)
+
+
+def _copied_size(source: Workspace, target: Workspace) -> int:
+    """Copy a session's files, and return their size in bytes."""
+    copy_files(source, target)
+    return usage.files(map(str, (target.home, target.tmp)), (), sys.maxsize)
 
 
 def copy_files(source: Workspace, target: Workspace) -> None:

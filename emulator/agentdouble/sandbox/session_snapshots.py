@@ -90,6 +90,7 @@ class SessionSnapshots:
     ) -> None:
         self._clock = clock
         self._most = settings.max_session_snapshots
+        self._most_bytes = settings.workspace_limit
         self._ttl = dt.timedelta(seconds=settings.session_snapshot_ttl_s)
         self._session_ttl_s = settings.session_ttl_s
         self._instances = instances
@@ -125,7 +126,8 @@ class SessionSnapshots:
     async def take(self, instance: Instance, retention: int | None = None) -> SessionSnapshot:
         """Take a snapshot; of its user session's, keep only the newest ``retention``.
 
-        Raises TooManySnapshotsError, and the same errors as ``Instance.snapshot``.
+        The files of a user session's snapshots count together against ``workspace_limit``. Raises
+        TooManySnapshotsError, and the same errors as ``Instance.snapshot``.
         """
         self._drop_old()
         instance.check_at_rest()
@@ -159,6 +161,19 @@ class SessionSnapshots:
             variables=instance.variables,
         )
         dropped = self._beyond(instance.key, retention)
+        others = sum(
+            self._states[other.id].size
+            for other in self._all.values()
+            if other.key == new.key and other.id in self._states and other not in dropped
+        )
+        if others + state.size > self._most_bytes:
+            await state.discard()
+            raise SnapshotRefusedError(
+                f"its files have {state.size} bytes and those of the session's other snapshots "
+                f"{others}, and workspace_limit = {self._most_bytes} is for all of them together: "
+                "delete snapshots, or raise the setting",
+                "QuotaExceeded",
+            )
         self._all[new.id], self._states[new.id] = new, state
         state.gone.add_done_callback(lambda _: self._lose(new.id, "the process that held it ended"))
         instance.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
