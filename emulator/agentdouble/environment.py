@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+OWN_ADDRESS = "AGENTDOUBLE_URL"  # of the double that the double's own commands talk to
+UNLISTED = "AGENTDOUBLE_UNLISTED"  # set where a served double is that of one run of tests
 TOOL_ID = "PLATFORM_TOOL_ID"
 TOOL_HOST = "PLATFORM_TOOL_HOST"
 TOOL_SCHEME = "PLATFORM_TOOL_SCHEME"

@@ -51,9 +51,12 @@ def credentials() -> Credentials:
 
 
 @contextmanager
-def announced(connection: Connection) -> Iterator[None]:
-    """Let other commands find this process's double while the block runs."""
-    path = directory() / f"running-{os.getpid()}.json"
+def announced(connection: Connection, *, listed: bool = True) -> Iterator[None]:
+    """Let other commands find this process's double while the block runs.
+
+    A double that is not ``listed`` serves one command or one run of tests. Only ``at`` finds it.
+    """
+    path = directory() / f"{'running' if listed else 'private'}-{os.getpid()}.json"
     _write(path, asdict(connection))
     try:
         yield
@@ -61,16 +64,21 @@ def announced(connection: Connection) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def at(port: int | None) -> Connection | None:
-    """Return this user's running double on that port, or None."""
-    return next((double for double in doubles() if urlsplit(double.url).port == port), None)
+def at(port: int | None) -> list[Connection]:
+    """Return this user's running doubles on that port, the latest first."""
+    known = [*doubles(), *_announced("private")]
+    return [double for double in known if urlsplit(double.url).port == port]
 
 
 def doubles() -> list[Connection]:
-    """Return this user's running doubles, the latest first; remove the files of ended ones."""
+    """Return this user's listed doubles, the latest first; remove the files of ended ones."""
+    return _announced("running")
+
+
+def _announced(kind: str) -> list[Connection]:
     found = []
-    for path in sorted(directory().glob("running-*.json"), key=_announced_at, reverse=True):
-        if not _alive(int(path.stem.partition("-")[2])):
+    for path in sorted(directory().glob(f"{kind}-*.json"), key=_announced_at, reverse=True):
+        if not _alive(path.stem.partition("-")[2]):
             path.unlink(missing_ok=True)
             continue
         with suppress(OSError, ValueError, TypeError):
@@ -86,9 +94,11 @@ def _announced_at(path: Path) -> float:
         return 0.0
 
 
-def _alive(pid: int) -> bool:
+def _alive(pid: str) -> bool:
+    if not pid.isdecimal() or int(pid) == 0:
+        return False
     try:
-        os.kill(pid, 0)  # noqa: TID251 (0 is no signal)
+        os.kill(int(pid), 0)  # noqa: TID251 (0 is no signal)
     except OSError:
         return False
     return True

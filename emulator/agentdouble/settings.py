@@ -30,6 +30,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agentdouble import ledger, profiles
+from agentdouble.environment import OWN_ADDRESS, UNLISTED
 from agentdouble.errors import LedgerError, ProfileError, SettingsError, StateError
 from agentdouble.signing import Credentials
 from agentdouble.state import check_url
@@ -41,7 +42,6 @@ else:
 
 PREFIX = "AGENTDOUBLE_"
 CONFIG_VARIABLE = "AGENTDOUBLE_CONFIG"
-OWN_ADDRESS = "AGENTDOUBLE_URL"  # not a setting: the address of a running double, for commands
 DEFAULT_FILE = "agentdouble.toml"
 MIB = 1024 * 1024
 ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a signature's scope
@@ -319,7 +319,8 @@ def _environment_keys() -> dict[str, str]:
 
 
 def _is_no_setting(variable: str) -> bool:
-    return variable in (CONFIG_VARIABLE, OWN_ADDRESS) or variable.startswith(f"{OWN_ADDRESS}_")
+    own = (CONFIG_VARIABLE, OWN_ADDRESS, UNLISTED)
+    return variable in own or variable.startswith(f"{OWN_ADDRESS}_")
 
 
 def _default_file() -> Path | None:

@@ -183,30 +183,33 @@ class ControlPlane:
 
 
 def connect(url: str | None) -> ControlPlane:
-    """Return the control plane at a URL, or the one of the running double.
+    """Return the control plane at a URL, at AGENTDOUBLE_URL, or of the running double.
 
     Raises AgentDoubleError if no double runs, or if there are no keys for the URL.
     """
     if url is not None:
-        return ControlPlane(_at(url))
+        return ControlPlane(connection_at(url))
     from agentdouble.cli.env import double_at  # only this needs a terminal
 
     return ControlPlane(double_at(None, choice="--url"))
 
 
-def _at(url: str) -> Connection:
+def connection_at(url: str, option: str = "--url") -> Connection:
+    """Return how to reach the double at a URL, which ``option`` has given.
+
+    Raises AgentDoubleError if it is no URL, or if there are no keys for it.
+    """
+    refusal = AgentDoubleError(f"{option} takes an address such as http://host:8000, not {url!r}.")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise AgentDoubleError(
-            f"--url takes an address such as http://host:8000, not {url!r}."
-        ) from None
+        raise refusal from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise AgentDoubleError(f"--url takes an address such as http://host:8000, not {url!r}.")
-    known = running.at(port) if is_here(parts.hostname) else None
-    if known is not None:
-        return known
+        raise refusal
+    known = running.at(port) if is_here(parts.hostname) else []
+    if known:
+        return known[0]
     keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
     if not all(keys):
         raise AgentDoubleError(

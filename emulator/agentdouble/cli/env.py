@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 import typer
 
@@ -34,11 +34,14 @@ def exports(variables: Mapping[str, str]) -> str:
 def double_at(port: int | None, *, choice: str = "--port") -> Connection:
     """Return the running double, on ``port`` if it is given; raise AgentDoubleError.
 
-    If several run, it prints that, and that ``choice`` is the option to select another.
+    Inside ``agentdouble exec`` it is the double of that command. If several run, it prints that, and that ``choice`` is the option to select another.
     """
-    doubles = running.doubles()
-    if port is not None:
-        doubles = [double for double in doubles if urlsplit(double.url).port == port]
+    named = os.environ.get(environment.OWN_ADDRESS)
+    if port is None and named:
+        from agentdouble.cli import control  # only this needs httpx
+
+        return control.connection_at(named, environment.OWN_ADDRESS)
+    doubles = running.doubles() if port is None else running.at(port)
     if not doubles:
         where = "" if port is None else f" on port {port}"
         raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")

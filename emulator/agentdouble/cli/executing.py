@@ -21,10 +21,10 @@ from agentdouble import running
 from agentdouble.apps.loading import load
 from agentdouble.cli import serving
 from agentdouble.emulator import Emulator
-from agentdouble.environment import CLIENTS
+from agentdouble.environment import CLIENTS, OWN_ADDRESS
 from agentdouble.errors import AgentDoubleError
 from agentdouble.processes import open_files
-from agentdouble.settings import OWN_ADDRESS, Settings
+from agentdouble.settings import Settings
 
 NOT_EXECUTABLE, NOT_FOUND, BY_SIGNAL = 126, 127, 128
 _BY_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})
@@ -60,7 +60,7 @@ def run(
         variables = variables_of(double, clients)
         if verbose:
             _say(double, variables)
-        with running.announced(double.connection):
+        with running.announced(double.connection, listed=False):
             return foreground.run(command, {**os.environ, **variables})
 
 

@@ -16,6 +16,7 @@ import typer
 
 from agentdouble import running
 from agentdouble.cli.env import exports
+from agentdouble.environment import UNLISTED
 from agentdouble.errors import MissingExtraError, SettingsError
 
 try:
@@ -47,7 +48,7 @@ def serve(
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
     os.environ.update(emulator.environment())  # for hosted code that reads the environment itself
-    with running.announced(emulator.connection):
+    with running.announced(emulator.connection, listed=UNLISTED not in os.environ):
         emulator.serve(lambda: _say(emulator, opening=opening))
 
 

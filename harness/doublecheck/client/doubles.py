@@ -41,10 +41,10 @@ def running_double(url: str) -> Target:
 def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """Return the environment; add the keys if ``url`` is a double of this user."""
     try:
-        found = running.at(urlsplit(url).port) if is_loopback(url) else None
+        found = running.at(urlsplit(url).port) if is_loopback(url) else []
     except ValueError:  # the port is not valid, so the address will be refused
-        found = None
-    return environ if found is None else {**environ, **environment.variables(found)}
+        found = []
+    return {**environ, **environment.variables(found[0])} if found else environ
 
 
 def answers_as_double(url: str, api_key: str | None = None) -> bool:

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 from urllib.parse import urlsplit
 
+from agentdouble.environment import UNLISTED
 from agentdouble.processes.fork_server import signals
 from doublecheck.errors import DoubleCheckError, EmulatorCommandError
 from doublecheck.target.addresses import is_loopback
@@ -74,7 +75,7 @@ def started(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", UNLISTED: "1"},
         start_new_session=True,
     )
     try:

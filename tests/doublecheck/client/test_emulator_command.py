@@ -37,6 +37,7 @@ def test_tests_use_the_double_that_a_command_starts(
     pytester.makepyfile(
         """
         import pathlib, psutil
+        from agentdouble import running
 
         def test_it(platform, platform_server):
             [server] = [one.pid for one in psutil.net_connections() if one.status == "LISTEN"
@@ -45,6 +46,7 @@ def test_tests_use_the_double_that_a_command_starts(
             assert platform_server.credentials is not None
             assert platform.list_apps()
             assert "double" == platform_server.name
+            assert [] == running.doubles()  # so no command in another terminal means it
         """
     )
 
