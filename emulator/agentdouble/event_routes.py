@@ -107,6 +107,6 @@ def _writer(wanted: Collection[str]) -> Callable[[Listener], AsyncGenerator[str,
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), NAMES, n=1)
+    near = difflib.get_close_matches(name[:100].lower(), NAMES, n=1)
     meant = f" Did you mean {near[0]!r}?" if near else ""
     return f"There is no event {name[:40]!r}.{meant} only names some of {', '.join(NAMES)}."

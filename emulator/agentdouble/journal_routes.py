@@ -151,7 +151,7 @@ def _read(request: Request) -> _Asked:
     query = request.query_params
     for name in query:
         if name not in _PARAMETERS:
-            near = difflib.get_close_matches(name.lower(), _PARAMETERS, n=1)
+            near = difflib.get_close_matches(name[:100].lower(), _PARAMETERS, n=1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
             allowed = ", ".join(_PARAMETERS)
             raise _QueryError(f"The journal knows no {name[:40]!r}.{meant} It has {allowed}.")

@@ -35,7 +35,7 @@ def _listed(double: Emulator, name: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = _fetched(find_node().npm, Path(folder) / name, package, member)
         definition = openapi.load(file, validate=False)
-    backend = OpenApiBackend(definition.document, base_url="http://127.0.0.1:9/")
+    backend = OpenApiBackend.load(definition, base_url="http://127.0.0.1:9/")
     double.mcp.create(name, backend, key=KEY)
     counts = {mode: anyio.run(_tools, f"{double.url}/mcp/{name}", mode) for mode in (AUTO, LEGACY)}
     assert {len(names) for names in counts.values()} == {operations}, counts

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble import ledger, strict_json
+from agentdouble import ledger
 from agentdouble.control_plane import backend_auth, mcp_commands, mcp_requests
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.backend_auth import Outbound
 from agentdouble.control_plane.runtime_artifacts import Sources
-from agentdouble.errors import DefinitionError, NotBuiltError
-from agentdouble.imports import import_now
+from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services import Backend, McpBackend, OpenApiBackend
-from agentdouble.threads import run_in_thread
 
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]?")
 _NOT_BUILT = {
@@ -61,9 +59,7 @@ async def make(
         raise missing("ProtocolConfiguration.HttpApiConfiguration.Configuration")
     text, auth = api.Configuration, backend_auth.authentication(authorizer)
     base_url = where.rstrip("/") if where else None
-    return await run_in_thread(
-        lambda: OpenApiBackend.load(_document(text), base_url=base_url, auth=auth)
-    )
+    return await OpenApiBackend.vetted(text, base_url=base_url, auth=auth)
 
 
 def _package(given: mcp_requests.Backend | None) -> mcp_requests.Package | None:
@@ -103,19 +99,3 @@ def custom_configuration(url: str) -> tuple[Mapping[str, Any], str]:
     custom = {"Domain": parts.hostname or "", "Port": port, "ProtocolType": parts.scheme}
     query = f"?{parts.query}" if parts.query else ""
     return {"CustomConfiguration": custom}, (parts.path or "/") + query
-
-
-def _document(text: str) -> Mapping[str, Any]:
-    """Return the document of a definition; the text cannot be a file name or a URL."""
-    import_now("agentdouble.mcp_services.openapi.yaml_documents")
-    from agentdouble.mcp_services.openapi import yaml_documents
-
-    try:
-        document = strict_json.loads(text)
-    except strict_json.NoNumberError as error:
-        raise DefinitionError(f"it is no JSON: {error}") from None
-    except (ValueError, RecursionError):
-        document = yaml_documents.parsed(text.encode("utf-8", "replace"))
-    if not isinstance(document, dict):
-        raise DefinitionError("it is no object: Configuration has the definition itself")
-    return document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -122,7 +121,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         where, _ = _where(one)
         protocol = {}
         if isinstance(backend, OpenApiBackend):
-            protocol = {"ProtocolConvertConfiguration": json.dumps(backend.document)}
+            protocol = {"ProtocolConvertConfiguration": backend.document}
         outbound = {_OUTBOUND: given[_OUTBOUND]} if _OUTBOUND in given else {}
         return {
             **dict(shown(one)),
@@ -183,7 +182,7 @@ async def _changed(service: Service, request: UpdateMCPService, sources: Sources
     protocol = _protocol(before)
     configuration = None
     if isinstance(before, OpenApiBackend):
-        api = mcp_requests.HttpApi(Configuration=json.dumps(before.document))
+        api = mcp_requests.HttpApi(Configuration=before.document)
         configuration = mcp_requests.Protocol(HttpApiConfiguration=api)
     made = await mcp_backends.make(protocol, path, backend, configuration, by, sources)
     return made if by is not None else _as_before(made, before)

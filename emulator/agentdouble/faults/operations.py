@@ -174,7 +174,7 @@ def _by_path(text: str, method: str | None, path: str) -> Operation:
 
 def _unknown(text: str, known: Iterable[str]) -> FaultError:
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(text.lower(), by_lower, n=1)
+    near = difflib.get_close_matches(text[:100].lower(), by_lower, n=1)
     hint = f" Did you mean {by_lower[near[0]]!r}?" if near else ""
     names = ", ".join(_NAMED)
     return FaultError(

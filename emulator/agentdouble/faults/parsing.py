@@ -78,7 +78,7 @@ def _raise(cls: type[Fault], error: ValidationError) -> NoReturn:
 
 
 def _near(text: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(text.lower(), known, n=1)
+    near = difflib.get_close_matches(text[:100].lower(), known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

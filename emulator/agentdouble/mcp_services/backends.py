@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +19,7 @@ from agentdouble.mcp_services.commands import CommandBackend
 from agentdouble.mcp_services.passthrough import PassThrough
 from agentdouble.mcp_services.stdio import Programs
 from agentdouble.state import Record
+from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from agentdouble.mcp_services.openapi import Auth, Definition
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
+_log = logging.getLogger(__name__)
+
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # if these do not fit the body, one request is read as two
 _FRAMING = frozenset(("connection", "content-length", "host", "trailer", "transfer-encoding"))
@@ -36,14 +41,14 @@ _HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]*")
 class OpenApiBackend:
     """An HTTP API that a Swagger 2.0, OpenAPI 3.0 or 3.1 definition describes (SVC-02).
 
-    Create it with ``OpenApiBackend.load()``, which checks the definition. ``base_url``, ``auth``,
-    ``timeout_s`` and ``variables`` are passed to ``openapi.server``; ``origin`` is the URL that
-    the document came from.
+    Create it with ``OpenApiBackend.load()``, which checks the definition. ``document`` is the
+    definition as JSON, ``origin`` the URL that it came from. ``base_url``, ``auth``, ``timeout_s``
+    and ``variables`` are passed to ``openapi.server``.
     """
 
     kind: ClassVar[str] = "openapi"
 
-    document: Mapping[str, Any] = field(repr=False)
+    document: str = field(repr=False)
     origin: str | None = None
     base_url: str | None = None
     auth: Auth | None = None
@@ -56,15 +61,27 @@ class OpenApiBackend:
     ) -> OpenApiBackend:
         """Return the backend of a document, a file or a URL; raise DefinitionError.
 
-        This takes some 5 ms per operation, and fetches a URL: on an event loop, call it in a
-        thread.
+        This takes some 5 ms per operation, and fetches a URL: on an event loop, use ``vetted``.
         """
         import_now(_OPENAPI)
         from agentdouble.mcp_services import openapi
 
         read = source if isinstance(source, openapi.Definition) else openapi.load(source)
-        backend = cls(read.document, read.origin, **options)
+        backend = cls(json.dumps(read.document), read.origin, **options)
         backend.make_server(read)  # so that errors are reported now
+        return backend
+
+    @classmethod
+    async def vetted(cls, text: str, **options: Any) -> OpenApiBackend:
+        """Return the backend of a document of somebody else; raise DefinitionError."""
+        await import_in_thread(_OPENAPI)
+        from agentdouble.mcp_services import openapi
+
+        vetted = await openapi.vet(text)
+        if vetted.warnings:
+            _log.warning(openapi.summary("the definition", vetted.warnings))
+        backend = cls(vetted.document, **options)
+        await run_in_thread(backend.make_server)  # so that errors are reported now
         return backend
 
     def hosted(self, name: str, programs: Programs) -> Hosted:
@@ -77,7 +94,7 @@ class OpenApiBackend:
         from agentdouble.mcp_services import openapi
 
         if definition is None:
-            read = openapi.load(self.document, validate=False)
+            read = openapi.read_vetted(self.document)
             definition = dataclasses.replace(read, origin=self.origin)
         return openapi.server(
             definition,

@@ -37,7 +37,7 @@ from agentdouble.openapi import operation
 from agentdouble.surfaces.admin import RefusedError
 from agentdouble.surfaces.own_requests import as_refusals, json_object
 from agentdouble.surfaces.resource_routes import Body, ResourceRoutes
-from agentdouble.threads import import_in_thread
+from agentdouble.threads import import_in_thread, run_in_thread
 
 T = TypeVar("T")
 
@@ -127,7 +127,8 @@ class AccessRoutes:
 
         asked = list_one(Member(name, self._host.behind(name)), [])
         found = await _answered(request, asked)
-        return JSONResponse({"tools": [_dumped(one) for one in found]})
+        listed = await run_in_thread(lambda: ",".join(json.dumps(_dumped(one)) for one in found))
+        return Response(f'{{"tools":[{listed}]}}', media_type="application/json")
 
     @operation(ToolResult, body=ToolCall, errors=(404, 502))
     async def call(self, request: Request) -> Response:

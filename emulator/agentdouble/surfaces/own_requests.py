@@ -60,7 +60,7 @@ def json_object(body: bytes, known: Iterable[str]) -> dict[str, Any]:
     fields = [*known]
     for name in document:
         if name not in fields:
-            near = difflib.get_close_matches(name, fields, n=1)
+            near = difflib.get_close_matches(name[:100], fields, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             message = f"There is no field {name[:100]!r}.{hint} There are {', '.join(fields)}."
             raise RefusedError(400, "BadRequest", message)

@@ -256,6 +256,18 @@ def test_an_http_api_is_shown_a_key(
     assert expected == _api(double, "api").auth
 
 
+def test_slips_of_a_definition_are_logged(
+    double: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They keep nobody from calling."""
+    slip = {**API, "paths": {"/pets": {"get": {"operationId": "pets", "tags": "a"}}}}
+    protocol = {"HttpApiConfiguration": {"Configuration": json.dumps(slip)}}
+
+    create(double, api(ProtocolConfiguration=protocol))
+
+    assert "#/paths/~1pets/get/tags: 'a' is not of type 'array'" in caplog.text
+
+
 def test_a_definition_may_be_yaml(double: Emulator) -> None:
     """As the files are in which they are kept."""
     text = "swagger: '2.0'\ninfo: {title: t, version: '1'}\nhost: h\nschemes: [http]\npaths: {}\n"
@@ -263,7 +275,7 @@ def test_a_definition_may_be_yaml(double: Emulator) -> None:
 
     create(double, api(ProtocolConfiguration=protocol))
 
-    assert "h" == _api(double, "api").document["host"]
+    assert "h" == json.loads(_api(double, "api").document)["host"]
     assert "ProtocolConfiguration.HttpApiConfiguration.Type" in unread(double)
 
 
@@ -309,7 +321,8 @@ def test_a_definition_outlives_an_update(double: Emulator) -> None:
     act(double, "UpdateMCPService", MCPServiceId=made, BackendConfiguration=elsewhere)
 
     backend = _api(double, "api")
-    assert ("http://h:81", ApiKey("s"), API) == (backend.base_url, backend.auth, backend.document)
+    assert ("http://h:81", ApiKey("s")) == (backend.base_url, backend.auth)
+    assert json.loads(backend.document) == API
 
 
 def test_a_service_of_the_program_s_own_is_shown(double: Emulator, backend: Backend) -> None:
@@ -515,7 +528,7 @@ def test_a_client_token_makes_one_service(double: Emulator, backend: Backend) ->
                 "ProtocolConfiguration": {"HttpApiConfiguration": {"Configuration": "/etc/passwd"}},
             },
             "InvalidParameter",
-            "it is no object",
+            "it is not an object",
         ),
         (
             {

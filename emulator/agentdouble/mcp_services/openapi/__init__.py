@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from agentdouble.mcp_services.openapi.authentication import ApiKey, Auth, Basic, Bearer
 from agentdouble.mcp_services.openapi.definition import Definition, Operation
-from agentdouble.mcp_services.openapi.loading import load
+from agentdouble.mcp_services.openapi.loading import load, read_vetted, summary
 from agentdouble.mcp_services.openapi.serving import server
+from agentdouble.mcp_services.openapi.vetting import vet
 
-__all__ = ["ApiKey", "Auth", "Basic", "Bearer", "Definition", "Operation", "load", "server"]
+__all__ = [
+    "ApiKey",
+    "Auth",
+    "Basic",
+    "Bearer",
+    "Definition",
+    "Operation",
+    "load",
+    "read_vetted",
+    "server",
+    "summary",
+    "vet",
+]

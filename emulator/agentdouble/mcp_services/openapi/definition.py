@@ -100,7 +100,8 @@ class Definition:
     """A definition that has been read.
 
     ``document`` can be stored and loaded again with ``validate=False``. ``origin`` is the URL that
-    it came from; relative addresses are relative to it.
+    it came from; relative addresses are relative to it. ``warnings`` are what breaks the format's
+    specification and changes no request, each with its place.
     """
 
     title: str
@@ -111,6 +112,7 @@ class Definition:
     api_keys: Mapping[str, ApiKeyScheme]
     document: Json = field(repr=False, compare=False)
     origin: str | None = field(default=None, repr=False)  # it may contain a password
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
 
 def is_header_name(text: str) -> bool:

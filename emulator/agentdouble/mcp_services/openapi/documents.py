@@ -26,11 +26,15 @@ _NAMES = frozenset(
 
 
 class Document:
-    """A document and the version of its format: ``"2.0"``, ``"3.0"`` or ``"3.1"``."""
+    """A document and the version of its format: ``"2.0"``, ``"3.0"`` or ``"3.1"``.
+
+    ``slips`` are the parts that are wrong and are left out of requests, by their places.
+    """
 
     def __init__(self, root: Json, version: str) -> None:
         self.root = root
         self.version = version
+        self.slips: dict[str, str] = {}
 
     def target(self, reference: str, place: str) -> Any:
         """Return the target of a reference; ``place`` is where the reference is."""

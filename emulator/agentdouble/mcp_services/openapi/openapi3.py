@@ -66,9 +66,11 @@ class OpenApi3:
         node, place = self._document.followed(
             operation.get("requestBody"), step(place, "requestBody")
         )
+        if node is None:
+            return None, None
         content = mapping(mapping(node).get("content"))
         if not content:
-            return None, None
+            raise DefinitionError("a requestBody needs content of a media type", place=place)
         media_type = bodies.preferred(list(content))
         place = step(place, "content", media_type)
         if not bodies.is_media_type(media_type):

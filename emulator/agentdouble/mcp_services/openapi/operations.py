@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import reprlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi import bodies, inputs
@@ -16,7 +17,6 @@ from agentdouble.mcp_services.openapi.definition import (
     Operation,
     boolean,
     is_header_name,
-    listed,
     mapping,
     text,
 )
@@ -26,9 +26,12 @@ from agentdouble.mcp_services.openapi.openapi3 import OpenApi3
 from agentdouble.mcp_services.openapi.schemas import Schemas
 from agentdouble.mcp_services.openapi.swagger2 import Swagger2
 
+T = TypeVar("T")
+
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 LONGEST_NAME = 128
-_PLACES = ("path", "query", "header", "cookie", "form", "body")
+_PLACES = ("path", "query", "header", "cookie")
+_PLACES_2 = ("path", "query", "header", "form", "body")  # of Swagger 2.0
 
 # The definition, the service's credentials and the connection set these.
 _NOT_GIVEN = frozenset(
@@ -50,7 +53,7 @@ class _Found:
 
 
 def definition(document: Document) -> Definition:
-    """Return the definition of a document."""
+    """Return the definition of a document; raise DefinitionError if it makes no requests of it."""
     schemas = Schemas(document)
     reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
     taken: set[str] = set()
@@ -65,6 +68,7 @@ def definition(document: Document) -> Definition:
         address=reader.address(document.root, "#"),
         api_keys=reader.api_keys(),
         document=document.root,
+        warnings=tuple(f"{place}: {slip}" for place, slip in document.slips.items()),
     )
 
 
@@ -76,13 +80,13 @@ def _complete(found: _Found, schemas: Schemas) -> Operation:
 
 def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]]:
     """Yield path, method, operation, path item and place of each operation, in their order."""
-    for path, item in mapping(document.root.get("paths")).items():
+    for path, item in _read(document.root.get("paths", {}), dict, "#/paths").items():
         if path.startswith("x-"):
             continue
         node, place = document.followed(item, step("#", "paths", path))
-        for method in mapping(node):
-            if method in METHODS and isinstance(node[method], dict):
-                yield path, method, node[method], node, place
+        for method in _read(node, dict, place):
+            if method in METHODS:
+                yield path, method, _read(node[method], dict, step(place, method)), node, place
 
 
 def _operation(
@@ -99,7 +103,7 @@ def _operation(
     uses: set[str] = set()
     given = [
         one
-        for one in _parameters(document, reader, item, node, (place, at), uses)
+        for one in _parameters(document, reader, path, item, node, (place, at), uses)
         if one.where != "header" or one.name.lower() not in _NOT_GIVEN
     ]
     given += _undeclared(path, given)
@@ -124,6 +128,7 @@ def _operation(
 def _parameters(
     document: Document,
     reader: Swagger2 | OpenApi3,
+    path: str,
     item: Json,
     node: Json,
     places: tuple[str, str],
@@ -131,16 +136,34 @@ def _parameters(
 ) -> list[Input]:
     """Return an operation's parameters, which override those of its path."""
     found: dict[tuple[str, str], Input] = {}
+    allowed = _PLACES_2 if document.version == "2.0" else _PLACES
     for owner, place in zip((item, node), places, strict=True):
-        for index, written in enumerate(listed(owner.get("parameters"))):
-            target, where = document.followed(written, step(place, "parameters", index))
-            one = reader.parameter(mapping(target), where, uses)
-            if one.where not in _PLACES:
-                continue
+        at = step(place, "parameters")
+        for index, written in enumerate(_read(owner.get("parameters", []), list, at)):
+            target, where = document.followed(written, step(at, index))
+            one = reader.parameter(_read(target, dict, where), where, uses)
+            if one.where not in allowed or not one.name:
+                known = ", ".join(allowed).replace("form", "formData")
+                raise DefinitionError(
+                    f"a parameter needs a name, and 'in' with one of {known}, "
+                    f"not {reprlib.repr(target.get('in'))}",
+                    place=where,
+                )
             if one.where == "header" and not is_header_name(one.name):
                 raise DefinitionError(f"{one.name!r} is no name of a header", place=where)
+            if one.where == "path" and f"{{{one.name}}}" not in path:
+                document.slips[where] = f"the path {path!r} has no {{{one.name}}}"
+                continue
             found[one.name, one.where] = one
     return list(found.values())
+
+
+def _read(value: Any, kind: type[T], place: str) -> T:
+    """Return a value of which requests are made; raise DefinitionError for another type."""
+    if not isinstance(value, kind):
+        name = "object" if kind is dict else "list"
+        raise DefinitionError(f"{reprlib.repr(value)} is no {name}", place=place)
+    return value
 
 
 def _undeclared(path: str, given: list[Input]) -> list[Input]:

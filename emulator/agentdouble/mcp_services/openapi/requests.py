@@ -5,58 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, best_match
-
 from agentdouble.errors import ToolCallError
 from agentdouble.mcp_services.openapi import contents, styles
-from agentdouble.mcp_services.openapi.definition import Json, Operation, Parameter
+from agentdouble.mcp_services.openapi.definition import Operation, Parameter
 
-_MOST_PROBLEMS = 5  # problems that one error names
-_LONGEST_PROBLEM = 300  # characters of one
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _LITERAL = "/:@!$&'()*+,;=~%[]"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-
-
-class Arguments:
-    """Checks arguments; a tool's validator is made at its first call."""
-
-    def __init__(self) -> None:
-        self._validators: dict[str, Any] = {}
-
-    def check(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
-        """Raise ToolCallError with each argument, or part of one, that is wrong."""
-        validator = self._validators.get(operation.name)
-        if validator is None:
-            validator = Draft202012Validator(operation.input_schema)
-            self._validators[operation.name] = validator
-        problems = self._problems(validator, dict(arguments))
-        if problems:
-            raise ToolCallError(f"The arguments are wrong: {'; '.join(problems)}.")
-
-    def _problems(self, validator: Any, arguments: Json) -> list[str]:
-        try:
-            return [
-                _problem(one) for one in islice(validator.iter_errors(arguments), _MOST_PROBLEMS)
-            ]
-        except RecursionError:
-            return ["they are nested too deeply"]
-
-
-def _problem(error: ValidationError) -> str:
-    nearest: Any = best_match([error])
-    path = "".join(
-        f"[{key}]" if isinstance(key, int) else f".{key}" for key in nearest.absolute_path
-    ).lstrip(".")
-    message = nearest.message
-    if len(message) > _LONGEST_PROBLEM:
-        message = f"{message[:_LONGEST_PROBLEM]}..."
-    return f"{path}: {message}" if path else message
 
 
 @dataclass(frozen=True)

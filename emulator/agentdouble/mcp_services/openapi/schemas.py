@@ -6,15 +6,15 @@ boolean ``exclusiveMinimum``, and references whose neighbours do not count.
 A definition's schemas are converted once. A referenced schema is under ``$defs`` of each tool that
 needs it, as one shared object. References that lead from a schema back to itself are dropped,
 because a validator would follow them for ever. Read-only properties are left out, because no client
-sends them. Answers are not validated, because most backends answer with more than their definition.
+sends them. A keyword that is wrong is left out, and is among the document's slips. Answers are not validated, because most backends answer with more than their definition.
 """
 
 from __future__ import annotations
 
 import re
+import reprlib
 from typing import Any
 
-from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi import keywords
 from agentdouble.mcp_services.openapi.definition import Json
 from agentdouble.mcp_services.openapi.documents import Document, ReadOnly, step, steps
@@ -34,6 +34,7 @@ class Schemas:
         self._uses: dict[str, set[str]] = {}
         self._in_place: dict[str, list[tuple[str, Json]]] = {}
         self._waiting: list[tuple[str, Any, str]] = []  # so that references do not recurse
+        self.slips = document.slips
 
     def converted(self, schema: Any, place: str, uses: set[str]) -> Any:
         """Return a schema in 2020-12; add the names under $defs that it needs to ``uses``."""
@@ -127,14 +128,19 @@ class _Conversion:
         if schema is None:
             return {}
         if not isinstance(schema, dict):
-            raise DefinitionError(f"{str(schema)[:80]!r} is no schema", place=place)
+            self._slip(place, schema)
+            return {}
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema, place, in_place)
         hidden = hidden | self._schemas.read_only(schema, place)
-        found = self._plain(schema)
+        found = self._plain(schema, place)
         found.update(self._below(schema, place, hidden, in_place))
-        _required(found, schema, hidden)
+        self._required(found, schema, hidden, place)
         return _nullable(schema, found)
+
+    def _slip(self, place: str, value: Any) -> None:
+        """Note a value that is left out."""
+        self._schemas.slips[place] = f"{reprlib.repr(value)} is not valid here"
 
     def _reference(self, schema: Json, place: str, in_place: bool) -> Json:
         name = self._schemas.name_of(schema["$ref"], place)
@@ -154,16 +160,48 @@ class _Conversion:
             return {**beside, "allOf": [*beside.get("allOf", []), reference]}
         return {**beside, **reference}
 
-    def _plain(self, schema: Json) -> Json:
-        found = {
-            key: value
-            for key, value in schema.items()
-            if key in keywords.PLAIN and keywords.PLAIN[key](value)
-        }
+    def _plain(self, schema: Json, place: str) -> Json:
+        found = {}
+        for key, value in schema.items():
+            if key not in keywords.PLAIN:
+                continue
+            if keywords.PLAIN[key](value):
+                found[key] = value
+            elif self._schemas.is_2020 or not (key in _EXCLUDES and isinstance(value, bool)):
+                self._slip(step(place, key), value)
         _bounds(schema, found)
         if "example" in schema and "examples" not in found:
             found["examples"] = [schema["example"]]
-        return _typed(schema, found)
+        return self._typed(schema, found, place)
+
+    def _typed(self, schema: Json, found: Json, place: str) -> Json:
+        written = schema.get("type")
+        if written is None:
+            return found
+        if written == "file":
+            return {**found, **FILE}
+        types = written if isinstance(written, list) else [written]
+        known = [one for one in types if isinstance(one, str) and one in keywords.TYPES]
+        if known and len(known) == len(types):
+            found["type"] = list(dict.fromkeys(known)) if isinstance(written, list) else known[0]
+        else:
+            self._slip(step(place, "type"), written)
+        return found
+
+    def _required(self, found: Json, schema: Json, hidden: frozenset[str], place: str) -> None:
+        """Set the required properties, without those that are not sent."""
+        required = schema.get("required", [])
+        names = (
+            [one for one in required if isinstance(one, str)] if isinstance(required, list) else []
+        )
+        different = list(dict.fromkeys(names))
+        if required != different:
+            self._schemas.slips[step(place, "required")] = (
+                f"{reprlib.repr(required)} is no list of different names"
+            )
+        sent = [one for one in different if one not in hidden]
+        if sent:
+            found["required"] = sent
 
     def _below(self, schema: Json, place: str, hidden: frozenset[str], in_place: bool) -> Json:
         found: Json = {}
@@ -175,7 +213,10 @@ class _Conversion:
                 found[key] = self._list(value, at, passed, same)
             elif key in keywords.MAPS and isinstance(value, dict):
                 found[key] = self._map(value, at, same, hidden if key == "properties" else _NOTHING)
+            elif key in keywords.LISTS or key in keywords.MAPS:
+                self._slip(at, value)
             elif key == "items" and isinstance(value, list):
+                self._schemas.slips[at] = "a list of schemas is read as prefixItems"
                 found["prefixItems"] = self._list(value, at, _NOTHING, False)
             elif key in keywords.ONE:
                 found[key] = self.of(value, at, _NOTHING, in_place=same)
@@ -192,10 +233,10 @@ class _Conversion:
             name: self.of(one, step(place, name), _NOTHING, in_place=same)
             for name, one in value.items()
             if name not in hidden
-            and (not place.endswith("/patternProperties") or keywords.is_pattern(name))
         }
 
 
+_EXCLUDES = ("exclusiveMinimum", "exclusiveMaximum")
 _BESIDE_REFERENCES = keywords.ANNOTATIONS | {"nullable", "x-nullable"}
 
 
@@ -204,26 +245,6 @@ def _bounds(schema: Json, found: Json) -> None:
     for excludes, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(excludes) is True and bound in found:
             found[excludes] = found.pop(bound)
-
-
-def _typed(schema: Json, found: Json) -> Json:
-    written = schema.get("type")
-    if written == "file":
-        return {**found, **FILE}
-    types = written if isinstance(written, list) else [written]
-    known = [one for one in dict.fromkeys(types) if isinstance(one, str) and one in keywords.TYPES]
-    if known and len(known) == len(types):
-        found["type"] = known if isinstance(written, list) else known[0]
-    return found
-
-
-def _required(found: Json, schema: Json, hidden: frozenset[str]) -> None:
-    """Set the required properties, without those that are not sent."""
-    required = schema.get("required")
-    if isinstance(required, list):
-        names = [one for one in dict.fromkeys(map(str, required)) if one not in hidden]
-        if names:
-            found["required"] = names
 
 
 def _is_nullable(schema: Json) -> bool:

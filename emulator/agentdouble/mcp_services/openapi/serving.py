@@ -16,6 +16,7 @@ from agentdouble.errors import DefinitionError, ToolCallError
 from agentdouble.imports import import_now
 from agentdouble.mcp_services.openapi.authentication import Auth, credential
 from agentdouble.mcp_services.openapi.definition import Definition, Operation
+from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     import mcp.types
@@ -32,7 +33,7 @@ _NEEDED = (
     "agentdouble.mcp_hosting.pages",
     *(
         f"agentdouble.mcp_services.openapi.{name}"
-        for name in ("backend", "requests", "tool_results")
+        for name in ("arguments", "backend", "requests", "tool_results")
     ),
 )
 
@@ -82,8 +83,8 @@ class _Tools:
         timeout_s: float,
         variables: Mapping[str, str],
     ) -> None:
+        from agentdouble.mcp_services.openapi.arguments import Arguments
         from agentdouble.mcp_services.openapi.definition import Addresses
-        from agentdouble.mcp_services.openapi.requests import Arguments
 
         self._operations = {one.name: one for one in definition.operations}
         self._addresses = Addresses(definition, base_url, variables)
@@ -121,7 +122,9 @@ class _Tools:
         from agentdouble.mcp_hosting.pages import ToolPages
 
         if self._pages is None:
-            self._pages = ToolPages([_tool(one) for one in self._all()])
+            self._pages = await run_in_thread(
+                lambda: ToolPages([_tool(one) for one in self._all()])
+            )
         return self._pages.page(params)
 
     async def call(

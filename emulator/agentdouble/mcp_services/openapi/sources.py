@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,12 +50,12 @@ def read(source: Source) -> tuple[Json, str | None]:
         return _object(yaml_documents.plain(source)), None
     if is_url(source):
         content, origin = _fetched(str(source))
-        return _parsed(content), origin
+        return parsed(content), origin
     if not isinstance(source, (str, Path)):
         raise DefinitionError(
             f"a {type(source).__name__} is neither a document, nor the path of a file, nor a URL"
         )
-    return _parsed(_file(Path(source))), None
+    return parsed(_file(Path(source))), None
 
 
 def _file(path: Path) -> bytes:
@@ -70,7 +71,8 @@ def _file(path: Path) -> bytes:
     return content
 
 
-def _parsed(content: bytes) -> Json:
+def parsed(content: bytes) -> Json:
+    """Return the document of a text in JSON or YAML; raise DefinitionError if it is none."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     if content.lstrip()[:1] != b"{":
         return _object(yaml_documents.parsed(content))
@@ -81,6 +83,20 @@ def _parsed(content: bytes) -> Json:
             return _object(yaml_documents.parsed(content))
         except DefinitionError:
             raise DefinitionError(f"it is not JSON: {error}") from None
+
+
+def decoded(document: str) -> Json:
+    """Return a document that is known to be JSON, and let other threads run meanwhile."""
+    found: Json = _Decoder().decode(document)
+    return found
+
+
+class _Decoder(json.JSONDecoder):
+    """A decoder in Python; the one in C stops all other threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
 
 
 def _object(document: Any) -> Json:

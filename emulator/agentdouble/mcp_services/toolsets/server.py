@@ -24,6 +24,7 @@ from agentdouble.mcp_services.toolsets.calling import Answer, along, call, faile
 from agentdouble.mcp_services.toolsets.kept_lists import KeptLists, MergedList
 from agentdouble.mcp_services.toolsets.listing import Listed, list_all
 from agentdouble.mcp_services.toolsets.toolsets import Exposes
+from agentdouble.threads import run_in_thread
 
 Members = Callable[[], Sequence[Member]]
 Found = dict[str, Any] | None
@@ -58,7 +59,8 @@ class _All:
 
     async def _merged(self, members: Sequence[Member], sent: Headers) -> MergedList:
         listing = await list_all(members, sent)
-        return MergedList(ToolPages([one.shown() for one in listing.tools]), listing.missing)
+        pages = await run_in_thread(lambda: ToolPages([one.shown() for one in listing.tools]))
+        return MergedList(pages, listing.missing)
 
     async def call(self, context: Context, params: CallToolRequestParams) -> Answer:
         return await call(self._members(), context, params)
@@ -69,7 +71,9 @@ class Search(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    query: str = Field(description="What the tool is to do, in words; empty finds all.")
+    query: str = Field(
+        max_length=1000, description="What the tool is to do, in words; empty finds all."
+    )
     limit: int = Field(10, ge=1, le=100, description="The largest number of tools to return.")
 
 

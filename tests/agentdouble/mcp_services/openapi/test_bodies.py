@@ -72,6 +72,25 @@ def test_a_body_that_is_not_given_is_not_sent(api: str) -> None:
     assert ("", None) == (asked["body"], asked["headers"].get("content-type"))
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!"),
+        ({"patternProperties": {"^x-": {}}, "additionalProperties": False}, {"y": 1}),
+        ({"uniqueItems": True}, [1, 1]),
+        ({"type": "array", "items": {"type": "integer"}}, [*range(30_000), "a"]),
+    ],
+)
+def test_what_may_take_for_ever_to_check_is_left_to_the_api(
+    api: str, written: Json, value: Any
+) -> None:
+    """Patterns, comparisons of all items, and what comes after a lot of work."""
+    content = {"application/json": {"schema": written}}
+    document = openapi_3({"requestBody": {"content": content}}, version="3.1.0")
+
+    assert value == seen(document, api, {"body": value})["json"]
+
+
 def test_a_body_that_is_required_is_required(api: str) -> None:
     """The schema of the tool says so."""
     document = body({"application/json": {"schema": {}}}, required=True)

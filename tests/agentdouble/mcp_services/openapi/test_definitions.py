@@ -98,7 +98,7 @@ def test_a_document_may_be_yaml(tmp_path: Path) -> None:
         ("[]", "it is not an object, as a definition is"),
         ("just words", "it is not an object, as a definition is"),
         ('{"openapi": "3.0.3",', "it is not JSON: "),
-        ('{"openapi": NaN}}', "it is not JSON: NaN is no number of JSON"),
+        ('{"openapi": NaN}}', "it is not JSON: NaN is not JSON"),
         ("a: [1", "it is neither JSON nor YAML: "),
         ("\tx", "it is neither JSON nor YAML: "),
         ("\0", "it is neither JSON nor YAML: "),
@@ -240,6 +240,16 @@ def test_nobody_at_a_url_is_an_error() -> None:
     assert "it cannot be fetched: ConnectError" == error(url).reason
 
 
+def body(schema: Json, **more: Any) -> Json:
+    """Return a document with an operation whose body has a schema."""
+    content = {"application/json": {"schema": schema}}
+    return openapi_3({"requestBody": {"content": content}}, **more)
+
+
+NAMES = {"type": "object", "required": ["a", "a"], "properties": {"a": {"type": "string"}}}
+BODY = "#/paths/~1echo/post/requestBody/content/application~1json/schema"
+
+
 @pytest.mark.parametrize(
     ("document", "place", "reason"),
     [
@@ -250,52 +260,96 @@ def test_nobody_at_a_url_is_an_error() -> None:
         ),
         (
             swagger_2({"parameters": [{"name": "a", "in": "query", "type": "strin"}]}),
-            "#/paths/~1echo/post/parameters/0",
-            "is not valid under any of the given schemas",
+            "#/paths/~1echo/post/parameters/0/type",
+            "'strin' is not valid here",
         ),
         (
             openapi_3(
                 {"parameters": [{"name": "a", "in": "path", "required": True, "schema": {}}]}
             ),
-            "#/paths/~1echo/post",
-            "Path parameter 'a' for 'post' operation in '/echo' was not resolved",
+            "#/paths/~1echo/post/parameters/0",
+            "the path '/echo' has no {a}",
         ),
+        (body({"items": {"type": 3}}, version="3.1.0"), f"{BODY}/items/type", "3 is not valid"),
+        ({"openapi": "3.0.0", "paths": {}}, "#", "'info' is a required property"),
+        (body(NAMES), f"{BODY}/required", "['a', 'a'] is no list of different names"),
+        (body(NAMES, version="3.1.0"), f"{BODY}/required", "['a', 'a'] is no list of"),
+        (body({"required": True}), f"{BODY}/required", "True is no list of different names"),
         (
-            openapi_3(
-                {"requestBody": {"$ref": "#/components/requestBodies/B"}},
-                version="3.1.0",
-                components={
-                    "schemas": {"A": {"items": {"type": 3}}},
-                    "requestBodies": {
-                        "B": {"content": {"text/x": {"schema": {"$ref": "#/components/schemas/A"}}}}
-                    },
-                },
-            ),
-            "#/components/schemas/A/items/type",
-            "3 is not valid under any of the given schemas",
+            body({"minimum": 0, "exclusiveMinimum": True}, version="3.1.0"),
+            f"{BODY}/exclusiveMinimum",
+            "True is not valid here",
         ),
-        (
-            openapi_3(components={"schemas": {"A": {"type": "integer", "default": "a"}}}),
-            "#/components/schemas/A/default",
-            "'a' is not of type 'integer'",
-        ),
-        ({"openapi": "3.0.0", "paths": {}}, "", "'info' is a required property"),
+        (body({"items": [{}]}), f"{BODY}/items", "a list of schemas is read as prefixItems"),
+        (body({"properties": {"a": "string"}}), f"{BODY}/properties/a", "'string' is not valid"),
+        (body({"properties": []}, version="3.1.0"), f"{BODY}/properties", "[] is not valid here"),
+        (body({"enum": "a"}), f"{BODY}/enum", "'a' is not valid here"),
     ],
 )
-def test_what_breaks_the_specification_has_a_place(document: Json, place: str, reason: str) -> None:
-    """A JSON pointer, or what the operation is called."""
+def test_what_breaks_the_specification_and_no_request_is_a_warning(
+    document: Json, place: str, reason: str
+) -> None:
+    """Published definitions are full of it. The warning says where."""
+    with pytest.warns(UserWarning, match="is used all the same") as told:
+        definition = openapi.load(document)
+
+    assert [one for one in definition.warnings if one.startswith(f"{place}: ") and reason in one]
+    assert f"{place}: " in str(told[0].message)
+
+
+def test_a_document_without_slips_brings_no_warning() -> None:
+    """Whose bounds are as its version has them."""
+    bounds = {"minimum": 0, "exclusiveMinimum": True}
+
+    assert () == openapi.load(body(bounds)).warnings
+
+
+def test_warnings_need_not_be_looked_for() -> None:
+    """For a document that is known."""
+    definition = openapi.load(openapi_3({"responses": {"200": {}}}), validate=False)
+
+    assert ["op"] == [one.name for one in definition.operations]
+
+
+PARAMETER = {"name": "a", "in": "query", "schema": {}}
+
+
+@pytest.mark.parametrize(
+    ("document", "place", "reason"),
+    [
+        ({**openapi_3(), "paths": []}, "#/paths", "[] is no object"),
+        ({**openapi_3(), "paths": {"/a": []}}, "#/paths/~1a", "[] is no object"),
+        ({**openapi_3(), "paths": {"/a": {"get": 1}}}, "#/paths/~1a/get", "1 is no object"),
+        (
+            openapi_3({"parameters": PARAMETER}),
+            "#/paths/~1echo/post/parameters",
+            "{'in': 'query', 'name': 'a', 'schema': {}} is no list",
+        ),
+        (openapi_3({"parameters": ["a"]}), "#/paths/~1echo/post/parameters/0", "no object"),
+        (
+            openapi_3({"parameters": [{**PARAMETER, "in": "body"}]}),
+            "#/paths/~1echo/post/parameters/0",
+            "'in' with one of path, query, header, cookie, not 'body'",
+        ),
+        (
+            openapi_3({"parameters": [{"in": "query", "schema": {}}]}),
+            "#/paths/~1echo/post/parameters/0",
+            "a parameter needs a name",
+        ),
+        (
+            openapi_3({"requestBody": {"description": "none"}}),
+            "#/paths/~1echo/post/requestBody",
+            "a requestBody needs content of a media type",
+        ),
+    ],
+)
+def test_what_makes_no_request_is_refused(document: Json, place: str, reason: str) -> None:
+    """With its place, and with no advice that nobody can follow."""
     found = error(document)
 
     assert place == found.place
     assert reason in found.reason
-    assert "validate=False" in str(found)
-
-
-def test_validation_can_be_left_out() -> None:
-    """For a document that is known to be wrong in a way that does no harm."""
-    definition = openapi.load(openapi_3({"responses": {"200": {}}}), validate=False)
-
-    assert ["op"] == [one.name for one in definition.operations]
+    assert "validate" not in str(found)
 
 
 @pytest.mark.parametrize(

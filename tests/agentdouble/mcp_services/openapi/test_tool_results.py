@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from agentdouble.mcp_services.openapi import tool_results
 from tests.agentdouble.mcp_services.openapi.backend import PNG
 from tests.agentdouble.mcp_services.openapi.calling import (
     call,
@@ -52,6 +53,15 @@ def test_other_json_is_text(api: str, body: str) -> None:
     result = call(TYPED, api, given={"text": body, "type": "application/problem+json"})
 
     assert (body, None, False) == (text(result), result.structured_content, result.is_error)
+
+
+def test_a_large_object_is_text(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read it would hold up everybody else."""
+    monkeypatch.setattr(tool_results, "LONGEST_STRUCTURED", 10)
+    body = '{"a": "bcdef"}'
+    result = call(TYPED, api, given={"text": body, "type": "application/json"})
+
+    assert (body, None) == (text(result), result.structured_content)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,344 @@
+"""Input that is made to take for ever: the double answers others meanwhile, and ends when told.
+
+Each goes to a double in a process of its own, as anybody could send it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.once]
+
+HEALTH_S = 0.1
+LONGEST_S = 1.0  # of a single answer, on a machine that others use too
+WATCHED_S = 3.0
+ENDS_S = 5.0
+
+Json = dict[str, Any]
+TEXT = "a" * 40 + "!"
+PATTERNS = [
+    "^(a+)+$",
+    "(a|aa)+$",
+    "^(a|a)*$",
+    "(.*a){25}$",
+    "^(([a-z])+.)+[A-Z]([a-z])+$",
+    r"(?=(a+))+\1*b$",
+    "(?:a?){40}a{40}",
+    "(a{1,30}){1,30}$",
+    "(" * 5000,
+    "[" + "a-" * 100_000 + "]",
+]
+
+
+class Double:
+    """A double in a process, and a client of it."""
+
+    def __init__(self, home: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "agentdouble", "serve", "--port", "0"],
+            cwd=home,
+            env={**os.environ, "HOME": str(home)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        found = None
+        while found is None:
+            line = self._process.stdout.readline()
+            assert line, "it did not start"
+            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        self.url = found[0]
+        self._printing = threading.Thread(target=self._process.stdout.read)
+        self._printing.start()
+        self.http = httpx.Client(timeout=90, trust_env=False, base_url=self.url)
+
+    def own(self, path: str, body: Any) -> httpx.Response:
+        """Send a request to one of the double's own routes."""
+        return self.http.post(f"/_emulator{path}", json=body)
+
+    def create(self, definition: Json | str) -> httpx.Response:
+        """Create the MCP service ``api`` of a definition."""
+        text = definition if isinstance(definition, str) else json.dumps(definition)
+        return self.own("/mcp-services", {"Name": "api", "Definition": text})
+
+    def call(self, arguments: Json, tool: str = "op", name: str = "api") -> httpx.Response:
+        """Call a tool of an MCP service."""
+        return self.own(f"/mcp-services/{name}/call", {"tool": tool, "arguments": arguments})
+
+    def answers_while(self, attack: Callable[[Double], object]) -> None:
+        """Check that health is answered while an attack goes on, for some seconds at most."""
+        thread = threading.Thread(target=_quietly, args=(attack, self), daemon=True)
+        with httpx.Client(trust_env=False, base_url=self.url) as http:
+            assert http.get("/_emulator/health").status_code == 200
+            thread.start()
+            took: list[float] = []
+            ends = time.monotonic() + WATCHED_S
+            while len(took) < 20 or (thread.is_alive() and time.monotonic() < ends):
+                before = time.monotonic()
+                http.get("/_emulator/health", timeout=30)
+                took.append(time.monotonic() - before)
+                thread.join(0.01)
+        took.sort()
+        assert took[len(took) * 9 // 10] < HEALTH_S, took
+        assert took[-1] < LONGEST_S, took
+
+    def end(self) -> None:
+        """Tell it to end, and check that it does, with all of its processes."""
+        below = psutil.Process(self._process.pid).children(recursive=True)
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            assert 0 == self._process.wait(ENDS_S)
+            assert [] == psutil.wait_procs(below, timeout=ENDS_S)[1]
+        finally:
+            self._process.kill()
+            with self._process:
+                self._printing.join()
+            self.http.close()
+
+
+def _quietly(attack: Callable[[Double], object], double: Double) -> None:
+    with contextlib.suppress(httpx.HTTPError):  # the double ends meanwhile
+        attack(double)
+
+
+@pytest.fixture
+def double(tmp_path: Path) -> Iterator[Double]:
+    double = Double(tmp_path)
+    yield double
+    double.end()
+
+
+def document(schema: Any, media_type: str = "application/json", **more: Any) -> Json:
+    """Return a definition with an operation ``op`` whose body has a schema."""
+    body = {"content": {media_type: {"schema": schema}}}
+    operation = {"operationId": "op", "requestBody": body, "responses": {}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "http://127.0.0.1:9/"}],
+        "paths": {"/a": {"post": operation}},
+        **more,
+    }
+
+
+def doubling(keyword: str, levels: int = 60) -> Json:
+    """Return schemas of which each refers to the next one twice."""
+    references = [{"$ref": f"#/components/schemas/S{level}"} for level in range(1, levels)]
+    schemas: Json = {f"S{at}": {keyword: [one, one]} for at, one in enumerate(references)}
+    schemas[f"S{levels - 1}"] = {"type": "string", "properties": {"a": {}}}
+    return {"components": {"schemas": schemas}}
+
+
+FIRST = {"$ref": "#/components/schemas/S0"}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern[:20])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda pattern: {"type": "string", "pattern": pattern},
+        lambda pattern: {"patternProperties": {pattern: {}}, "additionalProperties": False},
+        lambda pattern: {"propertyNames": {"pattern": pattern}, "unevaluatedProperties": False},
+        lambda pattern: {"type": "string", "pattern": pattern, "default": TEXT, "examples": [TEXT]},
+    ],
+    ids=["pattern", "patternProperties", "propertyNames", "default"],
+)
+def test_patterns_of_a_definition_are_not_evaluated(
+    double: Double, make: Callable[[str], Json], pattern: str
+) -> None:
+    """Not when it is read, and not with the arguments of a call."""
+
+    def attack(double: Double) -> None:
+        made = double.create(document(make(pattern)))
+        assert made.status_code == 201, made.text
+        double.call({"body": TEXT})
+        double.call({"body": {TEXT: 1}})
+
+    double.answers_while(attack)
+
+
+ARGUMENTS: Mapping[str, tuple[Json, Any]] = {
+    "allOf": (document(FIRST, **doubling("allOf")), "a"),
+    "oneOf": (document(FIRST, **doubling("oneOf")), "a"),
+    "anyOf": (document(FIRST, **doubling("anyOf")), 1),
+    "itself": (
+        document(
+            {"$ref": "#/components/schemas/S"},
+            components={
+                "schemas": {
+                    "S": {
+                        "oneOf": [
+                            {"properties": {"a": {"$ref": "#/components/schemas/S"}}},
+                            {"properties": {"a": {"$ref": "#/components/schemas/S"}}, "title": "b"},
+                        ]
+                    }
+                }
+            },
+        ),
+        json.loads('{"a":' * 60 + "1" + "}" * 60),
+    ),
+    "unique items": (document({"uniqueItems": True}), [{"a": at} for at in range(100_000)]),
+    "many branches": (
+        document({"anyOf": [{"type": "string", "title": str(at)} for at in range(5000)]}),
+        list(range(100_000)),
+    ),
+    "enum": (document({"items": {"enum": [*range(50_000)]}}), ["a"] * 100_000),
+    "unevaluated": (document({"unevaluatedProperties": False, **FIRST}, **doubling("anyOf")), {}),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_the_check_of_arguments_ends(double: Double, name: str) -> None:
+    """However often a schema says the same."""
+    definition, body = ARGUMENTS[name]
+
+    def attack(double: Double) -> None:
+        made = double.create(definition)
+        assert made.status_code == 201, made.text
+        for _ in range(10):
+            double.call({"body": body})
+
+    double.answers_while(attack)
+
+
+def aliases() -> str:
+    """Return YAML of some lines that stand for 10 to the power of 12 values."""
+    lines = ["openapi: 3.0.0", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    return "\n".join(lines)
+
+
+def chain(length: int) -> Json:
+    """Return a definition with references that lead to references."""
+    names: Json = {f"S{at}": {"$ref": f"#/components/schemas/S{at + 1}"} for at in range(length)}
+    return document(FIRST, components={"schemas": {**names, f"S{length}": {}}})
+
+
+def large() -> Json:
+    """Return a harmless definition of 10 MB."""
+    properties = {f"p{at}": {"type": "string", "description": "words " * 10} for at in range(20)}
+    schemas = {f"S{at}": {"type": "object", "properties": properties} for at in range(4000)}
+    paths = {
+        f"/a{at}": {"post": {**document(one)["paths"]["/a"]["post"], "operationId": f"op{at}"}}
+        for at, one in enumerate({"$ref": f"#/components/schemas/{name}"} for name in schemas)
+    }
+    return {**document({}), "paths": paths, "components": {"schemas": schemas}}
+
+
+DEFINITIONS: Mapping[str, Callable[[], Json | str]] = {
+    "aliases": aliases,
+    "deep": lambda: '{"openapi":' * 500_000,
+    "deep YAML": lambda: "openapi: " + "[" * 100_000,
+    "chain of references": lambda: chain(50_000),
+    "multipart": lambda: document(
+        {**FIRST, "properties": {"f": {"type": "string", "format": "binary"}}},
+        "multipart/form-data",
+        **doubling("allOf"),
+    ),
+    "form": lambda: document(FIRST, "application/x-www-form-urlencoded", **doubling("allOf")),
+    "the same parameters": lambda: {
+        **document({}),
+        "openapi": "3.0.0",
+        "paths": {"/a": {"get": {"parameters": [{"a": at} for at in range(100_000)]}}},
+    },
+    "huge slip": lambda: {**document({}), "openapi": "3.0.0", "components": [["a"] * 2_000_000]},
+    "numbers": lambda: "openapi: 3.0.0\na: [" + "1" * 4_000_000 + "]",
+    "large": large,
+}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_reading_a_definition_stops_nobody(double: Double, name: str) -> None:
+    """Neither a bomb nor a large one that is meant."""
+    definition = DEFINITIONS[name]()
+    double.answers_while(lambda double: double.create(definition))
+
+
+SERVER = """
+import json, sys
+tool = {"name": "op", "inputSchema": json.loads(sys.argv[1]), "outputSchema": json.loads(sys.argv[1])}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    version = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+    results = {
+        "initialize": {**version, "serverInfo": {"name": "s", "version": "1"}},
+        "tools/list": {"tools": [tool]},
+        "tools/call": {"content": [], "structuredContent": {"a": sys.argv[2], sys.argv[2]: 1}},
+    }
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": results[asked["method"]]}))
+    sys.stdout.flush()
+"""
+
+
+@pytest.mark.parametrize("pattern", PATTERNS[:8])
+def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path, pattern: str) -> None:
+    """Neither for arguments nor for structured content; toolsets do not either."""
+    (tmp_path / "server.py").write_text(SERVER)
+    properties = {"a": {"type": "string", "pattern": pattern}}
+    schema = {"type": "object", "properties": properties, "patternProperties": {pattern: {}}}
+    command = [sys.executable, "server.py", json.dumps(schema), TEXT]
+    given = {"Name": "api", "Command": command, "Directory": str(tmp_path)}
+
+    def attack(double: Double) -> None:
+        made = double.own("/mcp-services", given)
+        assert made.status_code == 201, made.text
+        double.call({"a": TEXT})
+        double.own("/mcp-toolsets", {"Name": "all", "MCPServices": ["api"]})
+        double.own("/mcp-toolsets/all/call", {"tool": "api__op", "arguments": {"a": TEXT}})
+        double.http.get("/_emulator/mcp-toolsets/all/tools")
+
+    double.answers_while(attack)
+
+
+BODIES: Mapping[str, str] = {
+    "deep": "[" * 2_000_000,
+    "lists": "[" + "[]," * 3_000_000 + "[]]",
+    "numbers": "[" + "1," * 5_000_000 + "1]",
+    "number": "1" * 8_000_000,
+    "keys": "{" + ",".join(f'"k{at}":1' for at in range(500_000)) + "}",
+    "long key": json.dumps({"a" * 8_000_000: 1}),
+    "text": json.dumps({"app_name": "a" * 8_000_000, "prompt": "\\" * 2_000_000}),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/invoke",
+        "/run",
+        "/run_sse",
+        "/mcp",
+        "/message:send",
+        "/",
+        "/?Action=CreateTool&Version=2025-10-30",
+        "/apps/echo/users/u/sessions",
+        "/_emulator/faults",
+        "/_emulator/mcp-services",
+        "/_emulator/what-if",
+    ],
+)
+def test_a_body_stops_nobody(double: Double, path: str, name: str) -> None:
+    """Whoever reads it."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    double.answers_while(
+        lambda double: double.http.post(path, content=BODIES[name], headers=headers)
+    )
