@@ -24,7 +24,12 @@ from typing_extensions import TypedDict
 from agentdouble import causes
 from agentdouble.clock import Clock
 from agentdouble.event_bus import EventBus
-from agentdouble.redaction import REDACTED, hide_in_query, redact, tells_a_secret, without_tokens
+from agentdouble.redaction import (
+    REDACTED,
+    hide_in_query,
+    redact,
+    without_secrets,
+)
 
 BODY_LIMIT = 64 * 1024
 UNSEEN = "agentdouble.unseen"  # in the scope of a request that gets no entry, and no fault
@@ -250,7 +255,7 @@ class Journal:
                 host = value
             elif name == causes.RAW_HEADER:
                 cause = value
-        query = hide_in_query(scope["query_string"].decode("latin-1"), tells_a_secret)
+        query = hide_in_query(scope["query_string"].decode("latin-1"))
         entry = Entry(
             id=next(self._ids),
             at=self._clock.now(),
@@ -298,7 +303,7 @@ class Start:
 
     def text(self) -> str:
         """Return the start as text, without tokens."""
-        text = without_tokens(b"".join(self._kept).decode("utf-8", "replace"))
+        text = without_secrets(b"".join(self._kept).decode("utf-8", "replace"))
         return f"{text}... ({self._cut} more bytes)" if self._cut else text
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from agentdouble import redaction
+
 LONGEST = 300  # characters of an error's message
 
 _serving: ContextVar[bool] = ContextVar("agentdouble_serving", default=False)
@@ -31,6 +33,11 @@ def serving() -> Iterator[None]:
 def tell_in_short(logger: str, *kinds: type[BaseException]) -> None:
     """Remove the traceback from what a library's logger logs about errors of these kinds."""
     logging.getLogger(logger).addFilter(_InShort(kinds))
+
+
+def hide_secrets(logger: str) -> None:
+    """Hide the secrets in what a logger logs of our server, such as passwords in addresses."""
+    logging.getLogger(logger).addFilter(_without_secrets)
 
 
 def printable(text: str) -> str:
@@ -57,3 +64,12 @@ class _InShort(logging.Filter):
             record.exc_info, record.exc_text = None, None
             record.levelno, record.levelname = logging.WARNING, "WARNING"
         return True
+
+
+def _without_secrets(record: logging.LogRecord) -> bool:
+    if _serving.get():
+        record.msg, record.args = redaction.without_secrets(record.getMessage()), ()
+        if record.exc_info:  # its message may have the address, too
+            traceback = logging.Formatter().formatException(record.exc_info)
+            record.exc_text = redaction.without_secrets(traceback)
+    return True

@@ -1,38 +1,101 @@
-"""Redaction: headers, queries and texts without the secrets that they have for the platform."""
+"""Redaction: headers, queries and texts without the secrets that they have.
+
+The name of a value says whether it is one, by its last words: ``X-Auth-Token``, ``db_password``,
+``openai.apiKey``. What a name means depends on where it stands: ``key`` and ``code`` are secrets in
+a query, and ordinary fields in data. Tokens that are counted, or mark a place, are never secrets.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import parse_qsl, urlencode
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote, urlencode
 
 REDACTED = "***"
 
-_SECRET_HEADERS = frozenset({"cookie", "set-cookie", "x-security-token", "x-api-key"})
-_TOKEN = re.compile(r"((?:[?&]|\\u0026|%26)Authorization(?:=|%3D))[^&\"'\s\\#]+", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_FILLERS = ("value", "string", "header")  # after the word that says what a value is
+_ORDINARY = re.compile(  # the squeezed ends of names that would otherwise say "secret"
+    r"(?:(?:next|page|prev|previous|client|continuation|progress|sync|resume|cancel|cancellation|"
+    r"idempotency|stop|eos|bos|pad|unk|sep|cls|mask|start|end|special|first|last)token"
+    r"|(?:sort|primary|foreign|partition|public|idempotency|cache|object|row|group|websocket)key)$"
+)
+_SECRET = re.compile(  # the squeezed ends of names that say "secret" anywhere
+    r"(?:token|secrets?|passwords?|passwd|passphrase|passcode|credentials?|jwt|bearer|authorization"
+    r"|(?:api|access|secret|private|signing|signature|encryption|master|auth|subscription|account"
+    r"|license|shared|service|functions?|admin|ssh|hmac|webhook|deploy|consumer|app|application"
+    r"|client)keys?)$"
+)
+_SECRET_BESIDE_DATA = re.compile(r"(?:key|signature|hmac|cookie)$")  # in headers and queries
+_SECRET_WORDS = frozenset({"sig", "auth", "pass", "pwd", "sas", "otp"})  # as ends of other words
+_SECRET_CODES = frozenset({"code", "authcode", "authorizationcode", "devicecode", "codeverifier"})
+
 _STRING = r'"(?:[^"\\]|\\.)*"?'
-_API_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
-_API_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
-_SECRET_FIELD = re.compile(rf'("(?:ApiKey|LarkAppSecret|SecretAccessKey)"\s*:\s*){_STRING}')
-_TELLING = r'"(?=[^"]*(?:KEY|SECRET|TOKEN|PASSW))[^"]*"'  # searched once, independent of the rest
-_WHOLE = r'"(?:[^"\\]|\\.)*"'  # with its closing quote: the rest is searched only after it
-_IN_QUERY = re.compile(
-    r"(?i:authorization|(?:.*[-_])?(?:key|secret|signature|passw(?:or)?d|jwt|token)|apikey)"
-    r"|.*[a-z](?:Key|Secret|Signature|Password|Jwt|Token)"
+_FIELD = re.compile(  # of JSON or Python, also inside strings, where quotes have backslashes
+    r"""["']([^"'\\]{1,100})\\*["']\s*:\s*(\\*)(["'])"""
 )
-_PLACES = frozenset({"nexttoken", "pagetoken", "clienttoken"})  # positions in a list, not secrets
-_VARIABLES = (  # of an environment: {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
-    re.compile(rf'("Key"\s*:\s*{_TELLING}\s*,\s*"Value"\s*:\s*){_STRING}()', re.IGNORECASE),
-    re.compile(rf'("Value"\s*:\s*){_WHOLE}(\s*,\s*"Key"\s*:\s*{_TELLING})', re.IGNORECASE),
+_BARE_FIELD = re.compile(
+    rf'"([^"\\]{{1,100}})"\s*:\s*(\[(?:[^\]"{{\[]|{_STRING})*\]|-?\d[^\s,}}\]]*)'
 )
+_NAMED_BEFORE = re.compile(  # {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
+    rf'("(?:key|name)"\s*:\s*"([^"\\]{{1,100}})"\s*,\s*"value"\s*:\s*){_STRING}', re.IGNORECASE
+)
+_NAMED_AFTER = re.compile(
+    r'("value"\s*:\s*)"(?:[^"\\]|\\.)*"(\s*,\s*"(?:key|name)"\s*:\s*"([^"\\]{1,100})")',
+    re.IGNORECASE,
+)
+_LISTED_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
+_LISTED_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
+_PARAMETER = re.compile(  # of an address in a text, whose & may be escaped
+    r"((?:[?&]|\\u0026|%26)([\w.~\[\]-]{1,100})(?:=|%3D))((?:(?!%26)[^&\"'\s\\#<>])+)",
+    re.IGNORECASE,
+)
+_USER_INFO = re.compile(r"(://[^\s/?#\"'\\@:]*:)[^\s/?#\"'\\]*(?=@)")
+_FORM = re.compile(r"[\w.~%+*\[\]-]+=[^\s&\"]*(?:&[\w.~%+*\[\]-]+=[^\s&\"]*)*")
+_SIGNED = "HMAC-SHA256 "
 
 
-def tells_a_secret(name: str) -> bool:
-    """Return whether the name of a query parameter says that the value is a secret."""
-    return name.lower().replace("_", "") not in _PLACES and _IN_QUERY.fullmatch(name) is not None
+@lru_cache(maxsize=1000)
+def is_secret_field(name: str) -> bool:
+    """Return whether the name of a field of data says that its value is a secret."""
+    words = _words(name)
+    if len(words) == 1 and (name.isupper() or words == ["pass"]):  # PWD is a directory
+        return _ends(_SECRET, words)
+    return _ends(_SECRET, words) or (bool(words) and words[-1] in ("pass", "pwd"))
 
 
-def hide_in_query(query: str, is_secret: Callable[[str], bool]) -> str:
+def is_secret_parameter(name: str) -> bool:
+    """Return whether the name of a query parameter says that its value is a secret."""
+    return _is_secret_beside_data(name) or "".join(_words(name)) in _SECRET_CODES
+
+
+def is_secret_header(name: str) -> bool:
+    """Return whether the name of a header says that its value is a secret."""
+    return _is_secret_beside_data(name)
+
+
+@lru_cache(maxsize=1000)
+def _is_secret_beside_data(name: str) -> bool:
+    words = _words(name)
+    return bool(words) and (
+        _ends(_SECRET, words) or _ends(_SECRET_BESIDE_DATA, words) or words[-1] in _SECRET_WORDS
+    )
+
+
+def _words(name: str) -> list[str]:
+    words = [word.lower() for word in _WORD.findall(name)]
+    while len(words) > 1 and words[-1] in _FILLERS:
+        words.pop()
+    return words
+
+
+def _ends(pattern: re.Pattern[str], words: list[str]) -> bool:
+    squeezed = "".join(words)
+    return bool(pattern.search(squeezed)) and not _ORDINARY.search(squeezed)
+
+
+def hide_in_query(query: str, is_secret: Callable[[str], bool] = is_secret_parameter) -> str:
     """Return a query without the values of secret parameters, in whatever encoding."""
     if not query:
         return query
@@ -43,22 +106,56 @@ def hide_in_query(query: str, is_secret: Callable[[str], bool]) -> str:
     return urlencode(hidden, safe="*")
 
 
-def without_tokens(text: str) -> str:
-    """Return text without the tokens of session Endpoints and the keys and secrets of actions."""
-    text = _TOKEN.sub(rf"\1{REDACTED}", text)
-    text = _SECRET_FIELD.sub(rf'\1"{REDACTED}"', text)
-    for variable in _VARIABLES:
-        text = variable.sub(rf'\1"{REDACTED}"\2', text)
-    return _API_KEYS.sub(lambda keys: _API_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
+def without_secrets(text: str) -> str:
+    """Return text without the secrets in its JSON, its forms and its addresses."""
+    if _FORM.fullmatch(text):
+        text = hide_in_query(text, is_secret_field)
+    text = _USER_INFO.sub(rf"\1{REDACTED}", text)
+    text = _PARAMETER.sub(_hidden_parameter, text)
+    text = _BARE_FIELD.sub(_hidden_bare_field, _without_fields(text))
+    text = _NAMED_BEFORE.sub(_hidden_after_name, text)
+    text = _NAMED_AFTER.sub(_hidden_before_name, text)
+    return _LISTED_KEYS.sub(lambda keys: _LISTED_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
+
+
+def _hidden_parameter(found: re.Match[str]) -> str:
+    return f"{found[1]}{REDACTED}" if is_secret_parameter(unquote(found[2])) else found[0]
+
+
+def _without_fields(text: str) -> str:
+    parts, done = [], 0
+    for field in _FIELD.finditer(text):
+        name, backslashes, quote = field.groups()
+        if field.start() >= done and is_secret_field(name):
+            parts += [text[done : field.end()], REDACTED]
+            # inside strings, quotes of the value have more backslashes than its own
+            end = re.escape(backslashes) if backslashes else r"(?:\\\\)*"
+            found = re.compile(rf"(?<!\\){end}{quote}").search(text, field.end())
+            done = found.end() - len(backslashes) - 1 if found else len(text)
+    return "".join([*parts, text[done:]])
+
+
+def _hidden_bare_field(found: re.Match[str]) -> str:
+    name, value = found.groups()
+    if not is_secret_field(name) or (value[0] != "[" and name.lower().endswith("token")):
+        return found[0]  # a number that is a token is a count
+    hidden = re.sub(_STRING, f'"{REDACTED}"', value) if value[0] == "[" else f'"{REDACTED}"'
+    return found[0].removesuffix(value) + hidden
+
+
+def _hidden_after_name(found: re.Match[str]) -> str:
+    return f'{found[1]}"{REDACTED}"' if _is_secret_beside_data(found[2]) else found[0]
+
+
+def _hidden_before_name(found: re.Match[str]) -> str:
+    return f'{found[1]}"{REDACTED}"{found[2]}' if _is_secret_beside_data(found[3]) else found[0]
 
 
 def redact(name: str, value: str) -> str:
     """Return a header's value without its secret; ``name`` is lower-case."""
-    if name in _SECRET_HEADERS:
-        return REDACTED
     if name in ("authorization", "proxy-authorization"):
-        if value.startswith("HMAC-SHA256 ") and "Signature=" in value:
+        if value.startswith(_SIGNED) and "Signature=" in value:
             return re.sub(r"Signature=.*", f"Signature={REDACTED}", value, flags=re.S)
         scheme, _, rest = value.partition(" ")
         return f"{scheme} {REDACTED}" if rest else REDACTED
-    return value
+    return REDACTED if is_secret_header(name) else without_secrets(value)

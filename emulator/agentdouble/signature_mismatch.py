@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from agentdouble.canonical import CanonicalRequest, Request, unsorted_query
-from agentdouble.redaction import REDACTED, redact, tells_a_secret, without_tokens
+from agentdouble.redaction import REDACTED, is_secret_parameter, redact, without_secrets
 
 _LONGEST = 2000  # characters of a text in an answer
 _HEADERS_TRIED = 16
@@ -151,12 +151,14 @@ def _lines(headers: str) -> Sequence[str]:
 
 def _shown_parameter(parameter: str) -> str:
     name = parameter.partition("=")[0]
-    return f"{name}={REDACTED}" if tells_a_secret(unquote(name)) else without_tokens(parameter)
+    return (
+        f"{name}={REDACTED}" if is_secret_parameter(unquote(name)) else without_secrets(parameter)
+    )
 
 
 def _shown_header(line: str) -> str:
     name, _, value = line.rstrip("\n").partition(":")
-    hidden = REDACTED if tells_a_secret(name) else redact(name.lower(), without_tokens(value))
+    hidden = REDACTED if is_secret_parameter(name) else redact(name.lower(), without_secrets(value))
     return f"{name}:{hidden}\n"
 
 

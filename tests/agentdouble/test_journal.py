@@ -96,6 +96,24 @@ def test_no_secret_reaches_the_journal(double: Emulator) -> None:
     assert [] == [secret for secret in secrets if secret in written]
 
 
+def test_no_secret_of_an_application_reaches_the_journal(double: Emulator) -> None:
+    """In headers, query and bodies, told by their names; what merely looks alike does."""
+    body = {
+        "api_key": "s3cret",
+        "password": "s3cret",
+        "max_tokens": 77,
+        "key": "shown",
+        "code": "1+1",
+    }
+    headers = {"X-Auth-Token": "s3cret", "api-key": "s3cret", "X-Amz-Security-Token": "s3cret"}
+    http.post(f"{double.url}/invoke?sig=s3cret&n=88", json=body, headers=headers)
+
+    written = str([entry.to_dict() for entry in double.journal.entries()])
+
+    assert [True] * 4 == [shown in written for shown in ("77", "88", "shown", "1+1")]
+    assert "s3cret" not in written
+
+
 def test_no_secret_of_an_action_reaches_the_journal(double: Emulator) -> None:
     """Its other fields do."""
     body = {

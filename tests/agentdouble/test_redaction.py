@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -46,15 +47,146 @@ def test_redact_takes_the_secret_out(name: str, value: str, expected: str) -> No
 )
 def test_tokens_of_endpoints_are_taken_out_of_texts(text: str, expected: str) -> None:
     """What opens a session's data plane stands as ***, and nothing else is changed."""
-    assert text.replace(expected, "***" if expected else "") == redaction.without_tokens(text)
+    assert text.replace(expected, "***" if expected else "") == redaction.without_secrets(text)
 
 
-def test_hiding_secrets_takes_time_by_the_length_of_a_body() -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("X-Auth-Token", "api-key", "X-Goog-Api-Key", "X-Amz-Security-Token", "X-Token"),
+        *("X-Secret", "PRIVATE-TOKEN", "Ocp-Apim-Subscription-Key", "x-functions-key"),
+        *("X-Vault-Token", "X-Hub-Signature-256", "xapikey", "X-Secret-Value", "X-CSRFToken"),
+    ],
+)
+def test_headers_tell_secrets_by_their_last_words(name: str) -> None:
+    """Whoever made them up."""
+    assert "***" == redaction.redact(name.lower(), "s3cret")
+    assert redaction.is_secret_header(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("X-RateLimit-Remaining-Tokens", "Idempotency-Key", "Sec-WebSocket-Key", "X-Token-Count"),
+        *("Mcp-Session-Id", "Content-Type", "Keep-Alive", "X-Content-Sha256", "X-Keyboard"),
+    ],
+)
+def test_headers_without_secrets_stay(name: str) -> None:
+    """Counts, ids, and keys of no lock."""
+    assert "shown" == redaction.redact(name.lower(), "shown")
+
+
+SECRET_PARAMETERS = [
+    *("sig", "signature", "X-Amz-Signature", "X-Amz-Security-Token", "token", "key", "code"),
+    *("access_token", "accessToken", "client_secret", "apiKey", "hmac", "pwd", "auth", "id_token"),
+]
+
+
+@pytest.mark.parametrize("name", SECRET_PARAMETERS)
+def test_parameters_with_secrets(name: str) -> None:
+    """In a query, and in the address in a text."""
+    query = f"a=1&{name}=s3cret&b=2"
+
+    assert f"a=1&{name}=***&b=2" == redaction.hide_in_query(query)
+    assert f"see https://h/p?{query}." == redaction.without_secrets(
+        f"see https://h/p?{query}."
+    ).replace("***", "s3cret")
+    assert "s3cret" not in redaction.without_secrets(f'{{"url": "https://h/p?{query}"}}')
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["status_code", "design", "page_token", "NextToken", "sort_key", "monkey_count", "tokens"],
+)
+def test_parameters_without_secrets_stay(name: str) -> None:
+    """Words that end like one, and places in a list."""
+    assert f"{name}=shown" == redaction.hide_in_query(f"{name}=shown")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "api_key",
+            "password",
+            "apiKey",
+            "APIKey",
+            "OPENAI_API_KEY",
+            "db.password",
+            "clientSecret",
+        ),
+        *("access_token", "token", "private_key", "credentials", "LarkAppSecret", "smtp_pass"),
+        *("SecretAccessKey", "passwd", "Authorization", "user-password", "pwd", "jwt"),
+    ],
+)
+def test_fields_with_secrets(name: str) -> None:
+    """In JSON and in Python, also inside strings, in lists, in forms and cut off."""
+    fields = {"prompt": "hi", name: 's3c"r\\et', "last": 1}
+    hidden = {**fields, name: "***"}
+    nested = {"payload": json.dumps({"payload": json.dumps(fields)})}
+
+    assert hidden == json.loads(redaction.without_secrets(json.dumps(fields)))
+    inner = json.loads(json.loads(redaction.without_secrets(json.dumps(nested)))["payload"])
+    assert hidden == json.loads(inner["payload"])
+    assert repr(hidden) == redaction.without_secrets(repr(fields))
+    assert {"x": repr(hidden)} == json.loads(
+        redaction.without_secrets(json.dumps({"x": repr({**fields, name: "s3cret"})}))
+    )
+    assert {name: ["***", "***"]} == json.loads(
+        redaction.without_secrets(json.dumps({name: ["s3cret", "other"]}))
+    )
+    assert f"a=1&{name}=***" == redaction.without_secrets(f"a=1&{name}=s3cret")
+    assert "s3c" not in redaction.without_secrets(json.dumps(fields)[:-20])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("max_tokens", "token_count", "key", "keys", "code", "tokens", "totalTokenCount", "PWD"),
+        *("progressToken", "next_token", "ClientToken", "eos_token", "primary_key", "token_type"),
+        *("public_key", "signature", "access_key_id", "secretary", "keyboard", "passenger"),
+    ],
+)
+def test_fields_without_secrets_stay(name: str) -> None:
+    """What users look for in a journal."""
+    for value in ("shown", 7, ["shown"], {"a": "shown"}):
+        text = json.dumps({name: value})
+        assert text == redaction.without_secrets(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://ann:s3c:ret@h:80/p", "http://ann:***@h:80/p"),
+        ("to 'https://:s3cret@h'.", "to 'https://:***@h'."),
+        ("http://127.0.0.1:80/@ann", "http://127.0.0.1:80/@ann"),
+        ("ssh://git@h/p", "ssh://git@h/p"),
+    ],
+)
+def test_addresses_have_no_passwords(text: str, expected: str) -> None:
+    """Only their users."""
+    assert expected == redaction.without_secrets(text)
+
+
+def test_variables_are_told_by_their_names() -> None:
+    """In either order; what counts tokens is none."""
+    text = '[{"Key": "MODEL_KEY", "Value": "s3cret"}, {"value": "s3cret", "name": "X_TOKEN"}]'
+
+    assert text.replace("s3cret", "***") == redaction.without_secrets(text)
+    text = '[{"Key": "MAX_TOKENS", "Value": "100"}]'
+    assert text == redaction.without_secrets(text)
+
+
+@pytest.mark.parametrize(
+    "piece", ['"Value": "', ' " ', '"a": "', '"token\\": \\"', "?a=", "://a:", "a=1&"]
+)
+def test_hiding_secrets_takes_time_by_the_length_of_a_body(piece: str) -> None:
     """Not by its square, whatever stands in it."""
 
     def seconds(size: int) -> float:
         begun = time.perf_counter()
-        redaction.without_tokens('"Value": "' + " " * size + '"')
+        redaction.without_secrets(f'"Value": "{piece}{" " * size}"')
+        redaction.without_secrets(piece * (size // len(piece)))
         return time.perf_counter() - begun
 
     seconds(1000)

@@ -178,7 +178,7 @@ def _change(actions: Any) -> Any:
 async def _shown(document: Mapping[str, Any], status: int = 200) -> Response:
     """Return JSON without keys and secrets; a thread makes it, as a definition may be large."""
     text = await run_in_thread(
-        lambda: redaction.without_tokens(json.dumps(_without_environments(document)))
+        lambda: redaction.without_secrets(json.dumps(_without_environments(document)))
     )
     return Response(text, status, media_type="application/json")
 

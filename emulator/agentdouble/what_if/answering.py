@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import Entry, Journal
 from agentdouble.ledger import Ledger, find
-from agentdouble.redaction import without_tokens
+from agentdouble.redaction import without_secrets
 from agentdouble.resending import CannotRepeatError, gone, headers, whole_body
 from agentdouble.signing import Credentials
 from agentdouble.threads import run_in_thread
@@ -161,7 +161,7 @@ def _complete(
 
 
 def _shown(name: str, answer: Answer) -> Reply:
-    text = without_tokens(answer.text[:_SHOWN])
+    text = without_secrets(answer.text[:_SHOWN])
     is_cut = answer.is_cut or len(answer.text) > _SHOWN
     return {"answer": name, "status": answer.status, "body": text + "..." * is_cut}
 

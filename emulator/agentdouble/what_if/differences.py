@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble.redaction import redact, without_tokens
+from agentdouble.redaction import redact, without_secrets
 
 LONGEST = 4000  # characters of a text that is shown
 _IGNORED = re.compile(
@@ -96,7 +96,7 @@ def _short(path: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     header = path.removeprefix("headers.")
-    text = _printable(redact(header, value) if header != path else without_tokens(value))
+    text = _printable(redact(header, value) if header != path else without_secrets(value))
     more = len(text) - LONGEST
     return f"{text[:LONGEST]}... ({more} more characters)" if more > 0 else text
 

@@ -13,24 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from agentdouble.redaction import REDACTED, is_secret_header, without_secrets
 from agentdouble.signing import ALGORITHM, Credentials
 from doublecheck.secret import Secret
 from doublecheck.target.target import Target
 
-HIDDEN = "***"
+HIDDEN = REDACTED
 
-_NAMES = "authorization|cookie|set-cookie|x-api-key|x-security-token|proxy-authorization"
-_SECRET_HEADER = re.compile(rf"(?:{_NAMES})|.*(?:secret|token|password|api[-_]?key).*", re.I)
 _SCHEME = re.compile(r"(Bearer|Basic) ", re.I)
 _IN_TEXT = (
-    # the token of a session's Endpoint, also if its & is escaped in JSON
-    re.compile(r"([?&]Authorization=|\\u0026Authorization=)[^&#\s\"'\\]+", re.I),
     re.compile(r"(\b(?:Bearer|Basic) )[\w.~+/=-]+", re.I),
-    re.compile(
-        r"(\\?\"[\w-]*(?:secret|token|password|api[_-]?key|access[_-]?key)[\w-]*\\?\"\s*:\s*\\?\")"
-        r"[^\"\\]+",
-        re.I,
-    ),
     re.compile(rf"({ALGORITHM} Credential=)[^\s\"\\]+.*?Signature=[0-9a-f]+"),
 )
 _SHORTEST = 4  # a shorter secret would match parts of many words
@@ -54,7 +46,7 @@ def redacted_text(text: str) -> str:
     """Replace the keys, tokens and signatures in a text with ``***``."""
     for pattern in _IN_TEXT:
         text = pattern.sub(rf"\1{HIDDEN}", text)
-    return text
+    return without_secrets(text)
 
 
 def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -64,7 +56,7 @@ def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def redacted_header(name: str, value: str) -> str:
     """Return the value of a header, or ``***`` if it is secret."""
-    if not _SECRET_HEADER.fullmatch(name):
+    if not is_secret_header(name):
         return redacted_text(value)
     scheme = _SCHEME.match(value)
     return (scheme[0] if scheme else "") + HIDDEN

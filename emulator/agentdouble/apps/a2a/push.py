@@ -25,7 +25,7 @@ from a2a.server.tasks import (
 from a2a.types import Task, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError
 
-from agentdouble import ledger, on_behalf
+from agentdouble import ledger, mistakes, on_behalf, redaction
 from agentdouble.addresses import is_loopback
 from agentdouble.apps.a2a.request_checks import VERSION_HEADER
 
@@ -33,6 +33,8 @@ TIMEOUT_S = 5.0
 ROOM = 1000  # notifications of one task that wait to be sent
 
 _log = logging.getLogger(__name__)
+for _logger in (__name__, "a2a.server.tasks.base_push_notification_sender", "httpx"):
+    mistakes.hide_secrets(_logger)  # the addresses of receivers may have some
 
 
 class Receivers:
@@ -48,7 +50,8 @@ class Receivers:
         """Return True for a valid http URL; raise InvalidParamsError otherwise."""
         host = _host(url)
         if not host:
-            raise InvalidParamsError(f"A push notification goes to an http URL, not to {url!r}.")
+            shown = redaction.without_secrets(url)
+            raise InvalidParamsError(f"A push notification goes to an http URL, not to {shown!r}.")
         # The protocol requires that servers accept every address. If it is not called, that is
         # logged.
         if not self._called(host):
