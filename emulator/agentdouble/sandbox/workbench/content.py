@@ -41,15 +41,6 @@ def read(path: str, start_line: int | None, end_line: int | None) -> str:
     return data.decode("utf-8", "replace")
 
 
-def read_unsized(path: str) -> bytes | None:
-    """Return the content of a file whose size is reported as 0, as in /proc; None for other files.
-
-    Raises OSError.
-    """
-    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-        return None if os.fstat(file.fileno()).st_size else file.read(READ_LIMIT)
-
-
 def _lines(file: BinaryIO, start: int, end: int | None) -> bytes:
     found, size = [], 0
     lines = iter(lambda: file.readline(READ_LIMIT + 1), b"")

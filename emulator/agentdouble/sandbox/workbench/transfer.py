@@ -101,14 +101,15 @@ class Transfer:
         try:
             with as_failure("download", asked):
                 path = self._paths.real(asked)
-                unsized = content.read_unsized(path)
+                opened = content.open_regular(path, os.O_RDONLY)
         except FailedError as error:
             status = _STATUS.get(error.data["error_type"], 400)
             return render(Answer(error.data, str(error), success=False), status)
-        if unsized is not None:
-            return Response(unsized, media_type=_BYTES)
+        if not os.fstat(opened).st_size:  # also that of a file in /proc, which has content
+            with os.fdopen(opened, "rb") as file:
+                return Response(file.read(content.READ_LIMIT), media_type=_BYTES)
         whole = request.query_params.get("change_policy") == "abort"
-        return _Download(path, whole=whole)
+        return _Download(path, opened, whole=whole)
 
 
 class _SentError(Exception):
@@ -116,16 +117,22 @@ class _SentError(Exception):
 
 
 class _Download(FileResponse):
-    """The response with a file; if ``whole``, it breaks off when the file changes meanwhile."""
+    """The response with an open file; if ``whole``, it breaks off when the path's file changes."""
 
-    def __init__(self, path: str, *, whole: bool) -> None:
+    def __init__(self, path: str, opened: int, *, whole: bool) -> None:
         name = os.path.basename(path)  # noqa: PTH119
-        super().__init__(path, media_type=_BYTES, filename=name)
-        self._before = os.stat(path) if whole else None  # noqa: PTH116
+        # Through the descriptor, because the path may lead nowhere a moment later.
+        super().__init__(f"/dev/fd/{opened}", media_type=_BYTES, filename=name)
+        self._opened = opened
+        self._shown = path
+        self._before = os.fstat(opened) if whole else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with contextlib.suppress(_SentError):
-            await super().__call__(scope, receive, self._bounded(send))
+        try:
+            with contextlib.suppress(_SentError):
+                await super().__call__(scope, receive, self._bounded(send))
+        finally:
+            os.close(self._opened)
 
     def _bounded(self, send: Send) -> Send:
         """Send at most the promised number of bytes, because the file may grow, as a log does."""
@@ -151,9 +158,9 @@ class _Download(FileResponse):
     def _check(self) -> None:
         if self._before is None:
             return
-        now = os.stat(self.path)  # noqa: PTH116
+        now = os.stat(self._shown)  # noqa: PTH116
         if (now.st_size, now.st_mtime_ns) != (self._before.st_size, self._before.st_mtime_ns):
-            raise failure("download", str(self.path), ValueError("it was changed meanwhile"))
+            raise failure("download", self._shown, ValueError("it was changed meanwhile"))
 
 
 class _Form:
