@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import re
 import reprlib
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,13 @@ from doublecheck.errors import ArgumentError
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
+# the arguments that say whose request it is, each with names that mean the same
+_IDS: Mapping[str, tuple[str, ...]] = {
+    "user_id": ("user", "uid"),
+    "session_id": ("session", "sid", "usersession", "usersessionid"),
+    "request_id": (),
+}
+_NEAR = 0.9  # how alike names are that differ in a slip of the pen
 _NOT_TAKEN = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
@@ -74,6 +82,7 @@ def check(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         raise ArgumentError(_misfit(function, signature, kwargs, str(error))) from None
+    _refuse_misnamed(function, signature, kwargs)
     for name, value in given.items():
         hint = hints.get(name, Any)
         if not _fits(value, hint):
@@ -121,6 +130,36 @@ def _misfit(
     near = difflib.get_close_matches(unknown, known, n=1)
     meant = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(known)}."
     return f"{function.__qualname__}() takes no argument {unknown}. {meant}"
+
+
+def _refuse_misnamed(
+    function: Callable[..., Any], signature: inspect.Signature, kwargs: Mapping[str, Any]
+) -> None:
+    """Raise ArgumentError if a further field of a request was meant to say whose request it is.
+
+    Sent as a field, ``user="ann"`` would silently leave the request anonymous.
+    """
+    ids = [name for name in signature.parameters if name in (*_IDS, "session")]
+    for name in kwargs:
+        if not ids or name in signature.parameters:
+            continue
+        plain = re.sub(r"[^a-z]", "", name.lower())
+        meant = next((id_ for id_ in _IDS if _means(plain, id_)), None)
+        if meant is None:
+            continue
+        advice = (
+            f"Did you mean {meant}?" if meant in ids else "The session says who asks, and where."
+        )
+        raise ArgumentError(
+            f"{function.__qualname__}() would send {name} as a field of the body. {advice} A body "
+            "with such a field can be sent by request()."
+        )
+
+
+def _means(plain: str, id_: str) -> bool:
+    return plain in _IDS[id_] or bool(
+        difflib.get_close_matches(plain, [id_.replace("_", "")], n=1, cutoff=_NEAR)
+    )
 
 
 def _fits(value: Any, hint: Any) -> bool:

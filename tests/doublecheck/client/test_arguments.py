@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from doublecheck.client import arguments
 from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.faults import PlatformFaults
 from doublecheck.errors import ArgumentError, ClosedError
+from doublecheck.fixtures import PlatformSession
 from doublecheck.results import A2aClient, Browser, McpClient
 
 NOWHERE = Target(url="http://127.0.0.1:1")
@@ -172,3 +174,47 @@ def test_the_arguments_of_every_method_are_looked_at(kind: type) -> None:
         named = [one.name for one in signature.parameters.values() if one.kind not in (2, 4)]
         assert named == ["self", *hints]
         assert Any not in hints.values()
+
+
+MISNAMED = {
+    "user_id": ("user", "userId", "user_ID", "User-Id", "uid", "userid", "usser_id"),
+    "session_id": ("session", "sessionId", "UserSessionId", "user_session_id", "sid", "sesion_id"),
+    "request_id": ("requestId", "request-id"),
+}
+
+
+@pytest.mark.parametrize("method", ["invoke", "stream"])
+@pytest.mark.parametrize(
+    ("name", "meant"), [(name, meant) for meant, names in MISNAMED.items() for name in names]
+)
+def test_who_asks_is_not_a_field_of_the_body(method: str, name: str, meant: str) -> None:
+    """With the name of the argument that says it; nothing is sent."""
+    message = rf"\.{method}\(\) would send {name} as a field .* Did you mean {meant}\?"
+
+    with Platform(NOWHERE) as platform, pytest.raises(ArgumentError, match=message):
+        getattr(platform, method)("hi", **{name: "ann"})
+    with pytest.raises(ArgumentError, match=message):
+        asyncio.run(getattr(AsyncPlatform(NOWHERE), method)("hi", **{name: "ann"}))
+
+
+@pytest.mark.parametrize("method", ["run", "run_sse"])
+@pytest.mark.parametrize("name", ["user_id", "userId", "session_id", "sid"])
+def test_a_run_is_that_of_its_session(
+    platform: Platform, platform_session: PlatformSession, method: str, name: str
+) -> None:
+    """Which has the user already."""
+    message = rf"Platform\.{method}\(\) would send {name} .* The session says who asks"
+
+    with pytest.raises(ArgumentError, match=message):
+        list(getattr(platform, method)(platform_session.session, "hi", **{name: "ann"}))
+    with pytest.raises(ArgumentError, match=message):
+        list(getattr(platform_session, method)("hi", **{name: "ann"}))
+
+
+def test_other_fields_are_sent(platform: Platform) -> None:
+    """Whatever they are called."""
+    fields = {"users": 1, "username": 2, "version_id": 3, "sessions": 4, "header": 5, "prompts": 6}
+    platform.invoke("hi", **fields, user_id="ann")
+
+    [entry] = platform.journal()
+    assert {**fields, "prompt": "hi"} == json.loads(entry.request_body)
