@@ -115,6 +115,16 @@ def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: E
     )
 
 
+def test_a_home_that_cannot_be_written_is_no_matter(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """IPython would say so, and make a directory that nobody removes."""
+    monkeypatch.setenv("HOME", "/nonexistent")
+    with Emulator() as double:
+        assert "1\n" == text(double, "print(1)")
+    assert "IPython" not in capfd.readouterr().err
+
+
 def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
     """A process in a session of its own, whose parent has ended, is gone with the instance."""
     session_id = result(double, "1")["SessionId"]

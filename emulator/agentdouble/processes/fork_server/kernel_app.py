@@ -115,9 +115,11 @@ class KernelApp(IPKernelApp):
         ]
         self._patch_subshells()
         temporary: Any = tempfile
-        known = temporary.tempdir, temporary._name_sequence
+        known = temporary.tempdir, temporary._name_sequence, os.environ.get("IPYTHONDIR")
         with tempfile.TemporaryDirectory() as folder:  # until the session's own is known
-            self.ipython_dir = folder
+            # In the environment too: without a home that can be written, IPython would make
+            # directories and leave them behind.
+            self.ipython_dir = os.environ["IPYTHONDIR"] = folder
             self.profile_dir = ProfileDir.create_profile_dir_by_name(folder, config=self.config)  # type: ignore[no-untyped-call]
             self.init_config_files()  # type: ignore[no-untyped-call]
             self.init_kernel()
@@ -126,7 +128,11 @@ class KernelApp(IPKernelApp):
                 self.init_extensions()  # type: ignore[no-untyped-call]
                 self.shell._sys_modules_keys = set(sys.modules)
                 self._modules = len(sys.modules)
-        temporary.tempdir, temporary._name_sequence = known
+        temporary.tempdir, temporary._name_sequence, directory = known
+        if directory is None:
+            del os.environ["IPYTHONDIR"]
+        else:
+            os.environ["IPYTHONDIR"] = directory
 
     def init_kernel(self) -> None:
         """Create the kernel, without sockets."""
