@@ -20,7 +20,7 @@ _EXAMPLES = formatted("""
 
   agentdouble mcp create tools my_tools.py:app               until Ctrl-C
 
-  agentdouble mcp create fs -- npx -y @modelcontextprotocol/server-filesystem .
+  agentdouble mcp create fs -- npx -y @modelcontextprotocol/server-filesystem . '$HOME'
 
   agentdouble mcp create all --of weather --of pets          both as one
 

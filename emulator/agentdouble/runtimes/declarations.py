@@ -55,7 +55,7 @@ class Declaration(BaseModel):
     max_instances: int = Field(4, ge=1, validate_default=True)
     max_concurrency: int = Field(10, ge=1)
     idle_s: Seconds | None = Field(None, gt=0)
-    start_timeout_s: Seconds = Field(30.0, gt=0)
+    start_timeout_s: Seconds = Field(120.0, gt=0)
     stop_timeout_s: Seconds = Field(5.0, ge=0)
     drain_timeout_s: Seconds = Field(60.0, ge=0)
     queue_timeout_s: Seconds = Field(60.0, gt=0)

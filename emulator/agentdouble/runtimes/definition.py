@@ -70,7 +70,7 @@ class Scaling:
     max_instances: int = 4
     max_concurrency: int = 10
     idle_s: float | None = None
-    start_timeout_s: float = 30.0
+    start_timeout_s: float = 120.0
     stop_timeout_s: float = 5.0
     drain_timeout_s: float = 60.0
     queue_timeout_s: float = 60.0

@@ -116,7 +116,8 @@ class Instance:
             await asyncio.wait_for(readiness.wait(), patience_s)
             self.ready_s = time.perf_counter()
         except asyncio.TimeoutError:
-            why = f"it was not ready after {patience_s:g} s: {await readiness.why_not()}"
+            seen = await readiness.why_not()
+            why = f"it was not ready after {patience_s:g} s, its start_timeout_s: {seen}"
             self.log.note(why)
             await self.end()
             raise RuntimeStartError(definition.name, why) from None

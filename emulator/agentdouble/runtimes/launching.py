@@ -21,6 +21,7 @@ import psutil
 from agentdouble import threads
 from agentdouble.errors import RuntimeStartError
 from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server.command import with_home
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.runtimes.command_line import (
     OWN,
@@ -81,7 +82,7 @@ async def spawn(
     """Start a command with descriptors for output, errors and perhaps input; raise OSError."""
     return SpawnedTree(
         await asyncio.create_subprocess_exec(
-            *argv,
+            *with_home(argv, env["HOME"]),
             cwd=cwd,
             env=dict(env),
             stdin=streams[2] if len(streams) > 2 else subprocess.DEVNULL,

@@ -57,7 +57,10 @@ class Readiness:
         await self._process.finished()
         how = f"its process {self._process.manner}"
         words = _last_words(self._log)
-        return (f"{how}: {words}" if words else how) + what_is_hidden(self._process.hidden)
+        hidden = what_is_hidden(self._process.hidden)
+        if hidden:
+            hidden += ", or name an interpreter with the runtime's key python"
+        return (f"{how}: {words}" if words else how) + hidden
 
     async def why_not(self) -> str:
         """Return the reason why a living instance is not ready."""
@@ -113,14 +116,14 @@ class Readiness:
 
 
 def what_is_hidden(paths: Sequence[str]) -> str:
-    """Return the paths that a confined instance misses, and the settings that show them."""
+    """Return the paths that a confined process misses, and the setting that shows them."""
     if not paths:
         return ""
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     named = ", ".join(path[:_LONGEST] for path in paths[:_NAMED])
     return (
         f"; isolation does not show {named}{more}, which its command names: list what it needs in "
-        "visible_paths, or name an interpreter with the runtime's key python"
+        "visible_paths"
     )
 
 

@@ -53,8 +53,9 @@ class ServicePrograms:
             log.note(error.reason)
             why = f"its command does not start. agentdouble mcp logs {service} says why."
             raise ServiceUnansweredError(service, why) from error
-        log.note(f"started{readiness.what_is_hidden(process.hidden)}")
-        return StartedProgram(process, conversation, log)
+        hidden = readiness.what_is_hidden(process.hidden)
+        log.note(f"started{hidden}")
+        return StartedProgram(process, conversation, log, hidden)
 
     async def forget(self, service: str) -> None:
         """Remove the files and the log of a service whose processes have ended."""
@@ -75,14 +76,17 @@ class ServicePrograms:
 
 
 class StartedProgram:
-    """A process of a service."""
+    """A process of a service; ``hidden`` says which paths it does not see."""
 
-    def __init__(self, process: Process, conversation: Conversation, log: InstanceLog) -> None:
+    def __init__(
+        self, process: Process, conversation: Conversation, log: InstanceLog, hidden: str
+    ) -> None:
         self.lines = conversation.lines
         self.input = conversation.input
         self._process = process
         self._conversation = conversation
         self._log = log
+        self._hidden = hidden
         self._told = False
 
     def log(self, line: bytes) -> None:
@@ -98,11 +102,11 @@ class StartedProgram:
         await asyncio.wait({self._process.exited})
 
     async def end(self, patience_s: float) -> str:
-        """Ask it to end, then kill it; return how it ended when nothing of it is left."""
+        """Ask it to end, then kill it; when nothing of it is left, return how it ended and what it did not see."""
         await self._process.end(patience_s)
         self._conversation.close()
         manner = self._process.manner
         if not self._told:
             self._told = True
             self._log.note(f"its process {manner}")
-        return manner
+        return manner + self._hidden

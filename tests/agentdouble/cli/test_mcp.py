@@ -155,7 +155,7 @@ def test_a_definition_may_be_at_a_url(found: Emulator, backend: Backend) -> None
     assert f"{backend.url}/none.json cannot be fetched: it answers 404." == refused(
         "create", "one", f"{backend.url}/none.json"
     )
-    assert "it is no object" in refused("create", "one", f"{backend.url}/page", "--openapi")
+    assert "it is not an object" in refused("create", "one", f"{backend.url}/page", "--openapi")
     assert "http://127.0.0.1:9/a.json cannot be fetched: " in refused(
         "create", "one", "http://127.0.0.1:9/a.json"
     )

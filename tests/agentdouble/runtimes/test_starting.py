@@ -188,8 +188,22 @@ def test_a_program_that_never_is_ready_is_given_up(
     said = reason(given_up[program], program)
 
     expected = NEVER_READY[program].replace("{port}", r"\d+")
-    assert re.fullmatch(rf"it was not ready after {PATIENCE_S} s: {expected}", said), said
+    seen = rf"it was not ready after {PATIENCE_S} s, its start_timeout_s: {expected}"
+    assert re.fullmatch(seen, said), said
     assert any(said in line for line in double.runtimes.logs(program))
+
+
+@pytest.mark.slow
+def test_a_program_may_start_slowly(double: Emulator, directory: Path) -> None:
+    """Ten seconds of imports take longer on a machine that does other things meanwhile."""
+    program = "import http.server, os, time\ntime.sleep(35)\n"
+    program += (
+        "http.server.test(http.server.SimpleHTTPRequestHandler, port=int(os.environ['PORT']))"
+    )
+    (directory / "slow.py").write_text(program)
+    double.runtimes.create("slow", directory=directory, command="python -S slow.py")
+
+    assert 200 == http.get(double.runtimes.address("slow")).status_code
 
 
 def test_one_that_nobody_waits_for_is_told_of(

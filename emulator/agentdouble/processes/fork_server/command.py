@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+_HOME = re.compile(r"\$(?:HOME\b|\{HOME\})")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as in shells
+
+
+def with_home(argv: Sequence[str], home: str) -> list[str]:
+    """Return a command line with ``$HOME`` replaced: the home is what a command may write to."""
+    return [_HOME.sub(lambda _: home, word) for word in argv]
 
 
 def run(_connection_file: str, config: Mapping[str, Any], *streams: int) -> None:
@@ -26,9 +33,10 @@ def run(_connection_file: str, config: Mapping[str, Any], *streams: int) -> None
         os.chdir(command["cwd"])
     except OSError as error:
         _end(f"the directory {command['cwd']} cannot be entered: {error.strerror}", NOT_EXECUTABLE)
-    program = command["argv"][0]
+    argv = with_home(command["argv"], os.environ["HOME"])
+    program = argv[0]
     try:
-        os.execvp(program, command["argv"])  # noqa: S606 (no shell is wanted)
+        os.execvp(program, argv)  # noqa: S606 (no shell is wanted)
     except FileNotFoundError:
         _end(f"there is no program {program!r}", NOT_FOUND)
     except OSError as error:

@@ -37,6 +37,9 @@ def call(id_: Any, tool: str, given: dict[str, Any], meta: dict[str, Any]) -> No
         case "read":
             with open(given["path"]) as file:  # noqa: PTH123
                 answer(id_, file.read())
+        case "write":
+            with open(f"{sys.argv[-1]}/{given['name']}", "w") as file:  # noqa: PTH123
+                answer(id_, str(file.write(given["name"])))
         case "exists":
             answer(id_, str(os.path.exists(given["path"])))  # noqa: PTH110
         case "ask":

@@ -63,6 +63,22 @@ def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str,
     assert "here" == call(*untouched, "echo", word="here")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+def test_a_server_that_lies_elsewhere_is_named(services: Services, tmp_path: Path) -> None:
+    """Isolation hides it, and the setting that shows it is named."""
+    program = tmp_path / "index.py"
+    program.write_text("")
+    command = (sys.executable, str(program))
+    services.double.mcp.create("elsewhere", CommandBackend(command, HERE), key=KEY)
+
+    message = error(mcp_wire.post(f"{services.double.url}/mcp/elsewhere", mcp_wire.INITIALIZE, KEY))
+
+    assert (
+        f"isolation does not show {program}, which its command names: list what it needs in "
+        "visible_paths. What it printed: agentdouble mcp logs elsewhere"
+    ) in message
+
+
 def test_a_shared_server_that_dies_comes_back(services: Services) -> None:
     """The call hears of it, and the next request has a new process."""
     url = services.make("dying-shared", "modern")

@@ -114,6 +114,17 @@ def test_what_the_server_says_early_waits_until_the_client_listens(services: Ser
     assert {"roots": []} == json.loads(call(url, session, "remembered", what="answered"))
 
 
+def test_a_server_may_write_to_the_home_of_its_service(services: Services) -> None:
+    """Which its arguments name, and which its processes share."""
+    url = services.make("writing", "$HOME")
+    sessions = [mcp_wire.open_session(url, KEY) for _ in range(2)]
+    home = json.loads(call(url, sessions[0], "environment"))["HOME"]
+
+    assert "4" == call(url, sessions[0], "write", name="note")
+    assert "note" == call(url, sessions[1], "read", path=f"{home}/note")
+    assert "visible_paths" not in services.log("writing")
+
+
 def test_a_process_is_confined_and_knows_nothing_of_the_double(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
