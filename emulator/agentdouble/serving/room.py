@@ -1,7 +1,8 @@
-"""The number of connections that a server may have, and which are closed if there are too many."""
+"""Which connections a server closes: those that are too late, and one if there are too many."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from contextlib import suppress
 from typing import Protocol
@@ -10,13 +11,19 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 MOST = 10_000
+LOOK_S = 1.0  # between two looks for connections that are late
 
 
 class Leaving(Protocol):
-    """A connection that can be closed to make room."""
+    """A connection that can be closed to make room, or because its client is late."""
+
+    loop: asyncio.AbstractEventLoop
 
     def give_way(self) -> None:
         """Close at once."""
+
+    def end_if_late(self, now: float) -> None:
+        """Close if the client should have sent more by this time of the loop."""
 
 
 class Room:
@@ -24,11 +31,14 @@ class Room:
 
     def __init__(self) -> None:
         self._silent: OrderedDict[Leaving, None] = OrderedDict()
+        self._looks = False
 
     def listen_to(self, connection: Leaving) -> None:
         """Note that the server waits for this client to send."""
         self._silent[connection] = None
         self._silent.move_to_end(connection)
+        if not self._looks:
+            self._look_later(connection.loop)
 
     def hear(self, connection: Leaving) -> None:
         """Note that a client that the server waits for has sent data."""
@@ -50,6 +60,18 @@ class Room:
             return False
         self._silent.popitem(last=False)[0].give_way()
         return True
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._looks = bool(self._silent)
+        if self._looks:  # one timer for all: a timer for each would cost every request
+            loop.call_later(LOOK_S, self._look, loop, loop.time() + LOOK_S)
+
+    def _look(self, loop: asyncio.AbstractEventLoop, planned: float) -> None:
+        now = loop.time()
+        if now < planned + LOOK_S:  # else the loop was held up, and there may be unread data
+            for connection in list(self._silent):
+                connection.end_if_late(now)
+        self._look_later(loop)
 
 
 def limit() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from typing import Any, cast
 
@@ -22,7 +23,8 @@ _SMALL_PIECE = 1024  # of data that is not a whole head: perhaps a hundred chunk
 _LARGE_PIECE = 64 * 1024  # of a body whose length is known, which costs next to nothing
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,6})[ \t]*(?=\r\n|$)", re.IGNORECASE)
 _UNKNOWN, _ANYBODY = -2, -1  # callers that are not user ids
-_TOO_LARGE = b"The head of the request is too large.\n"
+HEAD_S = 30.0  # in which the head of a request arrives, since its first byte
+PAUSE_S = 60.0  # between two pieces of a body, unless the answer has begun: they may talk in turns
 
 
 class Place:
@@ -71,11 +73,14 @@ class TurnTaking(OneProtocol):
         self._unread = bytearray()
         self._head = 0  # bytes that were neither a body nor the end of a head
         self._rest = 0  # bytes of a body that are still to come
+        self._due = math.inf  # when the client must have sent more
+        self._reads_body = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept a connection; if there is no room, its request will be refused."""
         super().connection_made(cast("asyncio.Transport", transport))
         self.flow: _Flow = _Flow(self.transport)
+        self._due = self.loop.time() + HEAD_S
         if self._room.has_place(len(self.connections)):
             self._room.listen_to(self)
         else:
@@ -90,10 +95,25 @@ class TurnTaking(OneProtocol):
         """Close the connection at once, to make room for another."""
         self.transport.abort()
 
+    def end_if_late(self, now: float) -> None:
+        """Close the connection if the rest of a request does not come; what waits here is not late."""
+        if now < self._due or self._waits or self._unread or self.pipeline or self.flow.read_paused:
+            return
+        if self.scope is None:
+            self.transport.abort()  # no request was begun
+        elif not self._reads_body:
+            self._refuse(408, f"The head of the request did not arrive within {HEAD_S:g} s.")
+        elif not self.cycle.response_started:
+            self._refuse(408, f"The body of the request paused for more than {PAUSE_S:g} s.")
+
     def data_received(self, data: bytes) -> None:
         """Read the received data when the connection has a turn."""
         self._unset_keepalive_if_required()
         self._room.hear(self)
+        if self._reads_body:
+            self._due = self.loop.time() + PAUSE_S
+        elif self._due == math.inf:
+            self._due = self.loop.time() + HEAD_S
         if self.cycle is not None and self.cycle.response_complete and not self._unread:
             self._rank = Rank.KNOWN
         if self._is_whole(data) and self._turns.take(self._rank):
@@ -148,7 +168,7 @@ class TurnTaking(OneProtocol):
         self._head += len(piece)
         super().data_received(piece)
         if self._head > LARGEST_HEAD:
-            self._refuse_head()
+            self._refuse(431, "The head of the request is too large.")
         elif self.transport.is_closing():
             self._unread.clear()
 
@@ -171,10 +191,10 @@ class TurnTaking(OneProtocol):
         self._turns.leave(self._turn, self._caller)
         self._unread.clear()
 
-    def _refuse_head(self) -> None:
-        head = STATUS_LINE[431] + b"content-type: text/plain\r\nconnection: close\r\n"
-        length = b"content-length: %d\r\n\r\n" % len(_TOO_LARGE)
-        self.transport.write(head + length + _TOO_LARGE)
+    def _refuse(self, status: int, reason: str) -> None:
+        head = STATUS_LINE[status] + b"content-type: text/plain\r\nconnection: close\r\n"
+        length = b"content-length: %d\r\n\r\n" % (len(reason) + 1)
+        self.transport.write(head + length + reason.encode() + b"\n")
         self.transport.close()
         self._unread.clear()
 
@@ -195,6 +215,8 @@ class TurnTaking(OneProtocol):
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
         self._head = 0
+        self._reads_body = True
+        self._due = self.loop.time() + PAUSE_S
         for name, value in self.headers:
             if name == b"content-length" and value.isdigit():
                 self._rest = int(value)
@@ -206,6 +228,8 @@ class TurnTaking(OneProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self._reads_body = False
+        self._due = math.inf
         self._rank = Rank.FURTHER  # the rank of data that follows before the answer
         self._room.forget(self)
 
