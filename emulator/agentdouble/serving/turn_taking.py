@@ -74,6 +74,7 @@ class TurnTaking(OneProtocol):
         self._head = 0  # bytes that were neither a body nor the end of a head
         self._rest = 0  # bytes of a body that are still to come
         self._due = math.inf  # when the client must have sent more
+        self._begun = False  # whether a request ever was
         self._reads_body = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -99,7 +100,7 @@ class TurnTaking(OneProtocol):
         """Close the connection if the rest of a request does not come; what waits here is not late."""
         if now < self._due or self._waits or self._unread or self.pipeline or self.flow.read_paused:
             return
-        if self.scope is None:
+        if not self._begun:
             self.transport.abort()  # no request was begun
         elif not self._reads_body:
             self._refuse(408, f"The head of the request did not arrive within {HEAD_S:g} s.")
@@ -210,6 +211,7 @@ class TurnTaking(OneProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._begun = True
         self._head = self._rest = 0
 
     def on_headers_complete(self) -> None:
