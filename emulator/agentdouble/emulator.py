@@ -119,12 +119,6 @@ class Emulator:
         return self._surface(Runtimes).addresses(self.url)
 
     @property
-    def a2a_grpc(self) -> str | None:
-        """The address ``host:port`` of the first A2A application over gRPC, if it runs."""
-        listening = self._surface(HostedA2A).hosted.root.grpc
-        return None if listening is None else listening.address
-
-    @property
     def ca_file(self) -> Path | None:
         """The file that clients trust, or None if the double does not serve https (CTL-08)."""
         return None if self._tls is None else self._tls.bundle

@@ -94,15 +94,6 @@ class Settings(BaseSettings):
         False, description="let the code of sessions call what asks for no credentials"
     )
     body_limit: int = Field(32 * MIB, ge=1, description="largest request body, in bytes")
-    a2a_grpc_port: int | None = Field(
-        None,
-        ge=0,
-        le=65535,
-        description="port on loopback for the first A2A application over gRPC; 0 takes a free one",
-    )
-    a2a_grpc_in_card: bool = Field(
-        True, description="name that address in the made card; RemoteA2aAgent refuses such cards"
-    )
 
     console: bool | None = Field(
         None, description="open the web console; absent, agentdouble serve does and Emulator not"

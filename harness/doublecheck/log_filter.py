@@ -24,7 +24,7 @@ _LEAST = {  # from this level on, a record is shown although our code caused it
     "uvicorn": logging.ERROR,
     **dict.fromkeys(
         (
-            *("a2a", "aiosqlite", "anyio", "grpc", "httpcore", "httpx", "mcp", "multipart"),
+            *("a2a", "aiosqlite", "anyio", "httpcore", "httpx", "mcp", "multipart"),
             *("opentelemetry", "python_multipart", "sqlalchemy", "sse_starlette", "starlette"),
             *("urllib3", "websockets"),
         ),

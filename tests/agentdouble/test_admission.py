@@ -355,33 +355,3 @@ def test_no_caller_is_looked_up_where_a_key_is_asked_for(monkeypatch: pytest.Mon
         answer = http.get(f"{double.url}/_emulator/health", headers={"X-Api-Key": "key"})
 
     assert 200 == answer.status_code
-
-
-OVER_GRPC = """
-import grpc
-with grpc.insecure_channel({address!r}) as channel:
-    call = channel.unary_unary("/lf.a2a.v1.A2AService/SendMessage")
-    try:
-        call(b"", metadata=[("a2a-version", "1.0")], timeout=60)
-    except grpc.RpcError as error:
-        print(error.code().name)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose a socket is")
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [({}, "PERMISSION_DENIED"), ({"allow_sessions": True}, "INVALID_ARGUMENT")],
-    ids=str,
-)
-def test_code_of_a_session_reaches_no_agent_over_grpc(settings: dict[str, Any], said: str) -> None:
-    """Where it asks for no key; a program does."""
-    grpc = pytest.importorskip("grpc", reason="needs the extra grpc")
-    with Emulator(A2AApp(runner="echo"), a2a_grpc_port=0, **settings) as double:
-        told = text(double, OVER_GRPC.format(address=double.a2a_grpc))
-        with grpc.insecure_channel(double.a2a_grpc) as channel:
-            call = channel.unary_unary("/lf.a2a.v1.A2AService/SendMessage")
-            with pytest.raises(grpc.RpcError) as here:
-                call(b"", metadata=[("a2a-version", "1.0")], timeout=60)
-
-    assert (said, "INVALID_ARGUMENT") == (told.strip(), here.value.code().name)

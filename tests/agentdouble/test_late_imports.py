@@ -46,7 +46,6 @@ LATE = {
     "asyncpg",
     "cryptography",
     "google.protobuf",
-    "grpc",
     "httpcore",
     "httpx",
     "jsonschema",

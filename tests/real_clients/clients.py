@@ -8,7 +8,7 @@ from tests.real_clients.environments import Environment, Npm, Python
 
 SESSIONS = ("with sessions",)
 ERAS = ("with sessions", "without sessions")
-A2A_1 = ("1.0 JSONRPC", "1.0 HTTP+JSON", "1.0 GRPC", "keys")
+A2A_1 = ("1.0 JSONRPC", "1.0 HTTP+JSON", "keys")
 A2A_0_3 = ("0.3 JSONRPC", "0.3 HTTP+JSON", "keys")
 
 
@@ -42,7 +42,7 @@ CLIENTS = (
     Client("typescript-sdk-1", Npm("@modelcontextprotocol/sdk"), "typescript_1", SESSIONS),
     Client("typescript-sdk-2", Npm("@modelcontextprotocol/client"), "typescript_2", ERAS),
     _python("a2a-sdk-0.3", "a2a-sdk", "a2a-sdk[http-server]>=0.3.20,<0.4", "a2a_0_3", A2A_0_3),
-    _python("a2a-sdk-1", "a2a-sdk", "a2a-sdk[grpc,http-server]>=1.3,<2", "a2a_1", A2A_1),
+    _python("a2a-sdk-1", "a2a-sdk", "a2a-sdk[http-server]>=1.3,<2", "a2a_1", A2A_1),
     Client("a2a-js-0.3", Npm("a2a-js-0.3"), "a2a_js_0_3", A2A_0_3),
     Client("a2a-js-1", Npm("@a2a-js/sdk"), "a2a_js", A2A_1),
     _python(

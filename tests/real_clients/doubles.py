@@ -24,15 +24,12 @@ def served() -> Iterator[dict[str, Any]]:
     """Serve a double with all that clients use; yield the facts about it."""
     apps = (ordinary(), ordinary("keyed", keys=(KEY,)), tools)
     runtimes = [_runtime(name) for name in ("tools", "agent")]
-    with (
-        Emulator(*apps, runtimes=runtimes, pool_size=0, a2a_grpc_port=0) as double,
-        Emulator(ordinary(), pool_size=0, a2a_grpc_port=0, a2a_grpc_in_card=False) as without,
-    ):
+    with Emulator(*apps, runtimes=runtimes, pool_size=0) as double:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
         double.mcp.create("everything", server, key=KEY)
         double.mcp.create("front", McpBackend(f"{double.url}/mcp"), key=KEY)
         double.mcp_toolsets.create("all", ["everything", "front"], key=KEY)
-        yield {"mcp": _mcp(double), "a2a": _a2a(double, without)}
+        yield {"mcp": _mcp(double), "a2a": _a2a(double)}
 
 
 def _runtime(name: str) -> dict[str, Any]:
@@ -56,12 +53,11 @@ def _mcp(double: Emulator) -> dict[str, Any]:
     }
 
 
-def _a2a(double: Emulator, without: Emulator) -> dict[str, Any]:
+def _a2a(double: Emulator) -> dict[str, Any]:
     return {
         "application": _server(double.url, {}),
         "keyed": _server(f"{double.url}/runtimes/keyed", BEARER),
         "runtime": _server(f"{double.url}/runtimes/hosted-agent", BEARER),
-        "gRPC not in card": _server(without.url, {}),
     }
 
 

@@ -62,15 +62,12 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "without sessions": {**_MCP, "elicitation": "Hello, ann!", "sampling": "Paris"},
     "1.0 JSONRPC": _A2A_1,
     "1.0 HTTP+JSON": _A2A_1,
-    "1.0 GRPC": _A2A_1,
     "0.3 JSONRPC": _A2A_0_3,
     "0.3 HTTP+JSON": {**_A2A_0_3, "errors": [400, 404]},
     "keys": {"keyed": "You said: hello", "runtime": "hello", "refusal": "refused"},
     "RemoteA2aAgent": {
-        "no gRPC": "You said: hello",
-        "gRPC, not in the card": "You said: hello",
-        # its own limit: it takes no address of another origin, and gRPC's has no scheme at all
-        "gRPC in the card": "must use https",
+        "application": "You said: hello",
+        "keyed": "You said: hello",
         "runtime": "hello",
         "failure": "no luck",
         "refusal": "401",

@@ -15,7 +15,6 @@ from agentdouble.agents.shipped.coder import answer, root_agent
 from agentdouble.apps import mcp, simple
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.application import A2AApp
-from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.apps.loading import App
 from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
@@ -129,13 +128,6 @@ class A2AApplications:
             *(Route(_base_path(app), _AtPath(app)) for app in further),
             *(WholeMount(_base_path(app), app) for app in further),
         ]
-
-    async def listen_grpc(self, binding: GrpcBinding | None) -> None:
-        """Listen for gRPC with the first application if there is a binding; see
-        ``A2AApp.listen_grpc``."""
-        for app in self._apps[1:]:
-            await app.listen_grpc(None)
-        await self.root.listen_grpc(binding)
 
     @asynccontextmanager
     async def running(

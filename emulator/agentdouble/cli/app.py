@@ -118,10 +118,6 @@ def serve(
         typer.Option(metavar="NAME", help="One more name that a Host header may carry."),
     ] = None,
     tls: Tls = False,
-    a2a_grpc_port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", help="Port for A2A over gRPC; 0 takes a free one (none)."),
-    ] = None,
     agents: Agents = None,
     runtime_sources: Annotated[
         list[Path] | None,
@@ -162,7 +158,6 @@ def serve(
         "state": credentials.state(state),
         "tls": tls or None,
         "allow_hosts": tuple(allow_host) if allow_host else None,
-        "a2a_grpc_port": a2a_grpc_port,
         "console": console,
         "console_port": console_port,
         "agents": agents,

@@ -142,7 +142,6 @@ def _greet(emulator: Emulator) -> None:
 
 def _facts(emulator: Emulator) -> dict[str, str]:
     (path, first), (mcp_path, mcp_first), *further = emulator.addresses.items()
-    grpc = {} if emulator.a2a_grpc is None else {"A2A over gRPC": emulator.a2a_grpc}
     console = {} if emulator.console_url is None else {"console": emulator.console_url}
     return {
         "application": f"{first} at {emulator.url}{path}",
@@ -150,7 +149,6 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         **{f"and {name}": f"{emulator.url}{below}" for below, name in further},
         **{f"runtime {name}": at for name, at in emulator.runtime_addresses.items()},
         "A2A": ", ".join(f"{name} at {emulator.url}{at}" for at, name in emulator.a2a.items()),
-        **grpc,
         "API server": f"{emulator.url}/list-apps, /apps/..., /run, /run_sse",
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
         "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset, "

@@ -2,7 +2,7 @@
 
 Nothing is random: a fault gives the numbers of the calls it is for, and counts the calls to which
 it happened. A stream that ended before its cut does not count. Faults are only for the specified
-surfaces, never for ``/_emulator``, and only for HTTP, not for WebSockets and gRPC.
+surfaces, never for ``/_emulator``, and only for HTTP, not for WebSockets.
 
 They run in front of the surfaces. So the journal has what the client got, and a surface knows
 nothing of a lost response. A fault that happens to running code is a context variable that the

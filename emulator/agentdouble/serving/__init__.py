@@ -1,6 +1,6 @@
 """One way to serve an ASGI application: socket, event loop, start, stop.
 
-Only this package opens a listening socket, or makes gRPC open one.
+Only this package opens a listening socket.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from agentdouble.serving.connections import KEPT, PEER, TRANSPORT, hang_up, is_closed
 from agentdouble.serving.loops import SteadyLoop, new_event_loop, run
 from agentdouble.serving.protocols import LARGEST_WEBSOCKET_MESSAGE
-from agentdouble.serving.sockets import address_of, open_grpc, open_socket, open_unix_socket
+from agentdouble.serving.sockets import address_of, open_socket, open_unix_socket
 from agentdouble.serving.starting import GRACE_S, Prepare, ServerThread, serve
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "hang_up",
     "is_closed",
     "new_event_loop",
-    "open_grpc",
     "open_socket",
     "open_unix_socket",
     "run",

@@ -37,7 +37,6 @@ def settings_beside(
         "port": 0,
         "tls": False,
         "tls_directory": None,
-        "a2a_grpc_port": None,
         "console": False,
         "console_port": None,
         "state": "memory",

@@ -94,7 +94,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
         "playwright.async_api",
         "pyte",
         "asyncpg",
-        "grpc",
         "opentelemetry.sdk.trace",
         "IPython",
     ):
@@ -108,7 +107,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
         "playwright": input_drivers.INSTALL,
         "screens": "pip install 'agentdouble[emulator,console]'",
         "postgresql": "pip install 'agentdouble[emulator,postgres]'",
-        "grpc": "pip install 'agentdouble[emulator,grpc]'",
         "opentelemetry": "pip install 'agentdouble[emulator,otel]'",
         "notebook": "pip install 'agentdouble[emulator,notebook]'",
     }

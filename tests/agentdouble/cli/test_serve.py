@@ -383,17 +383,3 @@ def test_with_tls_it_serves_https_and_says_what_to_trust(
     context = ssl.create_default_context(cafile=bundle)
     with httpx.Client(verify=context, trust_env=False, timeout=TIMEOUT_S) as client:
         assert client.get(f"{serving.url}/ping").status_code == 200
-
-
-def test_a2a_over_grpc_is_greeted_with_its_address(serve: Callable[..., Serving]) -> None:
-    """--a2a-grpc-port 0 takes a free one, and it is given back."""
-    pytest.importorskip("grpc", reason="needs the extra grpc")
-    serving = serve("--a2a-grpc-port", "0")
-    found = re.search(r"A2A over gRPC +127\.0\.0\.1:(\d+)", serving.greeting)
-    assert found is not None
-    with socket.create_connection(("127.0.0.1", int(found[1]))):
-        pass
-
-    assert 0 == serving.stop()[0]
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", int(found[1])))

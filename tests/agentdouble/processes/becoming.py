@@ -1,7 +1,7 @@
 """``python -m tests.agentdouble.processes.becoming UID MODULE ...``: run a module as another user.
 
 A process of its own does it, and no ``preexec_fn``: that runs in a fork of the tests' process, where
-gRPC's threads may be, and then the child may not live to run anything.
+other threads may be, and then the child may not live to run anything.
 """
 
 from __future__ import annotations

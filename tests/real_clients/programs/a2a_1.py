@@ -33,7 +33,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     url = servers["application"]["url"]
     found = {
         f"1.0 {binding}": await converse_over(url, binding, hook)
-        for binding in ("JSONRPC", "HTTP+JSON", "GRPC")
+        for binding in ("JSONRPC", "HTTP+JSON")
     }
     keys = {
         "keyed": await _echo(servers["keyed"]),
@@ -65,7 +65,6 @@ async def client_of(url: str, binding: str, streaming: bool, hook: str) -> Async
             streaming=streaming,
             httpx_client=http,
             supported_protocol_bindings=[binding],
-            grpc_channel_factory=_channel if binding == "GRPC" else None,
             push_notification_config=TaskPushNotificationConfig(url=hook) if hook else None,
         )
         async with await create_client(url, config) as client:
@@ -101,12 +100,6 @@ async def converse_over(url: str, binding: str, hook: str) -> dict[str, Any]:
     async with client_of(url, binding, True, "") as client:
         found["resumed"] = await _resume(client)
     return found
-
-
-def _channel(address: str) -> Any:
-    import grpc.aio
-
-    return grpc.aio.insecure_channel(address)
 
 
 async def _configure(client: Client, task: str, hook: str) -> dict[str, Any]:

@@ -9,12 +9,10 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
-import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 
 const TRANSPORTS = {
   JSONRPC: JsonRpcTransportFactory,
   "HTTP+JSON": RestTransportFactory,
-  GRPC: GrpcTransportFactory,
 };
 
 export async function converse(facts) {

@@ -17,17 +17,15 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from agentdouble import guard, serving
-from agentdouble.apps.a2a import grpc_listener, paths
+from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.cards import checked
 from agentdouble.apps.a2a.definition import A2ADefinition
-from agentdouble.apps.a2a.grpc_listener import GrpcBinding
 from agentdouble.forwarded_prefix import Forwarded
 from agentdouble.shutdown import ShutdownMiddleware
 from agentdouble.state import Change, Store
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
-    from a2a.server.request_handlers import RequestHandler
     from a2a.types import AgentCard
 
     from agentdouble.apps.a2a.assembly import RunningApplication
@@ -66,7 +64,7 @@ class A2AApp(A2ADefinition):
         other = copy.copy(self)
         for made in ("_running", "_guarded", "_lifespans"):
             vars(other).pop(made, None)
-        other.directory = other.state = other.grpc = other.memory = other.store = None
+        other.directory = other.state = other.memory = other.store = None
         other.executor, other.hosted = copy.copy(self.executor), False
         return other
 
@@ -79,45 +77,23 @@ class A2AApp(A2ADefinition):
         agent_card: AgentCard | Mapping[str, Any] | None = None,
         host: str = "0.0.0.0",  # noqa: S104 (specified)
         port: int = 8000,
-        *,
-        grpc_port: int | None = None,
-        grpc_host: str = grpc_listener.LOOPBACK,
     ) -> None:
         """Serve the application until SIGINT or SIGTERM, with a card or its own one (A2A-05).
 
-        With ``grpc_port`` it also answers over gRPC, which needs the extra ``grpc``. Raises
-        CardError for a card that lacks a required field or promises an interface that is not
-        served, and AddressInUseError if a port is taken.
+        Raises CardError for a card that lacks a required field, NotBuiltError for one that
+        promises gRPC, and AddressInUseError if the port is taken.
         """
         if agent_card is not None:
             self._card = checked(agent_card)
         listener = serving.open_socket(host, port)
-        binding = None if grpc_port is None else GrpcBinding(grpc_port, grpc_host)
 
         def started() -> None:
-            also = "" if self.grpc is None else f", over gRPC at {self.grpc.address}"
-            address = serving.address_of(listener)
-            print(f"{self.name} answers at {address}{also}", flush=True)  # noqa: T201
+            print(f"{self.name} answers at {serving.address_of(listener)}", flush=True)  # noqa: T201
 
         guarded = guard.Guard(
             ShutdownMiddleware(Forwarded(self), _render), guard.Policy(hosts=None)
         )
-        serving.serve(guarded, listener, started, lambda: self.listen_grpc(binding))
-
-    async def listen_grpc(self, binding: GrpcBinding | None) -> None:
-        """Listen for gRPC if there is a binding.
-
-        This runs before the start, so that a taken port or a wrong card fails the start. Raises
-        MissingExtraError without grpcio, AddressInUseError, CardError for a card that promises gRPC
-        at another address, and NotBuiltError if only version 0.3 is spoken.
-        """
-        if binding is not None:
-            self.grpc = await grpc_listener.listen(binding, self.keys, self._handler)
-        try:
-            grpc_listener.check_card(self.interfaces, self.grpc)
-        except BaseException:
-            await self._stop_grpc()
-            raise
+        serving.serve(guarded, listener, started)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -125,11 +101,7 @@ class A2AApp(A2ADefinition):
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._stop)
             ending.callback(setattr, self, "hosted", False)
-            ending.push_async_callback(self._stop_grpc)
             self.hosted = True
-            grpc_listener.check_card(self.interfaces, self.grpc)
-            if self.grpc is not None:
-                await self.grpc.start()
             yield
 
     async def reset(self) -> None:
@@ -164,11 +136,7 @@ class A2AApp(A2ADefinition):
         running = await self.started()
         await running.service(scope, receive, send)
 
-    async def _handler(self) -> RequestHandler:
-        return (await self.started()).service.handler
-
     async def _start(self) -> RunningApplication:
-        grpc_listener.check_card(self.interfaces, self.grpc)
         await import_in_thread("agentdouble.apps.a2a.assembly")
         from agentdouble.apps.a2a.assembly import assemble
 
@@ -178,11 +146,6 @@ class A2AApp(A2ADefinition):
         running, self._running = self._running, None
         if running is not None:
             await (await running).close()
-
-    async def _stop_grpc(self) -> None:
-        listener, self.grpc = self.grpc, None
-        if listener is not None:
-            await listener.stop()
 
     async def _forget(self, state: Store) -> None:
         ids = [id_ for id_ in await state.load(paths.KIND) if id_.startswith(f"{self.name}/")]

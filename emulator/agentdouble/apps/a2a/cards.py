@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agentdouble.errors import CardError
+from agentdouble.errors import CardError, NotBuiltError
 from agentdouble.imports import import_now
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ VERSIONS = ("1.0", "0.3")
 LEGACY_VERSION = "0.3.0"  # as cards of that era say it
 BINDINGS = ("JSONRPC", "HTTP+JSON")
 MODES = ("text/plain", "application/json")
-GRPC = "GRPC"
-GRPC_VERSION = "1.0"
 
 
 def agent_card(
@@ -30,7 +28,6 @@ def agent_card(
     protocol_versions: Sequence[str] = VERSIONS[:1],
     bearer: bool = False,
     input_modes: Sequence[str] = MODES,
-    grpc: str = "",
 ) -> AgentCard:
     """Return the card of an agent at a URL (A2A-01).
 
@@ -38,18 +35,10 @@ def agent_card(
     The URL always serves both protocol versions, and callers get the card in theirs (``service``
     says which). A card that also declares 0.3 names the address of that version itself. With
     ``bearer`` the card requires a key. ``input_modes`` are the media types that the agent accepts
-    ("image/png", "image/*"); messages with other types are refused. With ``grpc``, ``host:port``,
-    the card promises gRPC at that address, in version 1.0. Raises CardError for a wrong URL.
-
-    The address of gRPC has no scheme: the protocol writes it as ``host:port``, and a2a-sdk passes it
-    to a gRPC channel unchanged, which fails with ``http://``. google-adk (2.13) checks every address
-    of a card from the network, whatever its order and binding, and refuses the card unless each has
-    the scheme, host and port that the card came from. No card is right for both, and both ask for it
-    with the same headers, so it depends on the setting ``a2a_grpc_in_card``. By default the card
-    names gRPC: it is how clients find it, and the protocol has agents declare all that they speak.
+    ("image/png", "image/*"); messages with other types are refused. Raises CardError for a wrong URL.
     """
     import_now("a2a.types")
-    from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+    from a2a.types import AgentCapabilities, AgentCard, AgentSkill
 
     name, description = _names(agent)
     card = AgentCard(
@@ -62,9 +51,6 @@ def agent_card(
         default_output_modes=MODES,
         skills=[AgentSkill(id=name, name=name, description=description, tags=["agent"])],
     )
-    if grpc:
-        promised = AgentInterface(url=grpc, protocol_binding=GRPC, protocol_version=GRPC_VERSION)
-        card.supported_interfaces.append(promised)
     if bearer:
         card.security_schemes["bearer"].http_auth_security_scheme.scheme = "Bearer"
         card.security_requirements.add().schemes["bearer"].SetInParent()
@@ -74,7 +60,7 @@ def agent_card(
 def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
     """Return a card, given as an AgentCard or its JSON, if it has every required field.
 
-    Raises CardError if it lacks one.
+    Raises CardError if it lacks one, and NotBuiltError if it promises gRPC.
     """
     import_now("a2a.types")
     from a2a.types import AgentCard
@@ -86,6 +72,8 @@ def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
             f"The agent card lacks {', '.join(missing)}: agent_card(agent, url) makes a whole one.",
             fields=missing,
         )
+    if any(one.protocol_binding.upper() == "GRPC" for one in made.supported_interfaces):
+        raise NotBuiltError("A2A over gRPC", "Leave that interface out of the card.")
     return made
 
 
@@ -159,15 +147,14 @@ def both_versions(card: AgentCard) -> AgentCard:
         return card
     both = _with_interfaces(card, card.supported_interfaces)
     for one in card.supported_interfaces:
-        if one.protocol_binding.upper() != GRPC:  # the service of 0.3 is another one
-            both.supported_interfaces.add(
-                url=one.url, protocol_binding=one.protocol_binding, protocol_version=LEGACY_VERSION
-            )
+        both.supported_interfaces.add(
+            url=one.url, protocol_binding=one.protocol_binding, protocol_version=LEGACY_VERSION
+        )
     return both
 
 
 def legacy(card: AgentCard) -> dict[str, Any]:
-    """Return a card in the format of version 0.3, with all interfaces except gRPC."""
+    """Return a card in the format of version 0.3, with all interfaces."""
     import_now("a2a.compat.v0_3.conversions")
     from a2a.compat.v0_3.conversions import to_compat_agent_card
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.apps.a2a.cards import MODES, agent_card, checked
-from agentdouble.apps.a2a.grpc_listener import GrpcListener
 from agentdouble.clock import Clock
 from agentdouble.errors import DecorationError
 from agentdouble.imports import import_now
@@ -20,7 +19,7 @@ from agentdouble.state import Store
 if TYPE_CHECKING:
     from a2a.server.agent_execution import AgentExecutor
     from a2a.server.tasks import TaskStore
-    from a2a.types import AgentCard, AgentInterface
+    from a2a.types import AgentCard
 
 _CLASSES = "agentdouble.apps.a2a.classes"
 
@@ -62,7 +61,6 @@ class A2ADefinition:
         self.directory: AgentsDirectory | None = None
         self.state: Store | None = None
         self.hosted = False
-        self.grpc: GrpcListener | None = None
         self.memory: TaskStore | None = None
         self.executor: AgentExecutor | None = None
         self.store: TaskStore | None = None
@@ -114,13 +112,7 @@ class A2ADefinition:
         """Return the card that is served at a URL (A2A-01)."""
         if self._card is not None:
             return self._card
-        modes, grpc = self.input_modes, "" if self.grpc is None else self.grpc.in_card
-        return agent_card(self, url, bearer=bool(self.keys), input_modes=modes, grpc=grpc)
-
-    @property
-    def interfaces(self) -> Sequence[AgentInterface]:
-        """The interfaces of the card that the author gave, empty without a card."""
-        return () if self._card is None else tuple(self._card.supported_interfaces)
+        return agent_card(self, url, bearer=bool(self.keys), input_modes=self.input_modes)
 
     @property
     def description(self) -> str:

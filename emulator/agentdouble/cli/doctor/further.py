@@ -23,7 +23,6 @@ def protocols() -> list[Finding]:
     """Return the findings about the packages for protocols and traces."""
     return [
         installed("protocols", "MCP, A2A", "{}", ("mcp", "a2a-sdk"), remedy=extra("emulator")),
-        _grpc(),
         _opentelemetry(),
     ]
 
@@ -38,11 +37,6 @@ def notebooks() -> list[Finding]:
 def tests() -> list[Finding]:
     """Return the findings about other programs that the tests of this project use."""
     return [_node()]
-
-
-def _grpc() -> Finding:
-    remedy = extra("emulator,grpc")
-    return imported("grpc", "gRPC", "A2A over it: {}", {"grpcio": "grpc"}, remedy=remedy)
 
 
 def _opentelemetry() -> Finding:

@@ -26,7 +26,6 @@ _TRIAL: dict[str, Any] = {
     "port": 0,
     "api_key": None,
     "tls": False,
-    "a2a_grpc_port": None,
     "state": "memory",
     "agents": None,
     "runtimes": (),
