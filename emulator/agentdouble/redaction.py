@@ -32,11 +32,12 @@ _SECRET_WORDS = frozenset({"sig", "auth", "pass", "pwd", "sas", "otp"})  # as en
 _SECRET_CODES = frozenset({"code", "authcode", "authorizationcode", "devicecode", "codeverifier"})
 
 _STRING = r'"(?:[^"\\]|\\.)*"?'
+_WHOLE = r'"(?:[^"\\]|\\.)*"'  # where more must follow: only one way to match, so no search
 _FIELD = re.compile(  # of JSON or Python, also inside strings, where quotes have backslashes
     r"""["']([^"'\\]{1,100})\\*["']\s*:\s*(\\*)(["'])"""
 )
 _BARE_FIELD = re.compile(
-    rf'"([^"\\]{{1,100}})"\s*:\s*(\[(?:[^\]"{{\[]|{_STRING})*\]|-?\d[^\s,}}\]]*)'
+    rf'"([^"\\]{{1,100}})"\s*:\s*(\[(?:[^\]"{{\[]|{_WHOLE})*\]|-?\d[^\s,}}\]]*)'
 )
 _NAMED_BEFORE = re.compile(  # {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
     rf'("(?:key|name)"\s*:\s*"([^"\\]{{1,100}})"\s*,\s*"value"\s*:\s*){_STRING}', re.IGNORECASE
