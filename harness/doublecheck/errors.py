@@ -20,8 +20,6 @@
     ├── AnswerError               an answer is not what its route promises
     │   └── RefusedError          an answer refuses: an HTTP error or an error envelope
     ├── ResultError               a result is a failure: code raised, a command or a tool failed
-    ├── RecordingError            a file is not a recording or cannot be read
-    ├── SaveError                 calls cannot be saved as a test
     ├── CalibrationError          a profile cannot be written, or an unknown does not exist
     ├── NotADoubleError           only a double supports an operation
     ├── FaultError                the double does not accept a fault, or it did not fire
@@ -248,18 +246,6 @@ class ResultError(DoubleCheckError):
         self.ename = ename
         self.evalue = evalue
         self.traceback = traceback
-
-
-class RecordingError(DoubleCheckError):
-    """A file is not a recording or cannot be read; ``line`` is the line of the error, if known."""
-
-    def __init__(self, message: str, *, line: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
-
-
-class SaveError(DoubleCheckError):
-    """Calls cannot be saved as a test, or not to this file."""
 
 
 class CalibrationError(DoubleCheckError):

@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from agentdouble import Emulator, profiles
-from agentdouble.console import saved_tests
 from agentdouble.settings import Settings
 from tests.console.driving import ask, go, shown
 
@@ -89,31 +88,11 @@ def test_answers_are_chosen_and_saved_as_a_profile(
     )
 
 
-def test_a_request_as_a_test(opened: Page, double: Emulator) -> None:
-    """By what is installed."""
-    ask(double)
-    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    go(opened, f"/requests/{last(double)}")
-    opened.get_by_role("button", name="Copy as pytest").click()
-    opened.get_by_role("status").get_by_text("Copied").wait_for()
-
-    text = opened.evaluate("() => navigator.clipboard.readText()")
-    assert "def test_invoke_tool(platform: Platform) -> None:" in text
-    assert "print(6 * 7)" in text
-    compile(text, "test_it.py", "exec")
-
-
-def test_what_cannot_be_done_is_said(
-    browser: Browser, double: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A request that the journal lost, and nothing installed that makes tests."""
+def test_what_cannot_be_done_is_said(browser: Browser, double: Emulator) -> None:
+    """A request that the journal lost."""
     httpx.get(f"{double.url}/ping")
-    monkeypatch.setattr(saved_tests, "entry_points", lambda **_: [])
-    with shown(browser, double, refused=(404, 501)) as page:
+    with shown(browser, double, refused=(404,)) as page:
         go(page, f"/requests/{last(double)}")
-        page.get_by_role("button", name="Copy as pytest").click()
-        page.get_by_role("dialog").get_by_text("doublecheck does: pip install").wait_for()
-        page.keyboard.press("Escape")
         double.journal.clear()
         page.get_by_role("button", name="What if U-PROBE-BODIES is text?").press("Enter")
         page.get_by_text("The journal does not have this request any more.").wait_for()

@@ -68,8 +68,6 @@ def test_each_value_says_what_it_is() -> None:
     "words",
     [
         ("report", "none.json"),
-        ("replay", "none.jsonl"),
-        ("save-test", "none.json", "-o", "test_none.py"),
         ("twin", "--url", "http://127.0.0.1:1", "--html", "none/twin.html"),
         ("calibrate", "--url", "http://127.0.0.1:1", "-o", "none/profile.toml"),
     ],

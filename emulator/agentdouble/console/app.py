@@ -16,9 +16,7 @@ from starlette.types import ASGIApp
 from agentdouble.console.double import Double
 from agentdouble.console.forwarding import Actions, OwnRoutes, Served
 from agentdouble.console.repeating import repeat
-from agentdouble.console.saved_tests import NoTestError, saved_test
 from agentdouble.resending import CannotRepeatError
-from agentdouble.threads import run_in_thread
 from agentdouble.whole_paths import WholeMount
 
 STATIC = Path(__file__).parent / "static"
@@ -52,7 +50,6 @@ def make_app(double: Double) -> ASGIApp:
             Mount("/static", StaticFiles(directory=STATIC)),
             Route("/api/console/connection", routes.connection, methods=["GET"]),
             Route("/api/console/repeat/{id:int}", routes.repeat, methods=["POST"]),
-            Route("/api/console/pytest/{id:int}", routes.pytest, methods=["GET"]),
             Route("/api/console/actions/{name}", Actions(double), methods=["POST"]),
             WholeMount("/api/served", Served(double)),
             WholeMount("/api", OwnRoutes(double)),
@@ -110,16 +107,6 @@ class _Routes:
         except CannotRepeatError as error:
             return _refused("CannotRepeat", error)
 
-    async def pytest(self, request: Request) -> Response:
-        """Return the text of a test that sends a request of the journal again."""
-        double, id_ = self._double, request.path_params["id"]
-        known = [double.connection.tool_id]
-        try:
-            text = await run_in_thread(lambda: saved_test(double.journal, id_, known))
-        except (CannotRepeatError, NoTestError) as error:
-            return _refused("NoTest", error)
-        return JSONResponse({"text": text})
 
-
-def _refused(kind: str, error: CannotRepeatError | NoTestError) -> Response:
+def _refused(kind: str, error: CannotRepeatError) -> Response:
     return JSONResponse({"error": {"type": kind, "message": str(error)}}, error.status)

@@ -13,9 +13,7 @@ def main() -> None:
         CalibrationError,
         DoubleCheckError,
         FolderError,
-        RecordingError,
         ReportError,
-        SaveError,
         TargetError,
     )
     from doublecheck.exit_codes import ExitCode
@@ -23,9 +21,7 @@ def main() -> None:
     wrong_usage = (
         CalibrationError,
         FolderError,
-        RecordingError,
         ReportError,
-        SaveError,
         TargetError,
     )
 

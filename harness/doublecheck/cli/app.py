@@ -19,8 +19,6 @@ EXAMPLES = """
 
   doublecheck calibrate --url https://agent.example.com --target live
 
-  doublecheck record --url https://agent.example.com --target live -o recording.jsonl
-
   doublecheck COMMAND --help                      more of them, options and exit codes
 
 A live platform is meant by --target live, and changed with --allow-writes only. Tests of your own take the same options as pytest --platform-url URL --platform-target live.
@@ -57,7 +55,4 @@ app.command(epilog=check_commands.RUN_EXAMPLES)(check_commands.run)
 app.command(epilog=check_commands.REPORT_EXAMPLES)(check_commands.report)
 app.add_typer(check_commands.contracts_app, name="contracts")
 app.command(epilog=compare_commands.TWIN_EXAMPLES)(compare_commands.twin)
-app.command(epilog=compare_commands.RECORD_EXAMPLES)(compare_commands.record)
-app.command(epilog=compare_commands.REPLAY_EXAMPLES)(compare_commands.replay)
-app.command("save-test", epilog=compare_commands.SAVE_EXAMPLES)(compare_commands.save_test)
 app.command(epilog=check_commands.CALIBRATE_EXAMPLES)(check_commands.calibrate)

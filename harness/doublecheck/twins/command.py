@@ -1,4 +1,4 @@
-"""``doublecheck twin`` and the options that ``replay`` shares: requirements, output, exit codes."""
+"""``doublecheck twin``: requirements, output and exit codes."""
 
 from __future__ import annotations
 

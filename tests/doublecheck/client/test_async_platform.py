@@ -37,8 +37,6 @@ def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
             assert moved <= await platform.clock.now()
             assert () == await platform.sessions()
             assert 12 == len(await platform.journal())
-            saved = await platform.save_test(tmp_path / "test_saved.py", repeat=False)
-            assert "def test_saved(platform: Platform)" in saved.read_text()
             await platform.reset()
             assert () == await platform.journal()
             with pytest.raises(RefusedError):

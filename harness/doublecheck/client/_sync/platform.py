@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import functools
 import uuid
 from collections.abc import Generator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -623,20 +621,6 @@ class Platform:
     def streaming(self, request: Request) -> AbstractContextManager[httpx.Response]:
         """Send a request that a client built and yield the answer, whose body is not read yet."""
         return self._connection.streaming(request)
-
-    def save_test(self, path: str | Path, *, repeat: bool = True) -> Path:
-        """Write a pytest test that repeats the last calls (at most 64), and return its path.
-
-        The test asserts the answers, except for ids, times, and what changed when the calls were
-        repeated by pytest in the folder of the test, on a double of its own; ``repeat=False``
-        leaves that out. Raises SaveError.
-        """
-        from doublecheck.saved_tests import module
-        from doublecheck.wire.exchanges import without_secrets
-
-        calls = without_secrets(self.exchanges, self.target)
-        save = functools.partial(module.save, calls, Path(path), repeat=repeat)
-        return save()
 
     def close(self) -> None:
         """Close every connection, and stop the double if ``connect()`` started it."""

@@ -1,1 +1,0 @@
-"""Save requests and their answers as a test that sends the requests again."""
