@@ -6,11 +6,14 @@ could read an answer in which such a number is written.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
 from collections.abc import Callable
 from typing import Any, NoReturn
+
+LARGE = 512 * 1024  # bytes, which take some milliseconds
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+')
 _SUSPECT = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}|\d{300}|\0")
@@ -24,13 +27,33 @@ class _NotFiniteError(ValueError):
     pass
 
 
+class _Patient(json.JSONDecoder):
+    """A decoder in Python; the one in C stops all other threads."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
+
+
+async def read(body: bytes) -> Any:
+    """Return the value of a JSON body as ``loads`` does; a large one is read in a thread."""
+    return loads(body) if len(body) < LARGE else await asyncio.to_thread(loads, body, patient=True)
+
+
 def loads(
-    text: str | bytes, *, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+    text: str | bytes,
+    *,
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    patient: bool = False,
 ) -> Any:
-    """Return the value of JSON text; raise JSONDecodeError, also for numbers that are not finite."""
+    """Return the value of JSON text; raise JSONDecodeError, also for numbers that are not finite.
+
+    If ``patient``, other threads run meanwhile, and it takes ten times as long.
+    """
     try:
         return json.loads(
             text,
+            cls=_Patient if patient else None,
             parse_constant=_refuse,
             parse_float=_finite,
             object_pairs_hook=object_pairs_hook,

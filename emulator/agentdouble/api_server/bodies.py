@@ -185,7 +185,7 @@ async def _document(request: Request) -> Any:
     if not _is_json(request.headers.get("content-type", "")):
         return body.decode("utf-8", "replace")  # not an object: validation refuses it
     try:
-        return strict_json.loads(body)
+        return await strict_json.read(body)
     except json.JSONDecodeError as error:
         raise ApiError(422, [_no_json(error)]) from None
     except (ValueError, RecursionError):

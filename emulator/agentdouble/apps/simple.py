@@ -172,7 +172,7 @@ class SimpleApp:
         if refusal is not None:
             return refusal
         try:
-            payload = strict_json.loads(await request.body())
+            payload = await strict_json.read(await request.body())
         except strict_json.NoNumberError as error:
             return responses.failure(400, f"{responses.INVALID_JSON} {error}.", "BadRequest")
         except (ValueError, RecursionError):

@@ -44,7 +44,8 @@ class ControlPlane:
             action = self._find(request, metadata)
             run = request.headers.get(RUN_HEADER)
             with endpoints.seen_at(str(request.base_url)), output_feed.named_run(run):
-                result = await cancel_on_disconnect(request.receive, action(_json_object(body)))
+                asked = await _json_object(body)
+                result = await cancel_on_disconnect(request.receive, action(asked))
             return envelope.success(metadata, result)
         except (HTTPException, ClientDisconnect):
             raise
@@ -122,9 +123,9 @@ def _metadata(connection: HTTPConnection) -> Metadata:
     return Metadata(query.get("Action", ""), query.get("Version", ""))
 
 
-def _json_object(body: bytes) -> Mapping[str, Any]:
+async def _json_object(body: bytes) -> Mapping[str, Any]:
     try:
-        document = strict_json.loads(body)
+        document = await strict_json.read(body)
     except (ValueError, RecursionError) as error:
         raise ActionError("InvalidParameter", f"The request body is not JSON: {error}.") from None
     if not isinstance(document, dict):

@@ -89,7 +89,7 @@ class _Routes:
     async def arm(self, request: Request) -> Response:
         """Arm a fault."""
         try:
-            document = strict_json.loads(await request.body())
+            document = await strict_json.read(await request.body())
         except (ValueError, RecursionError) as error:
             raise FaultError(f"The body is not JSON: {error}.") from None
         return JSONResponse(self._faults.arm_document(document).to_dict(), 201)

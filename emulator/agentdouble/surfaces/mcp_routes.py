@@ -134,7 +134,7 @@ class AccessRoutes:
     async def call(self, request: Request) -> Response:
         """Call a tool of the service itself; a client that disconnects cancels the call."""
         name = self._name(request)
-        asked = json_object(await request.body(), ToolCall.__annotations__)
+        asked = await json_object(await request.body(), ToolCall.__annotations__)
         tool, arguments = asked.get("tool"), asked.get("arguments", {})
         if not isinstance(tool, str) or not isinstance(arguments, dict):
             message = 'The body must be {"tool": NAME, "arguments": {...}}.'

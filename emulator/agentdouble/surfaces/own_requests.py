@@ -48,10 +48,10 @@ def own_url(environment: Mapping[str, str]) -> str:
     return f"{environment[TOOL_SCHEME]}://{environment[TOOL_HOST]}"
 
 
-def json_object(body: bytes, known: Iterable[str]) -> dict[str, Any]:
+async def json_object(body: bytes, known: Iterable[str]) -> dict[str, Any]:
     """Return the JSON object that a body is; raise RefusedError, also for a field not ``known``."""
     try:
-        document = strict_json.loads(body)
+        document = await strict_json.read(body)
     except (ValueError, RecursionError) as error:
         message = f"The body is no JSON: {error}."
         raise RefusedError(400, "BadRequest", message) from None

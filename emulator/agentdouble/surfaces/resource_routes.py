@@ -115,7 +115,7 @@ class ResourceRoutes:
         """Create one."""
         actions = await self._actions()
         known = {**actions.create_request.model_fields, **self.body.__annotations__}
-        asked = json_object(await request.body(), known)
+        asked = await json_object(await request.body(), known)
         with acting(self._environment):
             made = await actions.create(self._complete(asked))
             return await _shown(
@@ -134,7 +134,7 @@ class ResourceRoutes:
         """Change one; fields that are not in the request stay."""
         actions = await self._actions()
         known = [one for one in actions.update_request.model_fields if one != actions.id_field]
-        asked = json_object(await request.body(), known)
+        asked = await json_object(await request.body(), known)
         with acting(self._environment):
             found = self.find(request)
             await actions.update({**asked, actions.id_field: found.id})

@@ -105,7 +105,7 @@ class _Routes:
     async def run(self, request: Request) -> Response:
         """Run code in a session and send its outputs as they come, each as a line of JSON."""
         instance = await find_instance(self._instances, request)
-        asked = json_object(await request.body(), Run.__annotations__)
+        asked = await json_object(await request.body(), Run.__annotations__)
         payload = {
             "code": asked.get("code"),
             "kernel_name": asked.get("language", "python3"),

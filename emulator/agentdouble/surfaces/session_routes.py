@@ -119,7 +119,7 @@ class _Routes:
     @operation(Answer(LivingSession, 201), body=Begin, errors=(404, SandboxError))
     async def begin(self, request: Request) -> Response:
         """Begin a session, or return the living one with the same UserSessionId."""
-        asked = json_object(await request.body(), Begin.__annotations__)
+        asked = await json_object(await request.body(), Begin.__annotations__)
         with as_refusals(), endpoints.seen_at(str(request.base_url)):
             create = (await late_actions(self._actions))["CreateSession"]
             made = await create({"ToolId": self._tool_id, **asked})

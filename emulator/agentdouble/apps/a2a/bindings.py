@@ -86,8 +86,9 @@ class _Dispatcher(JsonRpcDispatcher):
     async def handle_requests(self, request: Request) -> Response:
         """Send a message of A2A over JSON-RPC."""
         try:
-            body = strict_json.loads(await request.body())
+            body = await strict_json.read(await request.body())
             check_text(await request.body(), body)
+            request._json = body  # so that the SDK does not parse it once more
         except RecursionError:
             return self._generate_error_response(
                 None, InvalidRequestError("The request is nested too deeply.")

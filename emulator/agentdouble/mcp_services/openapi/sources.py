@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,16 +86,8 @@ def parsed(content: bytes) -> Json:
 
 def decoded(document: str) -> Json:
     """Return a document that is known to be JSON, and let other threads run meanwhile."""
-    found: Json = _Decoder().decode(document)
+    found: Json = strict_json.loads(document, patient=True)
     return found
-
-
-class _Decoder(json.JSONDecoder):
-    """A decoder in Python; the one in C stops all other threads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
 
 
 def _object(document: Any) -> Json:
