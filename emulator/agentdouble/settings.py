@@ -216,13 +216,6 @@ class Settings(BaseSettings):
         "absent, the working directory",
     )
 
-    otel_endpoint: str | None = Field(
-        None,
-        pattern=r"^https?://[^\s/]+",
-        description="OTLP over HTTP, to which requests to runtimes are traced, such as "
-        "http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_ENDPOINT if absent",
-    )
-
     runtime_idle_s: float = Field(
         300.0,
         gt=0,

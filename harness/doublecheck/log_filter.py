@@ -25,7 +25,7 @@ _LEAST = {  # from this level on, a record is shown although our code caused it
     **dict.fromkeys(
         (
             *("a2a", "aiosqlite", "anyio", "httpcore", "httpx", "mcp", "multipart"),
-            *("opentelemetry", "python_multipart", "sqlalchemy", "sse_starlette", "starlette"),
+            *("python_multipart", "sqlalchemy", "sse_starlette", "starlette"),
             *("urllib3", "websockets"),
         ),
         _NEVER,

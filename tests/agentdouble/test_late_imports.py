@@ -52,7 +52,6 @@ LATE = {
     "jupyter_client",
     "mcp",
     "openapi_spec_validator",
-    "opentelemetry",
     "playwright",
     "prometheus_client",
     "psutil",

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.smoke
 
 HEAVY = [
     *("mcp", "a2a", "sqlalchemy", "jupyter_client", "ipykernel", "zmq", "matplotlib", "IPython"),
-    *("jwt", "opentelemetry", "prometheus_client"),
+    *("jwt", "prometheus_client"),
 ]
 
 

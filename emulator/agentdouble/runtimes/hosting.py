@@ -19,7 +19,6 @@ from agentdouble.runtimes.proxying import Proxy
 from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.routes import RuntimeRoutes
 from agentdouble.runtimes.runtimes import Runtimes
-from agentdouble.runtimes.tracing import Traced, Tracing
 from agentdouble.runtimes.usage import Watch
 from agentdouble.settings import Settings
 from agentdouble.state import Store
@@ -40,7 +39,6 @@ class Hosting:
         *,
         taken: Collection[str],
         variables: Callable[[], Mapping[str, str]],
-        version: str,
     ) -> None:
         tables = declarations.read_all(settings.runtimes, taken)
         self._clock = clock
@@ -54,12 +52,10 @@ class Hosting:
             taken=taken,
         )
         self._watch = Watch(self._runtimes, self._monitor)
-        self._tracing = Tracing(settings.otel_endpoint, version)
         self._gatekeeper = GatewayAuthenticator(clock)
         self._proxy = Proxy()
-        self._gateway = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
+        self.app = Gateway(self._runtimes, self._gatekeeper, self._proxy, self._monitor)
         self._resources = AsyncExitStack()
-        self.app = Traced(self._gateway, self._tracing)
         self.registry = RuntimeRegistry(clock, self._runtimes, tables, store)
 
     def addresses(self, url: str) -> Mapping[str, str]:
@@ -73,7 +69,7 @@ class Hosting:
 
     def authenticates(self, scope: Scope) -> bool:
         """Return whether a request is for a runtime that authenticates its callers itself."""
-        return self._gateway.authenticates(scope)
+        return self.app.authenticates(scope)
 
     def roots(self) -> tuple[int, ...]:
         """Return the parent processes of the instances that run as this process's user."""
@@ -93,8 +89,6 @@ class Hosting:
 
     def begin(self) -> None:
         """Answer from now on, and keep the least number of instances even without a request."""
-        self._tracing.begin()
-        self._resources.push_async_callback(self._tracing.close)
         self._resources.push_async_callback(self._proxy.close)
         self._resources.push_async_callback(self._gatekeeper.close)
         self._resources.push_async_callback(self.launcher.close)

@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agentdouble.runtimes import tracing
-
 if TYPE_CHECKING:
     from agentdouble.runtimes.instance import Instance
 
@@ -130,7 +128,6 @@ class Monitor:
             figures.requests[str(status) if status in _STATUSES else "other"] += 1
             if observed.failure:
                 figures.errors[observed.failure] += 1
-            tracing.note(runtime, observed)
 
     def started(self, runtime: str, duration_s: float, *, cold: bool) -> None:
         """Note that an instance is ready; ``cold`` if a request waited for it."""

@@ -1,7 +1,7 @@
 """Hosted runtimes: other programs behind a gateway.
 
 The part that hosts them is imported, made and started on first use. At the start of the double it
-is made only if the settings declare runtimes, want traces, or keep the state outside memory.
+is made only if the settings declare runtimes, or keep the state outside memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentdouble.control_plane.routes import Action
 from agentdouble.imports import import_now
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import described
-from agentdouble.runtimes import ADMIN_PATHS, PREFIX, tracing
+from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.state import MemoryStore
 from agentdouble.surfaces.a2a import HostedA2A
@@ -62,7 +62,7 @@ class Runtimes(Surface):
         self._sources = tuple(path.resolve() for path in sources)
         self._hosting: Hosting | None = None
         self._serving: contextvars.Context | None = None
-        if settings.runtimes or tracing.is_wanted(settings.otel_endpoint):
+        if settings.runtimes:
             self._made()
 
     def has_pages(self, connection: HTTPConnection) -> bool:
@@ -187,7 +187,6 @@ class Runtimes(Surface):
                 context.store,
                 taken=self._taken,
                 variables=lambda: context.environment,
-                version=context.version,
             )
             self._hosting.registry.publish_to(context.events)
             if self._serving is not None:

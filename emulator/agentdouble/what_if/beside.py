@@ -45,7 +45,6 @@ def settings_beside(
         "pool_size": 0,
         "reload": False,
         "runtimes": (),
-        "otel_endpoint": None,
         "faults": (),
         "profile": None,
         "unknowns": dict(unknowns),

@@ -94,7 +94,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
         "playwright.async_api",
         "pyte",
         "asyncpg",
-        "opentelemetry.sdk.trace",
         "IPython",
     ):
         monkeypatch.setitem(sys.modules, module, None)
@@ -107,7 +106,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
         "playwright": input_drivers.INSTALL,
         "screens": "pip install 'agentdouble[emulator,console]'",
         "postgresql": "pip install 'agentdouble[emulator,postgres]'",
-        "opentelemetry": "pip install 'agentdouble[emulator,otel]'",
         "notebook": "pip install 'agentdouble[emulator,notebook]'",
     }
     assert remedies == {one: findings[one]["remedy"] for one in remedies}

@@ -25,7 +25,7 @@ _SECTIONS: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
     ("In the sandbox", sandbox.find),
     ("Sessions held apart", isolating.find),
     ("Keeping state", keeping.find),
-    ("Protocols and traces", further.protocols),
+    ("Protocols", further.protocols),
     ("Notebooks", further.notebooks),
     ("Tests of this project", further.tests),
 )

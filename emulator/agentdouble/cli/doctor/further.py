@@ -1,4 +1,4 @@
-"""The surroundings of a double: protocols, traces, notebooks, and programs that tests use."""
+"""The surroundings of a double: protocols, notebooks, and programs that tests use."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from agentdouble.cli.doctor.findings import (
 )
 
 _OLDEST_NODE = 22
-_EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 def protocols() -> list[Finding]:
-    """Return the findings about the packages for protocols and traces."""
+    """Return the findings about the packages for protocols."""
     return [
         installed("protocols", "MCP, A2A", "{}", ("mcp", "a2a-sdk"), remedy=extra("emulator")),
-        _opentelemetry(),
     ]
 
 
@@ -37,15 +35,6 @@ def notebooks() -> list[Finding]:
 def tests() -> list[Finding]:
     """Return the findings about other programs that the tests of this project use."""
     return [_node()]
-
-
-def _opentelemetry() -> Finding:
-    modules = {
-        "opentelemetry-sdk": "opentelemetry.sdk.trace",
-        "opentelemetry-exporter-otlp-proto-http": _EXPORTER,
-    }
-    says, remedy = "traces of runtimes: {}", extra("emulator,otel")
-    return imported("opentelemetry", "OpenTelemetry", says, modules, remedy=remedy)
 
 
 def _jupyterlab() -> Finding:

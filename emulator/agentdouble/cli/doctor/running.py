@@ -30,7 +30,6 @@ _TRIAL: dict[str, Any] = {
     "agents": None,
     "runtimes": (),
     "faults": (),
-    "otel_endpoint": None,
     "pool_size": 0,
 }
 
