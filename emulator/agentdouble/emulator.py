@@ -20,6 +20,7 @@ from agentdouble.errors import NotRunningError
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.mcp_services import McpServices, McpToolsets
 from agentdouble.platform import Platform
+from agentdouble.processes import session_parent
 from agentdouble.real_files import real_files
 from agentdouble.routing import certificate
 from agentdouble.settings import Settings
@@ -63,6 +64,7 @@ class Emulator:
             application(app, called=reprlib.repr(app))
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
         self.credentials = self.settings.key_pair()
+        session_parent.check()
         with ExitStack() as resources:
             listener = serving.open_socket(self.settings.host, self.settings.port)
             resources.callback(listener.close)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from agentdouble.errors import ResourceExhaustedError
-from agentdouble.processes import control_groups
+from agentdouble.processes import control_groups, session_parent
 
 if sys.platform != "win32":
     import resource
@@ -158,7 +157,7 @@ def _read(file: str) -> bytes:
 def _disk() -> int | None:
     """Return the free space for the files of sessions, in bytes."""
     with suppress(OSError, AttributeError):
-        place = os.statvfs(tempfile.gettempdir())
+        place = os.statvfs(session_parent.find())
         return place.f_bavail * place.f_frsize
     return None
 
@@ -166,7 +165,7 @@ def _disk() -> int | None:
 def _inodes() -> int | None:
     """Return how many more files the file system of the sessions can hold."""
     with suppress(OSError, AttributeError):
-        place = os.statvfs(tempfile.gettempdir())
+        place = os.statvfs(session_parent.find())
         return place.f_favail if place.f_files else None  # some file systems do not count them
     return None
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agentdouble.processes import session_parent
 from agentdouble.processes.fork_server.confinement import Confinement
 from agentdouble.processes.workspace import Workspace
 
@@ -166,7 +167,12 @@ def find_out() -> Isolation:
     command = [sys.executable, "-m", _PROBE, str(next(_session_users()))]
     try:
         answer = subprocess.run(  # noqa: S603 (our own module)
-            command, capture_output=True, check=True, text=True, timeout=_PROBE_PATIENCE_S
+            command,
+            env={**os.environ, "TMPDIR": str(session_parent.find())},
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=_PROBE_PATIENCE_S,
         )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(f"it took more than {_PROBE_PATIENCE_S:g} s to try it") from error

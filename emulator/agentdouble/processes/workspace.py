@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from agentdouble.processes import session_parent
+
 if sys.platform != "win32":
     import fcntl
 
@@ -119,7 +121,7 @@ class Workspaces:
 
     def __init__(self) -> None:
         sweep()
-        self._root = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=session_parent.find()))
         self._lock = _lock(self._root)
         self._made = 0
 
@@ -146,7 +148,7 @@ def sweep() -> None:
     """Remove the directories of this user's killed doubles."""
     if sys.platform == "win32":
         return
-    for root in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for root in session_parent.find().glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if root.lstat().st_uid != os.getuid() or not (root / _LOCK).exists():
                 continue

@@ -65,9 +65,9 @@ def enter(
     for path, size in ((HOME, home_size), (TMP, tmp_size)):
         if size is not None:
             _mount("tmpfs", path, f"mode=700,size={size}")
+    mount_shared_memory(shm_size)  # first, because what is shown may be below it
     for path in sorted(trees, key=len):  # a path comes after its parent directories
         attach(trees[path], path)
-    mount_shared_memory(shm_size)
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
     _link_devices()
     _show_processes(host_processes, own=own_processes)

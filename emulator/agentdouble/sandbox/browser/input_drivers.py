@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import tempfile
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -72,6 +74,8 @@ async def _start() -> Playwright:
         from playwright.async_api import async_playwright
     except ModuleNotFoundError as error:
         raise BrowserMissingError("Playwright", INSTALL) from error
+    if "TMPDIR" in os.environ:  # Playwright takes it as it is, also if there is no such directory
+        os.environ["TMPDIR"] = tempfile.gettempdir()
     return await async_playwright().start()
 
 
