@@ -6,6 +6,7 @@ body that is not JSON, for an unknown path, and for a stream that breaks.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -29,7 +30,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from agentdouble import mistakes, strict_json
 from agentdouble.apps.a2a import legacy_rest, paths
 from agentdouble.apps.a2a.callers import Callers
-from agentdouble.apps.a2a.request_checks import check_json_rpc, check_text
+from agentdouble.apps.a2a.request_checks import check_json_rpc, check_size, check_text
 from agentdouble.guard import Refusal
 from agentdouble.openapi import Answer, Operation, operation
 from agentdouble.openapi.operation import EVENTS, like
@@ -86,8 +87,7 @@ class _Dispatcher(JsonRpcDispatcher):
     async def handle_requests(self, request: Request) -> Response:
         """Send a message of A2A over JSON-RPC."""
         try:
-            body = await strict_json.read(await request.body())
-            check_text(await request.body(), body)
+            body = await _read(await request.body())
             request._json = body  # so that the SDK does not parse it once more
         except RecursionError:
             return self._generate_error_response(
@@ -133,7 +133,7 @@ def _described(endpoint: Endpoint, methods: Sequence[str]) -> Callable[[Endpoint
 def _answer_errors(endpoint: Endpoint) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
-            _check(await request.body())
+            await _check(await request.body())
             response = await endpoint(await legacy_rest.readable(request))
             if isinstance(response, EventSourceResponse):
                 await _await_first(response)
@@ -147,15 +147,26 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
     return answer
 
 
-def _check(body: bytes) -> None:
+async def _read(body: bytes) -> Any:
+    """Return the value of a body that the SDK can convert without stopping everybody else.
+
+    Raises InvalidRequestError for another one, and the errors of ``strict_json.loads``.
+    """
+    value = await strict_json.read(body)
+    if len(body) >= strict_json.LARGE:
+        await asyncio.to_thread(check_size, value)
+    check_text(body, value)
+    return value
+
+
+async def _check(body: bytes) -> None:
     """Raise InvalidRequestError for a body that is not a JSON object in UTF-8; it may be empty."""
     try:
         if not body:
             return
-        value = strict_json.loads(body.decode())
-        if not isinstance(value, dict):
+        body.decode()
+        if not isinstance(await _read(body), dict):
             raise InvalidRequestError("The body is no JSON object.")
-        check_text(body, value)
     except RecursionError:
         raise InvalidRequestError("The body is nested too deeply.") from None
     except ValueError as error:

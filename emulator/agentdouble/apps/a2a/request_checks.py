@@ -28,6 +28,7 @@ from starlette.requests import Request
 
 from agentdouble.apps.a2a import writable
 
+MOST_VALUES = 100_000  # of a body, which the SDK converts in a tenth of a second
 VERSION_HEADER = "A2A-Version"
 SPOKEN = ((1, 0), (0, 3))
 STATES = tuple(TaskState.keys())
@@ -101,6 +102,20 @@ def check_json_rpc(body: object, request: Request) -> A2AError | None:
     except A2AError as error:
         return error
     return None
+
+
+def check_size(value: object) -> None:
+    """Raise InvalidRequestError for JSON of so many values that the SDK would stop the event loop."""
+    count, ahead = 0, [value]
+    while ahead:
+        inside = ahead.pop()
+        if isinstance(inside, dict | list):
+            count += len(inside)
+            ahead += inside.values() if isinstance(inside, dict) else inside
+        if count > MOST_VALUES:
+            raise InvalidRequestError(
+                f"The body has more than {MOST_VALUES} values: send large data as text or as a file."
+            )
 
 
 def check_text(body: bytes, value: object) -> None:

@@ -75,6 +75,20 @@ def test_data_may_be_as_deep_as_the_protocol_can_carry(depth: int) -> None:
     assert ("answered" if depth == 40 else "refused") == talk(app(), conversation)
 
 
+@pytest.mark.parametrize("count", [50_000, 200_000])
+def test_data_may_have_as_many_values_as_the_sdk_converts_at_once(count: int) -> None:
+    """By both bindings; more would stop the event loop, and with it every other caller."""
+    parts = [{"data": [[]] * count}, {"text": "a" * 600_000}]
+    said = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": parts}}
+
+    async def conversation(wire: Wire) -> list[str]:
+        rest = await wire.http.post("/message:send", json=said, headers=V1)
+        return [json.dumps(await wire.rpc("SendMessage", said)), rest.text]
+
+    refused = ["more than 100000 values" in answer for answer in talk(app(), conversation)]
+    assert [count == 200_000] * 2 == refused
+
+
 def test_a_body_that_is_too_large_is_refused() -> None:
     """413, by the application itself where no double stands in front of it."""
 
