@@ -36,7 +36,7 @@ _SCRIPTS_POLICY = (
     "style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-PAGES = ("sessions", "requests", "agents", "tools", "runtimes", "unknowns", "faults")
+PAGES = ("sessions", "requests", "agents", "tools", "unknowns", "faults")
 
 
 def make_app(double: Double) -> ASGIApp:

@@ -9,8 +9,7 @@
 ``GET    /sessions/{id}/log?limit=``  ``{"SessionId", "Logs": text}``, also of an ended session
 ``POST   /sessions/{id}/run``         see ``session_code_routes``, and so for
                                       ``/interrupt`` and ``/variables``
-``...    /sessions/{id}/v1/...``      see ``session_plane_routes``, and so for
-                                      ``/terminals`` and ``/browser``
+``...    /sessions/{id}/v1/...``      see ``session_plane_routes``
 ===================================== =========================================================
 
 ``{id}`` is the SessionId. An unknown or ended session is 404.

@@ -92,7 +92,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
     for module in (
         "deno",
         "playwright.async_api",
-        "pyte",
         "asyncpg",
         "IPython",
     ):
@@ -104,7 +103,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
         "javascript": INSTALL,
         "browser": chromium.INSTALL,
         "playwright": input_drivers.INSTALL,
-        "screens": "pip install 'agentdouble[emulator,console]'",
         "postgresql": "pip install 'agentdouble[emulator,postgres]'",
         "notebook": "pip install 'agentdouble[emulator,notebook]'",
     }

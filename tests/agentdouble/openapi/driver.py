@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -63,15 +62,6 @@ class Driver:
             operation = self._find("GET", path)
             assert answer.headers["content-type"].startswith("text/event-stream")
             assert "text/event-stream" in operation["responses"]["200"]["content"]
-            self.driven.add(operation["operationId"])
-
-    def open_lines(self, path: str, body: Any) -> None:
-        """Open an answer whose lines do not end, and close it after the first."""
-        with http.stream("POST", self.double.url + path, json=body) as answer:
-            operation = self._find("POST", path)
-            (kind,) = operation["responses"]["200"]["content"]
-            assert kind == answer.headers["content-type"]
-            json.loads(next(answer.iter_lines()))
             self.driven.add(operation["operationId"])
 
     def plane(self, plane: DataPlane, method: str, path: str, **options: Any) -> httpx.Response:

@@ -28,7 +28,6 @@ REFUSED = (
     "post_v1_tasks_id_cancel get_v1_tasks_id_subscribe post_v1_tasks_id_subscribe"
 )
 FOR_ADK = "get_apps_app_app_info patch_apps_app_users_user_memory"  # refused for other agents
-OF_A_BROWSER = "get_emulator_sessions_session_id_browser post_emulator_sessions_session_id_browser"
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -340,21 +339,10 @@ def drive_resources(driver: Driver) -> None:
 
 
 def drive_what_a_session_has(driver: Driver, session: str) -> None:
-    """Files, a terminal, and the browser if the machine has one."""
+    """Write and read files."""
     driver.ask("POST", f"{session}/v1/file/write", json={"file": "a.txt", "content": "a"})
     for name in ("a.txt", "none"):
         driver.ask("GET", f"{session}/v1/file/download", params={"path": name})
-    driver.ask("POST", f"{session}/terminals", json={"columns": 0, "rows": 1})
-    driver.open_lines(f"{session}/terminals", {"columns": 80, "rows": 24})
-    driver.ask("POST", f"{session}/terminals/typed", json={"terminal": "none"})
-    driver.ask("POST", f"{session}/browser", json={"go": ""})
-    if not without_browser():
-        driver.ask("POST", f"{session}/browser", json={"go": "about:blank"})
-        driver.ask("GET", f"{session}/browser")
-
-
-def without_browser() -> bool:
-    return chromium.find(None) is None
 
 
 def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> None:
@@ -366,7 +354,7 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
     )
     made = own_driver.double
     data_plane(made, "own")
-    with whole(own_driver, own_document, *tags, but=OF_A_BROWSER if without_browser() else ""):
+    with whole(own_driver, own_document, *tags):
         drive_resources(own_driver)
         for path in ("health", "clock", "unknowns", "openapi.json", "sessions", "journal"):
             ask("GET", f"/_emulator/{path}")

@@ -13,8 +13,8 @@ _LINUX = "run it on Linux; elsewhere serve --api-key keeps that code out"
 
 
 def find() -> list[Finding]:
-    """Try the JavaScript engine, the browser, and the libraries for pages and screens."""
-    return [_javascript(), _browser(), _playwright(), _screens(), _callers()]
+    """Try the JavaScript engine, the browser, and the library for its screenshots and actions."""
+    return [_javascript(), _browser(), _playwright(), _callers()]
 
 
 def _javascript() -> Finding:
@@ -59,11 +59,6 @@ def _playwright() -> Finding:
         {"playwright": "playwright.async_api"},
     )
     return imported("playwright", "Playwright", says, modules, remedy=input_drivers.INSTALL)
-
-
-def _screens() -> Finding:
-    says, remedy = "{}: terminals in the console", extra("emulator,console")
-    return imported("screens", "screens", says, {"pyte": "pyte"}, remedy=remedy)
 
 
 def _callers() -> Finding:

@@ -21,8 +21,6 @@ const PAGES = [
   { path: "/agents", name: "Agents", make: async () => (await import("./pages/agents/agents.js")).agents(),
     parts: 4, one: async () => (await import("./pages/agents/agent.js")).agent() },
   { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools/tools.js")).tools() },
-  { path: "/runtimes", name: "Runtimes", make: async () => (await import("./pages/runtimes/runtimes.js")).runtimes(),
-    parts: 1, one: async (id) => (await import("./pages/runtimes/runtime.js")).runtime(id) },
   { path: "/unknowns", name: "Unknowns", make: async () => (await import("./pages/unknowns.js")).unknowns() },
   { path: "/faults", name: "Faults", make: async () => (await import("./pages/faults.js")).faults() },
 ];

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -27,14 +26,6 @@ class Size:
 
     width: int
     height: int
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The page in front."""
-
-    url: str
-    title: str
 
 
 class InputDriver:
@@ -81,32 +72,6 @@ class InputDriver:
         except PageError:
             return None
         return Size(width, height)
-
-    async def go(self, where: str | None) -> Shown:
-        """Have the page in front go to an address, "back", "forward", or load it anew ("reload").
-
-        Returns what it shows then; None leaves it where it is. Raises PageError.
-        """
-
-        async def do() -> Shown:
-            page = self._page
-            if where in ("back", "forward"):
-                await (page.go_back if where == "back" else page.go_forward)(wait_until="commit")
-            elif where is not None:
-                await (
-                    page.reload(wait_until="commit")
-                    if where == "reload"
-                    else page.goto(_address(where), wait_until="commit")
-                )
-            return Shown(page.url, await self._title())
-
-        return await self._on_page(do, TIMEOUT_S)
-
-    async def _title(self) -> str:
-        try:
-            return await _with_timeout(self._page.title(), _LOOK_TIMEOUT_S)
-        except PageError:  # an open dialog keeps it from answering
-            return ""
 
     async def move(self, x: float, y: float, *, steps: int = 1) -> None:
         """Move the mouse to a point."""
@@ -159,14 +124,6 @@ class InputDriver:
             return bool(await _with_timeout(page.evaluate("!document.hidden"), _LOOK_TIMEOUT_S))
         except PageError:  # the page is busy, so it is most probably the one in front
             return not page.is_closed()
-
-
-def _address(typed: str) -> str:
-    """Return an address as people type it with the scheme that is meant."""
-    if re.match(r"[a-z][a-z0-9+.-]*:(?!\d)", typed, re.IGNORECASE):
-        return typed
-    local = typed.startswith(("localhost", "127.", "[::1]"))
-    return f"{'http' if local else 'https'}://{typed}"
 
 
 async def _answered(dialog: Dialog, *, accept: bool) -> bool:

@@ -16,11 +16,10 @@ from typing_extensions import NotRequired
 
 from agentdouble import ledger
 from agentdouble.errors import BrowserMissingError, PageError, SandboxError
-from agentdouble.openapi import Answer, Operation, hidden, operation
+from agentdouble.openapi import Answer, Operation, operation
 from agentdouble.openapi.operation import described
-from agentdouble.sandbox import json_bodies
 from agentdouble.sandbox.data_plane.refusals import envelope, sandbox_error
-from agentdouble.sandbox.data_plane.session_token import INSTANCE, PAGE, PREFIX, TOKEN, instance_of
+from agentdouble.sandbox.data_plane.session_token import INSTANCE, PREFIX, TOKEN, instance_of
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 from agentdouble.threads import import_in_thread
 
@@ -46,12 +45,6 @@ class Performed(Envelope):
 
     status: NotRequired[str]
     action_performed: NotRequired[str]
-
-
-class _Go(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    go: str = Field(min_length=1, max_length=10_000)
 
 
 _PICTURES = (
@@ -86,7 +79,6 @@ class BrowserRoutes:
             # Playwright asks with a slash at the end
             *(Route(path + end, self.version) for path in discovery for end in ("", "/")),
             WebSocketRoute(_CDP, self.cdp),
-            Route(PAGE, self.page, methods=["GET", "POST"]),
         ]
 
     @operation(Envelope)
@@ -153,20 +145,6 @@ class BrowserRoutes:
             return envelope(None, str(error), success=False)
         done = {"status": "success", "action_performed": action.action_type}
         return envelope(done, f"{action.action_type} was performed", extra=done)
-
-    @hidden  # the double's own route is described
-    async def page(self, request: Request) -> Response:
-        """Return the address and title of the page in front; with a body, after it went there."""
-        try:
-            body = json_bodies.checked(await request.body())
-            where = _Go.model_validate_json(body).go if request.method == "POST" else None
-            hand = await self._hand(request)
-            shown = await hand.go(where)
-        except ValidationError as error:
-            return _invalid(error, "body")
-        except PageError as error:
-            return envelope(None, str(error), success=False)
-        return envelope(asdict(shown))
 
     async def cdp(self, websocket: WebSocket) -> None:
         """Connect a client to the browser with the Chrome DevTools Protocol."""

@@ -24,7 +24,7 @@ from agentdouble.sandbox.data_plane.refusals import Refused
 from agentdouble.sandbox.data_plane.session_token import SessionTokenMiddleware
 from agentdouble.sandbox.data_plane.terminal_route import terminal
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.workbench.paths import TERMINALS, TYPED, Paths
+from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import invalid, unrouted
 from agentdouble.settings import Settings
 from agentdouble.threads import import_in_thread
@@ -75,11 +75,7 @@ def data_plane(
 
 def _forwarding() -> list[BaseRoute]:
     app = _Forwarding()
-    return [
-        *(Route(f"/v1/{name}/{{rest:rest}}", app, methods=_METHODS) for name in _FORWARDED),
-        # not below /v1, so only the double's own routes lead here
-        *(Route(path, forward, methods=["POST"]) for path in (TERMINALS, TYPED)),
-    ]
+    return [Route(f"/v1/{name}/{{rest:rest}}", app, methods=_METHODS) for name in _FORWARDED]
 
 
 class _Forwarding:

@@ -24,7 +24,6 @@ from agentdouble.sandbox.instances import Instances
 
 PREFIX = "/v1"
 BESIDE = ("/a2a", "/vnc")  # of a session as well; if an application has them, they are its own
-PAGE = "/browser/page"  # of the double's own routes only, because it is not below the prefix
 UPLOAD = "/v1/file/upload"
 INSTANCE = "faasInstanceName"
 TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)

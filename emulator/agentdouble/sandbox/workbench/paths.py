@@ -16,8 +16,6 @@ DIRECTORY = "/directory"
 FACTS = "/facts"
 LIVE_COMMAND = "/live/command"
 ABANDON = "/live/abandon"
-TERMINALS = "/terminals"
-TYPED = "/terminals/typed"
 
 
 class OutsideError(PermissionError):

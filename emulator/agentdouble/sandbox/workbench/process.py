@@ -25,7 +25,6 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from agentdouble.sandbox.workbench import private_routes, processes
 from agentdouble.sandbox.workbench.bash import Bash
-from agentdouble.sandbox.workbench.drawn_terminals import DrawnTerminals
 from agentdouble.sandbox.workbench.files import Files
 from agentdouble.sandbox.workbench.paths import HOME, TMP, Paths
 from agentdouble.sandbox.workbench.shell import Shell
@@ -104,7 +103,6 @@ def build(paths: Paths, memory_limit: int | None) -> Starlette:
             *Bash(paths, memory_limit).routes(),
             *Shell(paths, memory_limit).routes(),
             Terminals(paths, memory_limit).route(),
-            *DrawnTerminals(paths, memory_limit).routes(),
             *Files(paths).routes(),
             *Transfer(paths).routes(),
             *private_routes.routes(paths),

@@ -26,18 +26,10 @@ def test_files_need_no_token_and_leave_no_entry(double: Emulator, session: str) 
     assert before == len(double.journal.entries())
 
 
-def test_a_client_reaches_only_what_the_platform_has(double: Emulator, session: str) -> None:
-    """With a token, too: drawn terminals and the browser's page are the console's."""
-    plane = data_plane(double, "own-plane")
+def test_an_unknown_session_has_no_data_plane(session: str) -> None:
+    answer = httpx.get(f"{session}x/v1/file/download", params={"path": "a.txt"})
 
-    outside = [
-        httpx.post(f"{double.url}{path}", params=plane.query, json={"columns": 80, "rows": 24})
-        for path in ("/terminals", "/v1/terminals", "/browser/page", "/v1/browser/page")
-    ]
-    unknown = httpx.get(session[:-4] + "none/v1/file/download", params={"path": "a.txt"})
-
-    assert {401, 404, 405, 501} >= {one.status_code for one in outside}
-    assert (404, "NotFound") == (unknown.status_code, unknown.json()["error"]["type"])
+    assert (404, "NotFound") == (answer.status_code, answer.json()["error"]["type"])
 
 
 def test_a_paused_session_is_left_alone(session: str) -> None:

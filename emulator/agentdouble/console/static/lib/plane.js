@@ -1,4 +1,4 @@
-// The data plane of a session: its files and its browser. The double adds the session's token.
+// The data plane of a session: its files. The double adds the session's token.
 
 import { ApiError, ask } from "./api.js";
 

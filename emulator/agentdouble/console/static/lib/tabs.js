@@ -4,8 +4,7 @@ import { navigate } from "./address.js";
 import { h } from "./dom.js";
 
 /** A panel is made when it is first shown.
- * @typedef {{element: Element, show?: () => void, hide?: () => void, update?: () => void,
- *            close?: () => void}} Panel
+ * @typedef {{element: Element, show?: () => void, update?: () => void, close?: () => void}} Panel
  * @typedef {{path: string, name: string, make: () => Promise<Panel>}} Tab */
 
 /** Stand in for a panel whose module did not come. @param {unknown} error @returns {Panel} */
@@ -59,17 +58,12 @@ export function tabs(label, base, tabs) {
     go(path) {
       const next = tabs.find((one) => one.path === path) ?? tabs[0];
       if (next === current && panel.firstChild) return;
-      made.get(current)?.hide?.();
       current = next;
       draw();
     },
     update: () => made.get(current)?.update?.(),
-    /** Stop what is shown; "go" shows it again. */
-    hide() {
-      if (!panel.firstChild) return;
-      made.get(current)?.hide?.();
-      panel.replaceChildren();
-    },
+    /** Empty the panel; "go" fills it again. */
+    hide: () => panel.replaceChildren(),
     close() {
       closed = true;
       for (const one of made.values()) one.close?.();

@@ -35,8 +35,6 @@ export function session(id) {
   const living = tabs("This session", path, [
     { path: "", name: "Code", make: async () => (await import("./session_code.js")).sessionCode(self) },
     { path: "files", name: "Files", make: async () => (await import("./session_files.js")).sessionFiles(self) },
-    { path: "terminal", name: "Terminal", make: async () => (await import("./session_terminal.js")).sessionTerminal(self) },
-    { path: "browser", name: "Browser", make: async () => (await import("./session_browser.js")).sessionBrowser(self) },
     { path: "snapshots", name: "Snapshots", make: async () => (await import("./session_snapshots.js")).sessionSnapshots(self) },
     { path: "log", name: "Log", make: log },
   ]);
