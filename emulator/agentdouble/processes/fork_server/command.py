@@ -33,7 +33,7 @@ def run(_connection_file: str, config: Mapping[str, Any], *streams: int) -> None
         os.chdir(command["cwd"])
     except OSError as error:
         _end(f"the directory {command['cwd']} cannot be entered: {error.strerror}", NOT_EXECUTABLE)
-    argv = with_home(command["argv"], os.environ["HOME"])
+    argv = with_home(command["argv"], os.environ.get("HOME", command["cwd"]))
     program = argv[0]
     try:
         os.execvp(program, argv)  # noqa: S606 (no shell is wanted)
