@@ -91,12 +91,13 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Lint, format, types and floors."""
+    """Lint, format, types, floors, and the caps of the rooms."""
     install(session, "emulator,postgres,test,dev")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
     session.run("lint-imports")
+    session.run("python", ".ci/house.py")
 
 
 def install(session: nox.Session, extras: str, *options: str) -> None:
