@@ -14,12 +14,10 @@ from doublecheck import traceback_filter
 from doublecheck.contracts import exit_status
 from doublecheck.reports import pytest_calls, pytest_report
 from doublecheck.target import pytest_options
-from doublecheck.twins import pytest_twin
 from doublecheck.unknowns_report import pytest_unknowns
 
 FAKED_FILES = ("fs", "fs_class", "fs_module", "fs_session")  # the fixtures of pyfakefs
 
-CONFIGURED = ("_doublecheck_server", "_doublecheck_shadow")
 
 pytest_plugins = ("doublecheck.fixtures",)
 
@@ -31,7 +29,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     exit_status.add(group)
     pytest_unknowns.add(group)
     pytest_report.add_option(group)
-    pytest_twin.add(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,7 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
     exit_status.configure(config)
     pytest_unknowns.configure(config)
     pytest_report.configure(config)
-    pytest_twin.configure(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
@@ -49,7 +45,7 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-    if fixturedef.argname in CONFIGURED:
+    if fixturedef.argname == "_doublecheck_server":
         # pytest would keep the first double for all folders, whichever platform_config they have
         fixturedef.cache_key = _config_of  # type: ignore[method-assign]
     if fixturedef.argname not in FAKED_FILES or "agentdouble.real_files" not in sys.modules:

@@ -53,13 +53,6 @@ class OutputDisplay:
         return {} if id_ is None else {"display_id": f"sandbox/{self._origin}/{id_}"}
 
 
-class TransientDisplay(OutputDisplay):
-    """Shows outputs that the cell replaces at its end; a last value does not become its Out."""
-
-    def _execute_result(self, content: Mapping[str, Any]) -> None:
-        self._display_data(content)
-
-
 class RemoteValue:
     """The representation of a cell's last value; the value itself stays in the kernel."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from doublecheck.errors import RefusedError
 from doublecheck.magics.cell_output import (
     OutputDisplay,
-    TransientDisplay,
     bad_exit_of,
     fail,
     failure_of,
@@ -22,7 +20,6 @@ from doublecheck.values.sandbox import BashResult, CodeResult
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
     from doublecheck.magics.options import CellOptions
-    from doublecheck.magics.platforms import Named
     from doublecheck.values.sandbox import OnOutput
 
 Result: TypeAlias = "CodeResult | BashResult"
@@ -43,13 +40,6 @@ class Cell:
         if self.options.language != BASH:
             return platform.run_code(self.code, self.options.language, **who, **how)
         return platform.exec_bash(self.code, **who, **how)
-
-
-def show_transient(cell: Cell, named: Named) -> Result:
-    """Run a cell, show its output below the name of the platform, and return its result."""
-    sys.stdout.write(f"── {named}\n")
-    origin = user_session_id(cell.options.user, cell.options.session)
-    return cell.run(named.platform, TransientDisplay(f"{named.name}/{origin}"))
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:

@@ -26,7 +26,6 @@ class CellOptions:
     language: str
     timeout_s: int | None
     on: str | None
-    both: bool
     out: str | None
     raises: bool
 
@@ -42,7 +41,6 @@ def parse(line: str) -> CellOptions:
         language=_language(given.language),
         timeout_s=_timeout(given.timeout),
         on=given.on,
-        both=given.both,
         out=_variable(given.out),
         raises=not given.no_raise_error,
     )
@@ -76,7 +74,6 @@ def _parser() -> Parser:
     parser.add_argument("--language", default=LANGUAGES[0])
     parser.add_argument("--timeout")
     parser.add_argument("--on")
-    parser.add_argument("--both", action="store_true")
     parser.add_argument("--out")
     parser.add_argument("--no-raise-error", action="store_true")
     return parser

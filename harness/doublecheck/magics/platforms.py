@@ -119,21 +119,6 @@ class Platforms:
         url = than and than.platform.url
         return (one for one in found if one.platform.url != url)
 
-    def pair(self, name: str | None) -> tuple[Named, Named]:
-        """Return two platforms to compare, a double first: the named one and another."""
-        one = self.known(name) if name is None or name == DOUBLE else self.find(name)
-        others = list(self.others(than=one))
-        if not others and (one is None or _is_double(one)):
-            refuse(
-                "--both compares two platforms, but there is only a double. %sandbox use "
-                "staging=URL names another."
-            )
-        one = one or Named(DOUBLE, self.double())
-        live = next(filter(_is_live, others), None)
-        if _is_double(one):
-            return (others[0], one) if live is None else (one, live)
-        return next(filter(_is_double, others), None) or Named(DOUBLE, self.double()), one
-
     def double(self) -> Platform:
         """Return the magics' own double; start it if needed."""
         if self._double is None:
@@ -225,14 +210,6 @@ class Platforms:
                 self._sync[id(value)] = (value, opened)  # stored, so that its id stays unique
             return self._sync[id(value)][1]
         return value if isinstance(value, Platform) else None
-
-
-def _is_double(named: Named) -> bool:
-    return named.platform.target.admin
-
-
-def _is_live(named: Named) -> bool:
-    return not _is_double(named)
 
 
 def _emulator() -> Any:

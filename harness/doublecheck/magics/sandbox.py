@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import atexit
-from functools import partial
 from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
-from IPython.display import clear_output, display
 
 from doublecheck.magics import cells, commands, completion, options
 from doublecheck.magics.cells import Cell
 from doublecheck.magics.messages import refuse, short_errors
 from doublecheck.magics.platforms import Platforms
-from doublecheck.magics.side_by_side import compare
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -38,7 +35,7 @@ class SandboxMagics(Magics):
         ::
 
           %%sandbox [--session NAME] [--user NAME] [--language LANGUAGE] [--timeout SECONDS]
-                    [--on NAME] [--both] [--out VARIABLE] [--no-raise-error]
+                    [--on NAME] [--out VARIABLE] [--no-raise-error]
 
         --session NAME     the session whose kernel runs it, ``default`` if none is given
         --user NAME        whose session that is, ``anonymous`` if none is given
@@ -46,7 +43,6 @@ class SandboxMagics(Magics):
         --timeout SECONDS  how long it may run, 300 at most
         --on NAME          the platform: a variable of the notebook, a name of ``%sandbox use``,
                            or a URL
-        --both             run it on the double and on another platform, and compare
         --out VARIABLE     put the result into a variable, too
         --no-raise-error   code that fails does not fail the cell (so Run All goes on, as with %%bash)
 
@@ -63,18 +59,8 @@ class SandboxMagics(Magics):
     def _run(self, given: CellOptions, cell: str) -> None:
         if not cell.strip():
             refuse("The cell is empty: write the code to run below %%sandbox.")
-        run = self._compare if given.both else self._show
-        run(Cell(cell, given))
-
-    def _show(self, cell: Cell) -> None:
-        platform = self.platforms.for_cell(cell.options.on).platform
-        cells.show(cell, platform, lambda result: self._store(cell.options.out, result))
-
-    def _compare(self, cell: Cell) -> None:
-        both = compare(self.platforms.pair(cell.options.on), partial(cells.show_transient, cell))
-        self._store(cell.options.out, both)
-        clear_output(wait=True)
-        display(both)
+        platform = self.platforms.for_cell(given.on).platform
+        cells.show(Cell(cell, given), platform, lambda result: self._store(given.out, result))
 
     def _store(self, name: str | None, result: object) -> None:
         if name is not None:

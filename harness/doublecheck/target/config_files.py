@@ -20,7 +20,7 @@ else:
 
 SIZE_LIMIT = 1024 * 1024
 _NAME_CHARS = 80
-RESERVED = ("both", "double", "live")
+RESERVED = ("double", "live")
 _OF_A_RUN = ("target", "targets")
 
 

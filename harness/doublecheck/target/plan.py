@@ -179,7 +179,7 @@ def _kind_of(table: Table) -> Kind | None:
 
 
 def _no_target(name: str, read: Sequence[File]) -> TargetError:
-    names = [*config_files.RESERVED[1:], *(one for file in read for one in file.targets)]
+    names = [*config_files.RESERVED, *(one for file in read for one in file.targets)]
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return TargetError(

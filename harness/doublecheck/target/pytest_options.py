@@ -19,13 +19,9 @@ from doublecheck.target.facts import BY_NAME, OPTIONS
 if TYPE_CHECKING:
     from doublecheck.target.plan import Plan, Sources
 
-BOTH = "both"
 _INI = "platform_emulator_command"
-_HELP = {  # options that only pytest has: a second platform, and a double in its process
-    "target": (
-        "what the platform is: double (default), live, both (a live one, to which a double is "
-        "compared), or a target of the configuration"
-    ),
+_HELP = {  # options that mean something else to pytest: it can start a double in its process
+    "target": "what the platform is: double (default), live, or a target of the configuration",
     "url": "where the platform runs already (default: a double starts in this process)",
 }
 # the specification's variables are often set, for the code under test
@@ -83,11 +79,6 @@ def live(config: pytest.Config) -> bool:
     return not in_process(config) and plan_of(config).kind == "live"
 
 
-def both(config: pytest.Config) -> bool:
-    """Whether a double also makes each call, to be compared with the live platform."""
-    return bool(config.getoption("platform_target") == BOTH)
-
-
 def check(config: pytest.Config) -> None:
     """Raise UsageError if the options of the platform are invalid."""
     if not _anything_configured(config):
@@ -142,8 +133,6 @@ def sources(config: pytest.Config) -> Sources:
 
 def _options(config: pytest.Config) -> dict[str, Any]:
     given = {fact.name: config.getoption(f"platform_{fact.name}") for fact in OPTIONS}
-    if given["target"] == BOTH:
-        given["target"] = "live"
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -63,7 +63,7 @@ def _shared(config: pytest.Config) -> bool:
 
 def _take_profile(config: pytest.Config) -> None:
     """Make every double that is started from now on use the profile."""
-    if pytest_options.runs_already(config) and not pytest_options.live(config):
+    if pytest_options.runs_already(config):
         raise pytest.UsageError(
             "--platform-profile is for a double that the tests start. The one at --platform-url "
             "runs already: agentdouble serve --profile FILE."

@@ -17,9 +17,8 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.comparing.differences import Class
 from doublecheck.twins import conversation_run, document, html_page, scripts, tree
 from doublecheck.twins.comparison import Comparison
-from doublecheck.twins.shadow import Both
 from tests.doublecheck.twins.conftest import application
-from tests.doublecheck.twins.liar import LIES, Liar, seen_as_live, serving_liar, talk
+from tests.doublecheck.twins.liar import LIES, Liar, seen_as_live, serving_liar
 
 pytestmark = pytest.mark.once  # each compares two platforms
 
@@ -182,49 +181,3 @@ def test_a_lie_is_exit_code_1(
     assert (1, 1, 0) == (lied.exit_code, as_json.exit_code, true.exit_code), lied.output
     assert said in lied.output
     assert "diverges" == json.loads(as_json.stdout)["class"]
-
-
-@LIE
-def test_a_lie_diverges_in_tests_on_both(
-    double: Platform, live: Platform, liar: Liar, lie: str
-) -> None:
-    """Each call is compared when it is made."""
-    told, operation, path = LIES[lie]
-    both = Both(live, double)
-    with liar.telling(told):
-        talk(both.platform())
-
-    found = {
-        (call.operation, one.path)
-        for call in both.calls
-        for one in call.differences
-        if not one.cls.harmless
-    }
-    assert (operation, path) in found
-
-
-def test_a_lie_fails_a_strict_test_on_both(
-    pytester: pytest.Pytester, live: Platform, liar: Liar
-) -> None:
-    """With what differs."""
-    pytester.makepyfile(
-        """
-        def test_history(platform):
-            session = platform.create_session("echo")
-            platform.run(session, "one")
-            platform.get_session("echo", session.id)
-        """
-    )
-    words = ["--platform-target=both", f"--platform-url={live.url}", "--platform-twin-strict"]
-
-    true = pytester.runpytest_inprocess(*words)
-    with liar.telling(LIES["a history that ends early"][0]):
-        lied = pytester.runpytest_inprocess(*words)
-
-    assert (0, 1) == (true.ret, lied.ret)
-    lied.stdout.fnmatch_lines(
-        [
-            "*GET /apps/{app}/users/{user}/sessions/{session}: only double",
-            "*$.events*: only double*",
-        ]
-    )

@@ -89,31 +89,3 @@ def test_a_profile_is_not_for_a_running_double(deployment: Target, tmp_path: Pat
     """It answers as it was started."""
     with pytest.raises(TargetError, match="profile="):
         doublecheck.twin(deployment.url, deployment.url, profile=profile(tmp_path, "400"))
-
-
-@pytest.mark.parametrize(("answer", "outcome"), [("400", {"passed": 1}), ("409", {"failed": 1})])
-def test_tests_on_both_take_a_profile(
-    pytester: pytest.Pytester,
-    deployment: Target,
-    tmp_path: Path,
-    answer: str,
-    outcome: dict[str, int],
-) -> None:
-    """It is for the double beside the live platform."""
-    pytester.makepyfile(
-        """
-        import pytest
-        from doublecheck.errors import RefusedError
-
-        def test_twice(platform):
-            session = platform.create_session("echo", session_id="both")
-            with pytest.raises(RefusedError):
-                platform.create_session("echo", session_id="both")
-            platform.delete_session(session)
-        """
-    )
-    words = ["--platform-target=both", f"--platform-url={deployment.url}", "--platform-twin-strict"]
-
-    result = pytester.runpytest_inprocess(*words, f"--platform-profile={profile(tmp_path, answer)}")
-
-    result.assert_outcomes(**outcome)
