@@ -91,6 +91,7 @@ class TurnTaking(OneProtocol):
         """Forget the connection."""
         self._leave()
         super().connection_lost(exc)
+        self.transport.close()  # or Python 3.10 warns of a TLS transport that its peer has reset
 
     def give_way(self) -> None:
         """Close the connection at once, to make room for another."""
