@@ -14,17 +14,19 @@ from tests.doublecheck.bad_servers import Behaviour, answer
 
 Send = Callable[[str, bool], httpx.Response]
 
+TIMEOUT = httpx.Timeout(30, read=0.3)  # a busy machine takes its time to connect
+
 
 def blocking(url: str, ours: bool) -> httpx.Response:
     transport = Transport(verify=False) if ours else httpx.HTTPTransport(verify=False)
-    with httpx.Client(transport=transport, timeout=0.3) as client:
+    with httpx.Client(transport=transport, timeout=TIMEOUT) as client:
         return client.get(url)
 
 
 def awaited(url: str, ours: bool) -> httpx.Response:
     async def send() -> httpx.Response:
         kind: Any = AsyncTransport if ours else httpx.AsyncHTTPTransport
-        async with httpx.AsyncClient(transport=kind(verify=False), timeout=0.3) as client:
+        async with httpx.AsyncClient(transport=kind(verify=False), timeout=TIMEOUT) as client:
             return await client.get(url)
 
     return asyncio.run(send())
