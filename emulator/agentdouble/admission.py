@@ -82,10 +82,6 @@ class Admission:
             return _client(connection, f"the code of a {caller}, nor a caller that has gone")
         return None
 
-    async def refuses(self, client: Address, server: Address) -> bool:
-        """Return whether a caller may not enter where no credentials are needed."""
-        return not self.let_sessions and await self.caller(client, server) == "session"
-
     def is_of_a_page(self, connection: HTTPConnection) -> bool:
         """Return whether a browser sends the request for a web page that may not call."""
         headers = connection.headers

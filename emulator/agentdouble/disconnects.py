@@ -1,15 +1,18 @@
-"""Work for a client that waits for it; the work ends when the client disconnects."""
+"""What a request receives: its body once more, and that its client has disconnected.
+
+Work for a client that waits for it ends when the client disconnects.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, ExitStack, aclosing
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 T = TypeVar("T")
 
@@ -37,6 +40,18 @@ async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the client has disconnected; the request's body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def replay(messages: Sequence[Message], receive: Receive) -> Receive:
+    """Return a ``receive`` that gives messages once more, and then those that follow."""
+    left = iter(messages)
+
+    async def receive_replayed() -> Message:
+        for message in left:
+            return message
+        return await receive()
+
+    return receive_replayed
 
 
 class EventStreamResponse(StreamingResponse):

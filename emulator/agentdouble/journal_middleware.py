@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -60,53 +58,17 @@ class JournalMiddleware:
                 recorder.close()
 
 
-class Recording:
-    """The time that a request takes, until it is closed, and the unknowns noted meanwhile."""
+class _Recorder:
+    """A wrapper of ``receive`` and ``send`` that records one request and its answer.
 
-    def __init__(self, journal: Journal, entry: Entry) -> None:
+    ``noted`` are the unknowns on which the answer rests.
+    """
+
+    def __init__(self, journal: Journal, entry: Entry, receive: Receive, send: Send) -> None:
         self.noted: set[str] = set()
         self._journal = journal
         self._entry = entry
         self._started = time.perf_counter()
-
-    def close(self) -> None:
-        """Finish the entry once: at the end of the answer, or when no answer will follow."""
-        entry = self._entry
-        if entry.duration_ms is not None:
-            return
-        entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
-        entry.unknowns = sorted(self.noted)
-        if self._journal.events.watched:
-            self._journal.publish(entry, "answered")
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        path = entry.url.partition("://")[2].partition("/")[2]
-        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
-        _log.handle(  # not info(), because its search for the caller costs as much as all the rest
-            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
-        )
-
-
-@contextmanager
-def recorded(journal: Journal, in_force: Ledger, scope: Scope) -> Iterator[Entry]:
-    """Write a call that is no request of ASGI into the journal, as if ``scope`` were its own."""
-    entry = journal.open(scope)
-    recording = Recording(journal, entry)
-    token, cause = current_entry.set(entry), causes.current.set((journal.name, entry.id))
-    with ledger.using(in_force) as recording.noted:
-        try:
-            yield entry
-        finally:
-            causes.current.reset(cause)
-            current_entry.reset(token)
-            recording.close()
-
-
-class _Recorder(Recording):
-    """A wrapper of ``receive`` and ``send`` that records one request and its answer."""
-
-    def __init__(self, journal: Journal, entry: Entry, receive: Receive, send: Send) -> None:
-        super().__init__(journal, entry)
         self._receive = receive
         self._send = send
         self._request = Start()
@@ -140,6 +102,23 @@ class _Recorder(Recording):
             if not message.get("more_body", False):
                 self.close()  # before the caller has the answer, so that it finds a complete entry
         await self._send(message)
+
+    def close(self) -> None:
+        """Finish the entry once: at the end of the answer, or when no answer will follow."""
+        entry = self._entry
+        if entry.duration_ms is not None:
+            return
+        entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
+        entry.unknowns = sorted(self.noted)
+        if self._journal.events.watched:
+            self._journal.publish(entry, "answered")
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        path = entry.url.partition("://")[2].partition("/")[2]
+        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
+        _log.handle(  # not info(), because its search for the caller costs as much as all the rest
+            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
+        )
 
 
 class _WebSocketRecorder(_Recorder):

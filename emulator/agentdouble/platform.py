@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from agentdouble import __version__, ledger
-from agentdouble.admission import Address
 from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
@@ -54,7 +53,6 @@ class Platform:
             environment=environment,
             ledger=settings.chosen(),
             store=make_store(settings.state),
-            refuses=self._refuses,
             parts=lambda: self.parts,
             advance=self._advance,
             beside=beside,
@@ -116,6 +114,3 @@ class Platform:
     async def _advance(self, by: dt.timedelta) -> None:
         self.context.clock.move(by)
         await self.settle()
-
-    async def _refuses(self, client: Address, server: Address) -> bool:
-        return await self.rules.refuses(client, server)

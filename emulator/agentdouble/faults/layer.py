@@ -6,6 +6,7 @@ from functools import partial
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agentdouble.disconnects import replay
 from agentdouble.faults import operations
 from agentdouble.faults.effects import FaultyCall, answer
 from agentdouble.faults.plan import Faults
@@ -49,7 +50,7 @@ class FaultLayer:
         if self._faults.reads_bodies and operations.has_rpc(method, path, query):
             messages = await _read(receive)
             body = b"".join(message.get("body", b"") for message in messages)
-            receive = _replay(messages, receive)
+            receive = replay(messages, receive)
         return operations.call_of(method, path, query, body), receive
 
 
@@ -58,14 +59,3 @@ async def _read(receive: Receive) -> list[Message]:
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False):
         messages.append(await receive())
     return messages
-
-
-def _replay(messages: list[Message], receive: Receive) -> Receive:
-    left = iter(messages)
-
-    async def receive_replayed() -> Message:
-        for message in left:
-            return message
-        return await receive()
-
-    return receive_replayed

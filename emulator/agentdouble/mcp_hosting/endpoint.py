@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble import mistakes, strict_json
+from agentdouble.disconnects import replay
 from agentdouble.mcp_hosting.calls import Calls
 from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, OPERATIONS, PARSE_ERROR, failure
 from agentdouble.openapi.operation import described
@@ -144,11 +145,7 @@ async def _read(receive: Receive, limit: int) -> tuple[Receive, bytes]:
         messages.append(await receive())
         body += messages[-1].get("body", b"")
         more = messages[-1].get("more_body", False)
-
-    async def received() -> Message:
-        return messages.pop(0) if messages else await receive()
-
-    return received, body
+    return replay(messages, receive), body
 
 
 class _Run:

@@ -115,7 +115,7 @@ class KernelPool:
                 return await self._start(language, self._launch(language, workspace, others))
         except KernelStartError as error:
             capacity.check()  # a process that lacks resources cannot report that itself
-            limit = self._settings.process_limit
+            limit = None if self._settings.isolation == "none" else self._settings.process_limit
             raise process_limit_refusal(error, limit) or error from error.__cause__
 
     @contextmanager
@@ -170,8 +170,8 @@ class KernelPool:
         except BaseException as error:
             await asyncio.wait({files})
             await threads.run_in_thread(workspace.remove)
-            refusal = process_limit_refusal(error, snapshot.process_limit)
-            raise refusal or error from error.__cause__
+            limit = (snapshot.plan.confinement or {}).get("process_limit")
+            raise process_limit_refusal(error, limit) or error from error.__cause__
 
     async def _launch_copy(
         self, snapshot: KernelSnapshot, workspace: Workspace, files: asyncio.Future[None]

@@ -69,12 +69,6 @@ class KernelSnapshot:
         gone: asyncio.Future[None] = self.template.gone
         return gone
 
-    @property
-    def process_limit(self) -> int | None:
-        """The limit of processes of the session, or None without one."""
-        limit: int | None = (self.plan.confinement or {}).get("process_limit")
-        return limit
-
     async def discard(self) -> None:
         """Remove the files; the template ends with its last copy."""
         self.template.release()

@@ -9,15 +9,13 @@ from agentdouble.serving.connections import KEPT, PEER, TRANSPORT, hang_up, is_c
 from agentdouble.serving.loops import SteadyLoop, new_event_loop, run
 from agentdouble.serving.protocols import LARGEST_WEBSOCKET_MESSAGE
 from agentdouble.serving.sockets import address_of, open_socket, open_unix_socket
-from agentdouble.serving.starting import GRACE_S, Prepare, ServerThread, serve
+from agentdouble.serving.starting import ServerThread, serve
 
 __all__ = [
-    "GRACE_S",
     "KEPT",
     "LARGEST_WEBSOCKET_MESSAGE",
     "PEER",
     "TRANSPORT",
-    "Prepare",
     "ServerThread",
     "SteadyLoop",
     "address_of",

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from starlette.routing import BaseRoute
 
-from agentdouble.admission import Address
 from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
 from agentdouble.control_plane.routes import Action
@@ -34,9 +33,7 @@ S = TypeVar("S", bound="Surface")
 class Context:
     """The objects that every surface of a double uses, including the other surfaces.
 
-    ``environment`` are the variables that point a client at the double. ``refuses`` returns
-    whether a caller, given by its address and ours, may not call routes without credentials.
-    ``advance`` acts on the whole double, as does what ``parts`` returns. ``beside`` starts another
+    ``environment`` are the variables that point a client at the double. ``advance`` acts on the whole double, as does what ``parts`` returns. ``beside`` starts another
     double for one question.
     """
 
@@ -51,7 +48,6 @@ class Context:
     ledger: Ledger
     store: Store
     environment: Mapping[str, str]
-    refuses: Callable[[Address, Address], Awaitable[bool]]
     parts: Callable[[], Parts]
     advance: Callable[[dt.timedelta], Awaitable[None]]
     beside: Beside

@@ -18,6 +18,7 @@ from typing import Any
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi import loading
+from agentdouble.processes.fork_server.processes import lower_limit
 
 CPU_S = 60
 MEMORY = 4 * 1024**3  # bytes
@@ -72,10 +73,8 @@ def main() -> None:
 
 def _limit() -> None:
     for kind, wanted in ((resource.RLIMIT_CPU, CPU_S), (resource.RLIMIT_AS, MEMORY)):
-        _, hard = resource.getrlimit(kind)
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         with contextlib.suppress(ValueError, OSError):  # macOS has no limit of memory
-            resource.setrlimit(kind, (limit, hard))
+            lower_limit(kind, wanted)
     os.nice(10)
 
 
