@@ -66,6 +66,7 @@ class Double:
         self.url = found[0]
         self._printing = threading.Thread(target=self._process.stdout.read)
         self._printing.start()
+        self._attack: threading.Thread | None = None
         self.http = httpx.Client(timeout=90, trust_env=False, base_url=self.url)
 
     def own(self, path: str, body: Any) -> httpx.Response:
@@ -83,7 +84,16 @@ class Double:
 
     def answers_while(self, attack: Callable[[Double], object]) -> None:
         """Check that health is answered while an attack goes on, for some seconds at most."""
-        thread = threading.Thread(target=_quietly, args=(attack, self), daemon=True)
+        failures: list[Exception] = []
+
+        def run() -> None:
+            try:
+                with contextlib.suppress(httpx.HTTPError):  # a refused body ends its connection
+                    attack(self)
+            except Exception as exception:  # raised below; later, the double ends meanwhile
+                failures.append(exception)
+
+        thread = self._attack = threading.Thread(target=run, daemon=True)
         with httpx.Client(trust_env=False, base_url=self.url) as http:
             assert http.get("/_emulator/health").status_code == 200
             thread.start()
@@ -94,6 +104,8 @@ class Double:
                 http.get("/_emulator/health", timeout=30)
                 took.append(time.monotonic() - before)
                 thread.join(0.01)
+        if failures:
+            raise failures[0]
         took.sort()
         assert took[len(took) * 9 // 10] < HEALTH_S, took
         assert took[-1] < LONGEST_S, took
@@ -109,12 +121,9 @@ class Double:
             self._process.kill()
             with self._process:
                 self._printing.join()
+            if self._attack:
+                self._attack.join()  # its connection is closed
             self.http.close()
-
-
-def _quietly(attack: Callable[[Double], object], double: Double) -> None:
-    with contextlib.suppress(httpx.HTTPError):  # the double ends meanwhile
-        attack(double)
 
 
 @pytest.fixture
