@@ -18,7 +18,7 @@ from agentdouble import environment, ledger, serving
 from agentdouble.apps.loading import App, application
 from agentdouble.errors import NotRunningError
 from agentdouble.invoke_tool import DEFAULT_REGION
-from agentdouble.mcp_services import McpServices, McpToolsets
+from agentdouble.mcp_services import McpServices
 from agentdouble.platform import Platform
 from agentdouble.processes import session_parent
 from agentdouble.real_files import real_files
@@ -89,7 +89,6 @@ class Emulator:
         self.clock, self.journal, self.faults = context.clock, context.journal, context.faults
         mcp = self._surface(MCPServices)
         self.mcp = McpServices(mcp.services, self._call, self.url)
-        self.mcp_toolsets = McpToolsets(mcp.toolsets, mcp.services, self._call, self.url)
         self.runtimes = self._surface(Runtimes).handle(self._call, self.url)
         self._thread: serving.ServerThread | None = None
         self._stopped = False
@@ -202,8 +201,8 @@ class Emulator:
     def reset(self, *, keep: Collection[str] | None = None) -> None:
         """Return to how the double was at its start, except for what is kept.
 
-        The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``
-        (services and toolsets), ``runtimes``, ``agent_sessions`` (of API-server mode, with
+        The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``,
+        ``runtimes``, ``agent_sessions`` (of API-server mode, with
         artifacts), ``tasks`` (of A2A), ``journal``, ``clock`` and ``faults``. By default the parts
         are kept that outlive the double in its state, which ``state`` names as well; ``keep=()``
         keeps nothing. Raises PartError.
@@ -213,7 +212,7 @@ class Emulator:
     def snapshot(self) -> Snapshot:
         """Return how the double is now, for ``restore()``.
 
-        It has tools, MCP services and toolsets, the declarations of runtimes with their versions,
+        It has tools, MCP services, the declarations of runtimes with their versions,
         sessions of agents with their artifacts, the clock and the faults.
         """
         return self._call(self._platform.parts.snapshot())

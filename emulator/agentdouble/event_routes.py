@@ -23,7 +23,6 @@ fault       armed, fired, released, removed                         an item of `
 unknowns    chosen                                                  ``in_force`` of ``/unknowns``
 tool,       created, changed, deleted                               ``id``, ``name``
 service,
-toolset,
 runtime
 double      reset, restored                                         ``{}``: also sent when only
                                                                     some parts were reset
@@ -59,7 +58,7 @@ from agentdouble.openapi.operation import EVENTS
 ABOUT_THE_STREAM = ("listening", "resync")
 NAMES = (
     *("request", "session", "clock", "fault", "unknowns"),
-    *("tool", "service", "toolset", "runtime", "double", "journal"),
+    *("tool", "service", "runtime", "double", "journal"),
 )
 
 

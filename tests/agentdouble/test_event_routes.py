@@ -162,15 +162,11 @@ def test_what_is_created_is_told(double: Emulator) -> None:
     assert {"happened": ["reset"]} == reset
 
 
-def test_services_toolsets_and_runtimes_are_told(double: Emulator, tmp_path: Path) -> None:
+def test_services_and_runtimes_are_told(double: Emulator, tmp_path: Path) -> None:
     """Those that the program makes too, by their names."""
-    with listening(double, only="service,toolset,runtime") as events:
+    with listening(double, only="service,runtime") as events:
         double.mcp.create("told", MCPApp("told"))
         made = [until(events, "service", "created")]
-        double.mcp_toolsets.create("tolds", ["told"])
-        made.append(until(events, "toolset", "created"))
-        double.mcp_toolsets.delete("tolds")
-        until(events, "toolset", "deleted")
         double.mcp.delete("told")
         until(events, "service", "deleted")
         double.runtimes.create("runs", command="sleep 60", directory=str(tmp_path))
@@ -180,7 +176,7 @@ def test_services_toolsets_and_runtimes_are_told(double: Emulator, tmp_path: Pat
         double.runtimes.delete("runs")
         until(events, "runtime", "deleted")
 
-    assert ["told", "tolds", "runs"] == [one["name"] for one in made]
+    assert ["told", "runs"] == [one["name"] for one in made]
 
 
 def test_what_happens_at_once_is_one_event(double: Emulator) -> None:

@@ -299,7 +299,7 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize("pattern", PATTERNS[:8])
 def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path, pattern: str) -> None:
-    """Neither for arguments nor for structured content; toolsets do not either."""
+    """Neither for arguments nor for structured content."""
     (tmp_path / "server.py").write_text(SERVER)
     properties = {"a": {"type": "string", "pattern": pattern}}
     schema = {"type": "object", "properties": properties, "patternProperties": {pattern: {}}}
@@ -310,9 +310,8 @@ def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path, pa
         made = double.own("/mcp-services", given)
         assert made.status_code == 201, made.text
         double.call({"a": TEXT})
-        double.own("/mcp-toolsets", {"Name": "all", "MCPServices": ["api"]})
-        double.own("/mcp-toolsets/all/call", {"tool": "api__op", "arguments": {"a": TEXT}})
-        double.http.get("/_emulator/mcp-toolsets/all/tools")
+        double.own("/mcp-services/api/call", {"tool": "op", "arguments": {"a": TEXT}})
+        double.http.get("/_emulator/mcp-services/api/tools")
 
     double.answers_while(attack)
 

@@ -1,4 +1,4 @@
-"""The page of tools, MCP services and toolsets: made, changed, called and deleted in it."""
+"""The page of tools and MCP services: made, changed, called and deleted in it."""
 
 from __future__ import annotations
 
@@ -297,19 +297,14 @@ def test_a_tool_is_called_and_nothing_that_it_says_acts(
 
 
 def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emulator) -> None:
-    """Of a toolset that is made of two services; a client with a revoked key is refused."""
+    """A client with a revoked key is refused."""
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    for name in ("one", "two"):
-        own(double, "/mcp-services", {"Name": name, "Definition": json.dumps(DEFINITION)})
-    go(opened, "/tools/new/toolset")
-    text(opened, "Name", "both")
-    for name in ("one", "two"):
-        opened.get_by_role("checkbox", name=name).check()
-    opened.get_by_role("button", name="Create").click()
-    opened.get_by_text("2 tools").wait_for()
+    own(double, "/mcp-services", {"Name": "one", "Definition": json.dumps(DEFINITION)})
+    go(opened, "/tools/service/one")
+    opened.get_by_text("1 tool").wait_for()
     access = opened.get_by_role("region", name="Access").get_by_role("group", name="Access record")
-    record = double.mcp_toolsets.record("both")
-    server = record["mcpServers"]["both"]
+    record = double.mcp.record("one")
+    server = record["mcpServers"]["one"]
 
     assert "Bearer ***" in access.inner_text()
     opened.get_by_role("button", name="Show the key").click()
@@ -324,7 +319,7 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emu
     opened.get_by_role("button", name="Copy with the key").click()
     opened.get_by_role("status").get_by_text("Copied").wait_for()
 
-    copied = json.loads(opened.evaluate("() => navigator.clipboard.readText()"))["servers"]["both"]
+    copied = json.loads(opened.evaluate("() => navigator.clipboard.readText()"))["servers"]["one"]
     assert ("http", server["httpUrl"], True) == (
         copied["type"],
         copied["url"],

@@ -28,7 +28,6 @@ def served() -> Iterator[dict[str, Any]]:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
         double.mcp.create("everything", server, key=KEY)
         double.mcp.create("front", McpBackend(f"{double.url}/mcp"), key=KEY)
-        double.mcp_toolsets.create("all", ["everything", "front"], key=KEY)
         yield {"mcp": _mcp(double), "a2a": _a2a(double)}
 
 
@@ -48,7 +47,7 @@ def _mcp(double: Emulator) -> dict[str, Any]:
         "application": _server(f"{double.url}/mcp", {}),
         "runtime": _server(f"{double.url}/runtimes/hosted-tools/mcp", BEARER),
         "service": _server(service, BEARER),
-        "toolset": _server(f"{double.url}/mcp/all", BEARER),
+        "front": _server(f"{double.url}/mcp/front", BEARER),
         "refused": _server(service, {"Authorization": "Bearer another"}),
     }
 

@@ -35,7 +35,7 @@ _MCP = {
     "call": "5",
     "failure": "not today",
     "runtime": "5",
-    "toolset": "5",
+    "front": "5",
     "error": "This tool intentionally returns an error for testing",
     "contents": ["text", "image", "resource"],
     "progress": [0, 50, 100],
@@ -72,7 +72,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
         "failure": "no luck",
         "refusal": "401",
     },
-    "McpToolset": {"tools": ["add", "fail"], "runtime": ["add", "fail"], "toolset": True},
+    "McpToolset": {key: ["add", "fail"] for key in ("tools", "runtime", "front")},
 }
 
 

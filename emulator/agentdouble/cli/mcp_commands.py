@@ -9,7 +9,7 @@ import typer
 from agentdouble.cli.options import Follow, LinesAsJson, Search, Tail, formatted
 from agentdouble.cli.tool_commands import Json, Url
 
-Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-..., mcpts-...).")]
+Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-...).")]
 
 _EXAMPLES = formatted("""
 [bold]Examples[/bold]
@@ -21,8 +21,6 @@ _EXAMPLES = formatted("""
   agentdouble mcp create tools my_tools.py:app               until Ctrl-C
 
   agentdouble mcp create fs -- npx -y @modelcontextprotocol/server-filesystem . '$HOME'
-
-  agentdouble mcp create all --of weather --of pets          both as one
 
   agentdouble mcp show weather > mcp.json                    for a client
 
@@ -52,17 +50,13 @@ mcp_app = typer.Typer(
 def create(
     name: Annotated[str, typer.Argument(help="It answers at /mcp/NAME.")],
     backend: Annotated[
-        list[str] | None,
+        list[str],
         typer.Argument(
             help="URL of an MCP server; file or URL of a Swagger or OpenAPI definition; "
             "MODULE:APP or FILE.py:APP with an MCPApp; after --, a command that speaks MCP over "
             "its standard input and output."
         ),
-    ] = None,
-    of: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SERVICE", help="In place of a backend: services as one endpoint."),
-    ] = None,
+    ],
     openapi: Annotated[
         bool, typer.Option("--openapi", help="BACKEND is a definition, whatever it is called.")
     ] = False,
@@ -100,12 +94,12 @@ def create(
     wanted = mcp_services.Wanted(
         name, openapi, base_url, bearer, api_key, key, directory, tuple(env or ())
     )
-    mcp_services.create(wanted, tuple(backend or ()), tuple(of or ()), url, as_json=as_json)
+    mcp_services.create(wanted, tuple(backend), url, as_json=as_json)
 
 
 @mcp_app.command("list", epilog=_EXAMPLES)
 def list_(url: Url = None, as_json: Json = False) -> None:
-    """List the services and the toolsets."""
+    """List the services."""
     from agentdouble.cli import mcp_services
 
     mcp_services.show_all(url, as_json=as_json)
@@ -137,7 +131,7 @@ def logs(
 
 @mcp_app.command(epilog=_EXAMPLES)
 def delete(name: Name, url: Url = None, as_json: Json = False) -> None:
-    """End a service, or a toolset, with its sessions."""
+    """Delete a service with its sessions."""
     from agentdouble.cli import mcp_services
 
     mcp_services.delete(name, url, as_json=as_json)

@@ -15,9 +15,6 @@ from agentdouble.cli.mcp_backends import Kind
 from agentdouble.cli.tools import variables
 from agentdouble.errors import AgentDoubleError
 
-_SERVICE = ("MCPServiceId", "InboundAuthorizerConfiguration")
-_TOOLSET = ("MCPToolsetId", "AuthorizerConfiguration")
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -36,23 +33,15 @@ class Wanted:
 def create(
     wanted: Wanted,
     words: Sequence[str],
-    services: Sequence[str],
     url: str | None,
     *,
     as_json: bool,
 ) -> None:
-    """Make a service, or a toolset of services, and print its access record.
+    """Make a service and print its access record.
 
     ``words`` are a backend, or the words of a command. If the backend is an application, it is
     served until Ctrl-C, and then the service is deleted.
     """
-    if (not words) == (not services):
-        raise AgentDoubleError("Say what stands behind: a BACKEND, or --of SERVICE. See --help.")
-    if not words:
-        plane = control.connect(url)
-        made = _create_toolset(plane, wanted, services)
-        _print_record(plane, made, as_json=as_json)
-        return
     kind = mcp_backends.kind_of(words, openapi=wanted.openapi or wanted.base_url is not None)
     if kind is Kind.COMMAND:
         _create_command(wanted, words, url, as_json=as_json)
@@ -75,20 +64,14 @@ def create(
 
 
 def show_all(url: str | None, *, as_json: bool) -> None:
-    """Print the services and the toolsets."""
+    """Print the services."""
     plane = control.connect(url)
     services = list(plane.all("ListMCPServices", "MCPServices"))
-    toolsets = list(plane.all("ListMCPToolsets", "MCPToolsets"))
     if as_json:
-        typer.echo(json.dumps({"MCPServices": services, "MCPToolsets": toolsets}, indent=2))
+        typer.echo(json.dumps({"MCPServices": services}, indent=2))
         return
-    rows = [
-        *({**one, "Id": one["MCPServiceId"], "Kind": one["ProtocolType"]} for one in services),
-        *({**one, "Id": one["MCPToolsetId"], "Kind": "Toolset"} for one in toolsets),
-    ]
-    columns = ("Id", "Name", "Kind", "Address")
-    shown = [{**one, "Address": _address(one)} for one in rows]
-    tables.show(columns, shown)
+    rows = [{**service, "Address": _address(service)} for service in services]
+    tables.show(("MCPServiceId", "Name", "ProtocolType", "Address"), rows)
 
 
 def show(name: str, url: str | None, *, as_json: bool) -> None:
@@ -99,18 +82,16 @@ def show(name: str, url: str | None, *, as_json: bool) -> None:
 
 
 def delete(name: str, url: str | None, *, as_json: bool) -> None:
-    """End a service or a toolset."""
+    """Delete a service."""
     plane = control.connect(url)
     id_ = _find(plane, name)
-    (kind, value), *_ = id_.items()
-    gone = plane.call(f"Delete{kind.removesuffix('Id')}", **{kind: value})
-    typer.echo(json.dumps(gone) if as_json else f"{value} is deleted.")
+    deleted = plane.call("DeleteMCPService", **id_)
+    typer.echo(json.dumps(deleted) if as_json else f"{id_['MCPServiceId']} is deleted.")
 
 
 def record(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the access record of section 2.5 from the platform's data about a service."""
-    _, authorizer = _TOOLSET if "MCPToolsetId" in found else _SERVICE
-    keys = found[authorizer]["Authorizer"]["KeyAuth"]["ApiKeys"]
+    keys = found["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
     if not keys:
         raise AgentDoubleError(f"The MCP service {found['Name']!r} has no key left.")
     server = {
@@ -145,25 +126,6 @@ def _create_command(
     _print_record(plane, _create(plane, wanted, request), as_json=as_json)
 
 
-def _create_toolset(
-    plane: ControlPlane, wanted: Wanted, services: Sequence[str]
-) -> Mapping[str, Any]:
-    given = (wanted.base_url, wanted.bearer, wanted.api_key)
-    if wanted.openapi or any(one is not None for one in given):
-        raise AgentDoubleError("With --of there is no backend, and no key or address for one.")
-    found = [_find(plane, name) for name in services]
-    for name, id_ in zip(services, found, strict=True):
-        if "MCPServiceId" not in id_:
-            raise AgentDoubleError(f"{name!r} is a toolset; --of takes services.")
-    return plane.call(
-        "CreateMCPToolset",
-        Name=wanted.name,
-        Path="/",
-        MCPServiceIds=",".join(id_["MCPServiceId"] for id_ in found),
-        AuthorizerConfiguration=credentials.inbound(wanted.key),
-    )
-
-
 def _serve(wanted: Wanted, spec: str, url: str | None, *, as_json: bool) -> None:
     from agentdouble.cli import mcp_application
 
@@ -191,20 +153,13 @@ def _print_record(plane: ControlPlane, id_: Mapping[str, Any], *, as_json: bool)
 
 
 def _whole(plane: ControlPlane, id_: Mapping[str, Any]) -> Mapping[str, Any]:
-    kind = "MCPService" if "MCPServiceId" in id_ else "MCPToolset"
-    whole: Mapping[str, Any] = plane.call(f"Get{kind}", **id_)[kind]
+    whole: Mapping[str, Any] = plane.call("GetMCPService", **id_)["MCPService"]
     return whole
 
 
 def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
-    """Return the id of the service or toolset with that name or id, by its field name."""
-    for action, items, field in (
-        ("ListMCPServices", "MCPServices", "MCPServiceId"),
-        ("ListMCPToolsets", "MCPToolsets", "MCPToolsetId"),
-    ):
-        for one in plane.all(action, items):
-            if name in (one["Name"], one[field]):
-                return {field: one[field]}
-    raise AgentDoubleError(
-        f"There is no MCP service and no toolset {name!r}. See: agentdouble mcp list"
-    )
+    """Return the id of the service with that name or id, by its field name."""
+    for service in plane.all("ListMCPServices", "MCPServices"):
+        if name in (service["Name"], service["MCPServiceId"]):
+            return {"MCPServiceId": service["MCPServiceId"]}
+    raise AgentDoubleError(f"There is no MCP service {name!r}. See: agentdouble mcp list")

@@ -2,7 +2,6 @@
 
 from agentdouble.control_plane.invoke_tool_action import InvokeTool
 from agentdouble.control_plane.mcp_service_actions import MCPServiceActions
-from agentdouble.control_plane.mcp_toolset_actions import MCPToolsetActions
 from agentdouble.control_plane.runtime_actions import RuntimeActions
 from agentdouble.control_plane.runtime_version_actions import RuntimeVersionActions
 from agentdouble.control_plane.session_actions import SessionActions
@@ -12,7 +11,6 @@ from agentdouble.control_plane.tool_actions import ToolActions
 __all__ = [
     "InvokeTool",
     "MCPServiceActions",
-    "MCPToolsetActions",
     "RuntimeActions",
     "RuntimeVersionActions",
     "SessionActions",

@@ -1,4 +1,4 @@
-"""How the clients of a service or a toolset authenticate: by API keys in Authorization."""
+"""How the clients of a service authenticate: by API keys in Authorization."""
 
 from __future__ import annotations
 
@@ -119,14 +119,14 @@ class ShownAuth(TypedDict):
 
 
 class ShownAuthorizer(TypedDict):
-    """The AuthorizerConfiguration of a service or a toolset."""
+    """The AuthorizerConfiguration of a service."""
 
     AuthorizerType: str
     Authorizer: ShownAuth
 
 
 def shown(given: Mapping[str, Any] | None, keys: Sequence[Key]) -> ShownAuthorizer:
-    """Return the AuthorizerConfiguration of a service or a toolset, with its keys."""
+    """Return the AuthorizerConfiguration of a service, with its keys."""
     by = (given or {}).get("Authorizer", {}).get("KeyAuth", {})
     key_auth: ShownKeyAuth = {
         "ApiKeyLocation": by.get("ApiKeyLocation", "Header"),

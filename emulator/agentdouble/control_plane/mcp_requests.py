@@ -130,31 +130,3 @@ class UpdateMCPService(Wire):
     BackendConfiguration: Backend | None = None
     InboundAuthorizerConfiguration: Inbound | None = None
     OutboundAuthorizerConfiguration: Outbound | None = None
-
-
-class CreateMCPToolset(Wire):
-    """The body of CreateMCPToolset; MCPServiceIds has ids separated by commas, or a JSON array."""
-
-    Name: str
-    Path: str
-    MCPServiceIds: str
-    ClientToken: str | None = Field(None, min_length=1, max_length=128)
-    ProjectName: str | None = None
-    AuthorizerConfiguration: Inbound | None = None
-    NetworkConfiguration: Network | None = None
-    Tags: list[Tag] | None = None
-
-
-class UpdateMCPToolset(Wire):
-    """The body of UpdateMCPToolset."""
-
-    MCPToolsetId: str
-    MCPServiceIds: str | None = None
-    ClientToken: str | None = None
-    AuthorizerConfiguration: Inbound | None = None
-
-
-class ListMCPTools(Wire):
-    """The body of ListMCPTools; MCPToolsetIds has the format of MCPServiceIds."""
-
-    MCPToolsetIds: str

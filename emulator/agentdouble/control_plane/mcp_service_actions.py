@@ -36,7 +36,7 @@ _NOT_ACTED_ON = ("BackendType", "NetworkConfiguration")
 
 
 class ListedService(TypedDict):
-    """An MCP service as it appears in lists and toolsets."""
+    """An MCP service as it appears in lists."""
 
     MCPServiceId: str
     Name: str
@@ -137,7 +137,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
 
 
 def shown(service: Service) -> ListedService:
-    """Return a service as it appears in lists and toolsets."""
+    """Return a service as it appears in lists."""
     given = service.fields
     return {
         "MCPServiceId": service.id,

@@ -42,8 +42,7 @@
     │   └── PlatformUnreachableError
     ├── McpServiceError           an MCP service that is not available or cannot handle a request
     │   ├── UnknownServiceError
-    │   ├── UnknownToolsetError
-    │   ├── ServiceUnansweredError  a service of a toolset does not answer
+    │   ├── ServiceUnansweredError  a service does not answer
     │   ├── ServiceNameError      a name that is not a valid path segment
     │   ├── ServiceNameTakenError
     │   ├── ServiceKeyError       a key that cannot be sent, or does not exist
@@ -147,7 +146,6 @@ from agentdouble.errors.mcp_services import (
     ServiceUnansweredError,
     ToolCallError,
     UnknownServiceError,
-    UnknownToolsetError,
 )
 from agentdouble.errors.run_code import (
     CredentialsMissingError,
@@ -284,7 +282,6 @@ __all__ = [
     "UnknownSessionSnapshotError",
     "UnknownSnapshotError",
     "UnknownToolError",
-    "UnknownToolsetError",
     "UnknownVersionError",
     "WorkbenchError",
 ]

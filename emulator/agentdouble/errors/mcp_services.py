@@ -54,26 +54,12 @@ class UnknownServiceError(McpServiceError):
         self.known = tuple(known)
 
 
-class UnknownToolsetError(McpServiceError):
-    """No toolset has this name or id; ``known`` are the existing names."""
-
-    code = "InvalidResource.NotFound"
-    status = 404
-
-    def __init__(self, toolset: str, known: Sequence[str]) -> None:
-        shown = ", ".join(repr(one) for one in known) or "none"
-        super().__init__(
-            f"There is no MCP toolset {toolset!r}; this double has {shown}.", service=toolset
-        )
-        self.known = tuple(known)
-
-
 class ServiceUnansweredError(McpServiceError):
-    """A service of a toolset does not answer; ``reason`` says what was observed."""
+    """A service does not answer; ``reason`` says what was observed."""
 
     def __init__(self, service: str, reason: str) -> None:
         super().__init__(
-            f"The MCP service {service!r} does not do its part: {reason}", service=service
+            f"The MCP service {service!r} does not answer as it should: {reason}", service=service
         )
         self.reason = reason
 

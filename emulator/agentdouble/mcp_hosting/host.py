@@ -10,7 +10,7 @@ from typing import Protocol
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.failing import report
 from agentdouble.mcp_hosting.calls import Calls
@@ -60,19 +60,6 @@ class Host:
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
-
-    def behind(self, name: str) -> ASGIApp:
-        """Return an application for this process that answers under a name without a key."""
-
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            entry = self._entries.get(name)
-            if entry is None:
-                await _unknown(name)(scope, receive, send)
-                return
-            app = _Contained(name, entry.app)
-            await entry.calls.answer(app, "", lambda: _unknown(name), scope, receive, send)
-
-        return answer
 
     async def add(self, name: str, app: Hosted, keys: Sequence[str]) -> None:
         """Serve an application under a name; raise ValueError if another server has the name."""

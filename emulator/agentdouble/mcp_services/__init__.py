@@ -2,7 +2,7 @@
 
 from agentdouble.mcp_services.backends import Backend, McpBackend, OpenApiBackend, ServerBackend
 from agentdouble.mcp_services.commands import CommandBackend
-from agentdouble.mcp_services.handle import McpServices, McpToolsets
+from agentdouble.mcp_services.handle import McpServices
 from agentdouble.mcp_services.service import Key, Service, access_record
 from agentdouble.mcp_services.services import Services
 
@@ -12,7 +12,6 @@ __all__ = [
     "Key",
     "McpBackend",
     "McpServices",
-    "McpToolsets",
     "OpenApiBackend",
     "ServerBackend",
     "Service",

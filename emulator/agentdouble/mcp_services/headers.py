@@ -17,9 +17,6 @@ _OF_ONE_HOP = frozenset(
 _STAYS_HERE = _OF_ONE_HOP | frozenset(  # they are for this server, not for the backend
     (b"authorization", b"cookie", b"expect", b"forwarded", b"host", b"origin", b"x-api-key")
 )
-_OF_ONE_MESSAGE = frozenset(  # an MCP client sets them for each message
-    (b"accept", b"accept-encoding", b"content-type", b"last-event-id", b"user-agent")
-)
 _NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # they reveal the backend
     (
         *(b"alt-svc", b"date", b"location", b"content-location", b"server", b"set-cookie"),
@@ -53,13 +50,3 @@ def back(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
 def without_content(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
     """Return a backend's headers for the caller, without those that describe its content."""
     return [(name, value) for name, value in back(answered) if not name.startswith(b"content-")]
-
-
-def along(sent: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
-    """Return the headers to send with a request that a caller's request causes."""
-    staying = _STAYS_HERE | _OF_ONE_MESSAGE
-    return [
-        (name.decode("latin-1"), value.decode("latin-1"))
-        for name, value in sent
-        if name not in staying and not name.startswith((b"x-forwarded-", b"mcp-"))
-    ]

@@ -1,23 +1,19 @@
-"""Resources with an address and keys of their own, such as MCP services, and access records."""
+"""An MCP service with its keys, and access records."""
 
 from __future__ import annotations
 
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from agentdouble.errors import ServiceKeyError, ServiceNameError
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services.backends import Backend
 from agentdouble.state import Record, Resource, times_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SENDABLE = re.compile(r"[!-~]+")
@@ -36,12 +32,10 @@ class Key:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Access(Resource):
-    """A resource with an address and keys of its own: a service or a toolset.
+class Service(Resource):
+    """An MCP service; ``fields`` are the fields of its requests, in the platform's names."""
 
-    ``fields`` are the fields of its requests, in the platform's names.
-    """
-
+    backend: Backend
     keys: tuple[Key, ...]
     fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -52,35 +46,27 @@ class Access(Resource):
 
     def __repr__(self) -> str:
         keys = ", ".join(key.name for key in self.keys) or "none"
-        return f"<{type(self).__name__} {self.name!r} {self.id}, keys: {keys}>"
-
-    def to_record(self) -> Record | None:
-        """Return the resource as JSON-ready data."""
-        # Keys are stored in plain text, not as digests, because the access record has the
-        # key and can be requested again at any time. Only the file's user can read a
-        # state file that the double creates.
-        return {**(super().to_record() or {}), "keys": [asdict(key) for key in self.keys]}
-
-    @classmethod
-    def of(cls, record: Record, **own: Any) -> Self:
-        """Return the resource of a record; ``own`` are the fields of its class."""
-        keys = tuple(Key(**key) for key in record["keys"])
-        return cls(**{**record, **times_of(record), "keys": keys, **own})
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Service(Access):
-    """An MCP service."""
-
-    backend: Backend
+        return f"<Service {self.name!r} {self.id}, keys: {keys}>"
 
     def to_record(self) -> Record | None:
         """Return the service as JSON-ready data, or None if its backend ends with the process."""
         backend = self.backend.to_record()
         if backend is None:
             return None
-        kept = {"kind": self.backend.kind, **backend}
-        return {**(super().to_record() or {}), "backend": kept}
+        # Keys are stored in plain text, not as digests, because the access record has the
+        # key and can be requested again at any time. Only the file's user can read a
+        # state file that the double creates.
+        return {
+            **(super().to_record() or {}),
+            "keys": [asdict(key) for key in self.keys],
+            "backend": {"kind": self.backend.kind, **backend},
+        }
+
+    @classmethod
+    def of(cls, record: Record, backend: Backend) -> Service:
+        """Return the service of a record."""
+        keys = tuple(Key(**key) for key in record["keys"])
+        return cls(**{**record, **times_of(record), "keys": keys, "backend": backend})
 
 
 def check_name(name: str) -> None:
@@ -115,16 +101,6 @@ def check_keys(service: str, keys: Iterable[Key]) -> tuple[Key, ...]:
     return checked
 
 
-class Keyed(Protocol):
-    """A service or a toolset."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def keys(self) -> Sequence[Key]: ...
-
-
 class AccessRecord(dict[str, Any]):
     """A dict that shows ``***`` in place of its key, and so do the dicts in it.
 
@@ -147,7 +123,7 @@ class AccessRecord(dict[str, Any]):
         )
 
 
-def access_record(service: Keyed, gateway_url: str) -> AccessRecord:
+def access_record(service: Service, gateway_url: str) -> AccessRecord:
     """Return ``{"mcpServers": {name: {"httpUrl": ..., "headers": ...}}}`` with the first key.
 
     Raises ServiceKeyError if every key has been revoked (SVC-03).

@@ -1,6 +1,6 @@
-"""``/_emulator/mcp-services`` and ``/mcp-toolsets``: create them, call their tools, without a key.
+"""``/_emulator/mcp-services``: create MCP services and call their tools, without a key.
 
-Beside the routes of ``resource_routes``, and the same for toolsets:
+Beside the routes of ``resource_routes``:
 
 ======================================= ========================================================
 ``GET  /mcp-services/{name}/access``    the access record of section 2.5, with the key:
@@ -14,13 +14,13 @@ Beside the routes of ``resource_routes``, and the same for toolsets:
 A service that does not answer is 502. ``POST /mcp-services`` takes a body of CreateMCPService, or
 in its place ``Name`` and what stands behind: ``Url``; ``Definition``, the text of a Swagger or
 OpenAPI definition, if need be with the ``Url`` of its API; or ``Command``, a list of words, with
-``Directory`` and ``Env``. ``POST /mcp-toolsets`` takes ``{"Name", "MCPServices": [names or ids]}``.
+``Directory`` and ``Env``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,8 +31,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import ServiceUnansweredError
-from agentdouble.mcp_hosting import Host
-from agentdouble.mcp_services.service import access_record
+from agentdouble.mcp_services.service import AccessRecord, access_record
 from agentdouble.openapi import operation
 from agentdouble.surfaces.admin import RefusedError
 from agentdouble.surfaces.own_requests import as_refusals, json_object
@@ -41,7 +40,7 @@ from agentdouble.threads import import_in_thread, run_in_thread
 
 T = TypeVar("T")
 
-_CALLING = "agentdouble.mcp_services.toolsets.calling"
+_CALLING = "agentdouble.mcp_services.calling"
 _BEHIND = ("Url", "Definition", "Command", "Directory", "Env")
 
 
@@ -54,13 +53,6 @@ class NewService(TypedDict, total=False):
     Command: list[str]
     Directory: str
     Env: dict[str, str]
-
-
-class NewToolset(TypedDict, total=False):
-    """A toolset: its name, its services, and other fields of CreateMCPToolset."""
-
-    Name: str
-    MCPServices: list[str]
 
 
 class Record(TypedDict):
@@ -89,14 +81,13 @@ class ToolResult(TypedDict):
 
 
 class AccessRoutes:
-    """The routes of services, or those of toolsets, in addition to those of any resource.
+    """The routes of services in addition to those of any resource.
 
     ``url`` is the double's, for access records.
     """
 
-    def __init__(self, resources: ResourceRoutes, host: Host, url: str) -> None:
+    def __init__(self, resources: ResourceRoutes, url: str) -> None:
         self._resources = resources
-        self._host = host
         self._url = url
 
     def routes(self) -> list[Route]:
@@ -112,44 +103,39 @@ class AccessRoutes:
     @operation(Record, errors=(404,))
     async def access(self, request: Request) -> Response:
         """Return the access record of section 2.5, with the key."""
-        with as_refusals():
-            record = access_record(self._resources.find(request), self._url)
+        record = self._record(request)
         return JSONResponse(record, headers={"Cache-Control": "no-store"})
 
     @operation(ToolList, errors=(404, 502))
     async def tools(self, request: Request) -> Response:
         """Return the tools, asked of the service itself."""
-        name = self._name(request)
+        record = self._record(request)
         await request.body()
         await import_in_thread(_CALLING)
-        from agentdouble.mcp_services.toolsets.asking import Member
-        from agentdouble.mcp_services.toolsets.listing import list_one
+        from agentdouble.mcp_services.calling import list_tools
 
-        asked = list_one(Member(name, self._host.behind(name)), [])
-        found = await _answered(request, asked)
-        listed = await run_in_thread(lambda: ",".join(json.dumps(_dumped(one)) for one in found))
+        tools = await _answered(request, list_tools(record))
+        listed = await run_in_thread(lambda: ",".join(json.dumps(_dumped(tool)) for tool in tools))
         return Response(f'{{"tools":[{listed}]}}', media_type="application/json")
 
     @operation(ToolResult, body=ToolCall, errors=(404, 502))
     async def call(self, request: Request) -> Response:
         """Call a tool of the service itself; a client that disconnects cancels the call."""
-        name = self._name(request)
+        record = self._record(request)
         asked = await json_object(await request.body(), ToolCall.__annotations__)
         tool, arguments = asked.get("tool"), asked.get("arguments", {})
         if not isinstance(tool, str) or not isinstance(arguments, dict):
             message = 'The body must be {"tool": NAME, "arguments": {...}}.'
             raise RefusedError(400, "BadRequest", message)
         await import_in_thread(_CALLING)
-        from agentdouble.mcp_services.toolsets.asking import Member
-        from agentdouble.mcp_services.toolsets.calling import call_one
+        from agentdouble.mcp_services.calling import call_tool
 
-        called = call_one(Member(name, self._host.behind(name)), tool, arguments)
-        return JSONResponse({"result": _dumped(await _answered(request, called))})
+        result = await _answered(request, call_tool(record, tool, arguments))
+        return JSONResponse({"result": _dumped(result)})
 
-    def _name(self, request: Request) -> str:
+    def _record(self, request: Request) -> AccessRecord:
         with as_refusals():
-            name: str = self._resources.find(request).name
-        return name
+            return access_record(self._resources.find(request), self._url)
 
 
 async def _answered(request: Request, asked: Coroutine[Any, Any, T]) -> T:
@@ -182,17 +168,6 @@ def service_body(body: Body) -> Body:
     return (
         {"ProtocolType": "MCP", "BackendType": "Custom", **place, **rest} if "Url" in body else body
     )
-
-
-def toolset_body(ids: Mapping[str, str], body: Body) -> Body:
-    """Return the body of CreateMCPToolset; ``ids`` are those of the services, by their names."""
-    rest = {name: value for name, value in body.items() if name != "MCPServices"}
-    if "MCPServices" not in body:
-        return rest
-    asked = body["MCPServices"]
-    if not isinstance(asked, list) or not all(isinstance(one, str) for one in asked):
-        raise RefusedError(400, "BadRequest", "MCPServices must be a list of names or ids.")
-    return {"Path": "/", "MCPServiceIds": json.dumps([ids.get(one, one) for one in asked]), **rest}
 
 
 def _command(body: Body) -> dict[str, Any]:

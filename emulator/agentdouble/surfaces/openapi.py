@@ -46,7 +46,7 @@ _SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "serviceKey": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A key of the MCP service or toolset.",
+        "description": "A key of the MCP service.",
     },
     "apiKey": _API_KEY,
 }

@@ -1,4 +1,4 @@
-"""``/_emulator/tools``, ``/mcp-services`` and ``/mcp-toolsets``: what actions create, unsigned.
+"""``/_emulator/tools`` and ``/mcp-services``: what actions create, unsigned.
 
 ================================== =============================================================
 ``GET    /tools``                  ``{"Tools": [...]}``, with the fields of ListTools
@@ -8,7 +8,7 @@
 ``DELETE /tools/{name}``           ``{"ToolId"}``
 ================================== =============================================================
 
-The same holds for ``/mcp-services`` (``MCPServices``, ``MCPServiceId``) and ``/mcp-toolsets``;
+The same holds for ``/mcp-services`` (``MCPServices``, ``MCPServiceId``);
 ``mcp_routes`` has more of them. ``{name}`` is a name or an id. Keys and secrets are ``***`` in every
 answer.
 """

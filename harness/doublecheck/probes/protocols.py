@@ -1,4 +1,4 @@
-"""Probes of MCP and A2A: keys, arguments, toolsets, versions, notifications."""
+"""Probes of MCP and A2A: keys, arguments, versions, notifications."""
 
 from __future__ import annotations
 
@@ -48,27 +48,6 @@ def unauthorized(at: Probing) -> str:
     if status not in (401, 403):
         raise unlike("the answer is", f"HTTP {status}")
     return str(status)
-
-
-@probe("U-MCP-TOOLSET-TOOLS", "control_plane", "mcp", writes=True)
-def toolset_tools(at: Probing) -> str:
-    """List the tools of a toolset."""
-    service = _service(at)
-    name = f"dc-set-{at.token[:12]}"
-    made = at.act(
-        "CreateMCPToolset", Name=name, Path="/", MCPServiceIds=service["MCPServiceId"]
-    ).ok()["MCPToolsetId"]
-    at.finally_(lambda: at.act("DeleteMCPToolset", MCPToolsetId=made))
-    shown = at.act("GetMCPToolset", MCPToolsetId=made).ok()["MCPToolset"]
-    key = shown["AuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"][0]["Key"]
-    address = shown["NetworkConfigurations"][0]["Endpoint"] + shown["Path"]
-    with at.platform.mcp(address, headers={"Authorization": f"Bearer {key}"}) as mcp:
-        names = {tool.name for tool in mcp.tools()}
-    if names == {"search", "use"}:
-        return "search-and-use"
-    if any("__" in one for one in names):
-        return "all"
-    raise unlike("the tools are", sorted(names))
 
 
 def _service(at: Probing) -> dict[str, Any]:

@@ -78,15 +78,12 @@ def test_a_service_is_made_shown_listed_and_deleted(found: Emulator, backend: Ba
     table = run("list")
     assert [True, True] == [one in table for one in ("weather", made.id)]
     listed = json.loads(run("list", "--json"))
-    assert ([made.id], []) == (
-        [one["MCPServiceId"] for one in listed["MCPServices"]],
-        listed["MCPToolsets"],
-    )
+    assert [made.id] == [service["MCPServiceId"] for service in listed["MCPServices"]]
     shown = json.loads(run("show", "weather", "--json"))
     assert ("/mcp/weather", "Custom") == (shown["Path"], shown["BackendType"])
     assert f"{made.id} is deleted.\n" == run("delete", "weather")
     assert () == found.mcp.list()
-    assert "There is no MCP service and no toolset 'weather'. See: agentdouble mcp list" == refused(
+    assert "There is no MCP service 'weather'. See: agentdouble mcp list" == refused(
         "show", "weather"
     )
 
@@ -161,35 +158,15 @@ def test_a_definition_may_be_at_a_url(found: Emulator, backend: Backend) -> None
     )
 
 
-def test_services_become_a_toolset(found: Emulator, backend: Backend) -> None:
-    """With a record of its own; it is shown and deleted as a service is."""
-    for name in ("a", "b"):
-        run("create", name, f"{backend.url}/mcp")
-
-    record = run("create", "both", "--of", "a", "--of", "b")
-
-    assert [f"{name}__{tool}" for name in "ab" for tool in TOOLS] == tools(record)
-    assert record == run("show", "both")
-    assert "Toolset" in run("list")
-    assert "'both' is a toolset; --of takes services." == refused("create", "c", "--of", "both")
-    toolset = found.mcp_toolsets.get("both").id
-    assert f"{toolset} is deleted.\n" == run("delete", toolset)
-    assert 2 == len(found.mcp.list())
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Say what stands behind: a BACKEND, or --of SERVICE. See --help."),
-        (("http://h/", "--of", "a"), "Say what stands behind: a BACKEND, or --of SERVICE."),
         (("nothing",), "'nothing' is no backend: it is the URL of an MCP server"),
         (("ftp://h/mcp",), "'ftp://h/mcp' is no backend: it is the URL of an MCP server"),
         (("http://h:x/",), "BACKEND is an address such as http://HOST:PORT/mcp"),
         (("http://a:b@h/",), "BACKEND is an address such as http://HOST:PORT/mcp, without user"),
         (("none.json",), "none.json cannot be read: No such file or directory."),
         (("a.json", "--base-url", "h"), "--base-url is an address"),
-        (("--of", "none"), "There is no MCP service and no toolset 'none'."),
-        (("--of", "a", "--bearer", "env:A"), "With --of there is no backend"),
         (("http://h/", "--bearer", "s3cret"), "--bearer takes env:NAME or file:PATH, not the key"),
         (("http://h/", "--api-key", "s3cret"), "--api-key takes env:NAME or file:PATH"),
         (("http://h/", "--api-key", "X=s3cret"), "--api-key takes env:NAME or file:PATH"),

@@ -65,7 +65,6 @@ def test_every_error_of_the_mcp_services_has_a_code_of_its_own() -> None:
     """Except those that a service's caller gets, which no action raises."""
     raised = [
         errors.UnknownServiceError("one", []),
-        errors.UnknownToolsetError("set", []),
         errors.ServiceNameError("a/b"),
         errors.ServiceNameTakenError("one"),
         errors.ServiceKeyError("No.", service="one"),
@@ -80,7 +79,7 @@ def test_every_error_of_the_mcp_services_has_a_code_of_its_own() -> None:
     answered = [(e.code, e.status) for e in raised]
 
     assert [
-        *[("InvalidResource.NotFound", 404)] * 2,
+        ("InvalidResource.NotFound", 404),
         ("InvalidParameter", 400),
         ("InvalidResource.AlreadyExists", 409),
         *[("InvalidParameter", 400)] * 3,

@@ -13,7 +13,7 @@ from agentdouble.mcp_services import McpBackend, OpenApiBackend
 from agentdouble.mcp_services.openapi import ApiKey, Bearer
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import act, refusal
-from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
+from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, Backend
 
 pytestmark = pytest.mark.smoke
 
@@ -576,179 +576,27 @@ def test_two_services_of_one_name_are_refused(double: Emulator, backend: Backend
     ) == refusal(double, "CreateMCPService", **body(backend))
 
 
-def toolset(double: Emulator, name: str, services: str, **more: Any) -> str:
-    request = {"Name": name, "Path": "/", "MCPServiceIds": services, **more}
-    made: str = act(double, "CreateMCPToolset", **request)["MCPToolsetId"]
-    return made
+@pytest.mark.parametrize("action", ["CreateMCPToolset", "ListMCPTools", "UpdateMCPTools"])
+def test_toolsets_are_refused_by_name(double: Emulator, action: str) -> None:
+    """They are the platform's, and not built."""
+    status, code, message = refusal(double, action)
+
+    assert (501, "NotImplemented", True) == (status, code, action in message)
 
 
-def show(double: Emulator, id_: str) -> dict[str, Any]:
-    found: dict[str, Any] = act(double, "GetMCPToolset", MCPToolsetId=id_)["MCPToolset"]
-    return found
-
-
-def test_a_toolset_is_made_and_works(double: Emulator, backend: Backend) -> None:
-    """It shows its services, and answers at Endpoint and Path with its key."""
-    one, two = (create(double, body(backend, name)) for name in ("one", "two"))
-    authorizer = {"AuthorizerConfiguration": by_key({"Name": "mine", "Key": "k"})}
-
-    made = toolset(double, "set", f"{one}, {two}", Tags=[{"Key": "a"}], **authorizer)
-
-    shown = show(double, made)
-    listed = act(double, "ListMCPServices")["MCPServices"]
-    assert {
-        "AssociatedRuntimes": [],
-        "MCPToolsetId": made,
-        "Name": "set",
-        "Path": "/mcp/set",
-        "ProjectName": "default",
-        "Status": "Ready",
-        "Tags": [{"Key": "a"}],
-        "CreatedAt": shown["CreatedAt"],
-        "UpdatedAt": shown["CreatedAt"],
-        "NetworkConfigurations": [{"NetworkType": "public", "Endpoint": double.url}],
-        "AuthorizerConfiguration": {
-            "AuthorizerType": "ApiKey",
-            "Authorizer": {
-                "KeyAuth": {
-                    "ApiKeyLocation": "Header",
-                    "ApiKeys": [{"Key": "k", "Name": "mine"}],
-                    "Parameter": "Authorization",
-                }
-            },
-        },
-        "MCPServices": listed,
-    } == shown
-    result = called(shown, "two__echo", "AuthorizerConfiguration")
-    assert {"arguments": {"a": 1}} == result["structuredContent"]
-
-
-def test_a_toolset_exposes_what_the_ledger_says(backend: Backend) -> None:
-    """U-MCP-TOOLSET-TOOLS: all tools, or two to find and call them by."""
-    with Emulator(unknowns={"U-MCP-TOOLSET-TOOLS": "search-and-use"}) as double:
-        one = create(double, body(backend))
-        toolset(double, "set", one)
-        assert {"U-MCP-TOOLSET-TOOLS"} <= set(double.journal.entries()[-1].unknowns)
-        url, key = f"{double.url}/mcp/set", double.mcp_toolsets.get("set").key_values[0]
-        session = mcp_wire.open_session(url, key)
-        listed = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), key, session))
-
-    assert ["search", "use"] == [tool["name"] for tool in listed["tools"]]
-
-
-def test_the_tools_of_a_toolset_are_shown(double: Emulator, backend: Backend) -> None:
-    """As JSON in a string: by its own names, or service by service by theirs."""
-    one = create(double, body(backend))
-    dead = double.mcp.create("dead", "http://127.0.0.1:9/mcp").id
-    made, other = toolset(double, "set", json.dumps([one, dead])), toolset(double, "other", one)
-
-    shown = act(double, "GetMCPTools", MCPToolsetId=made)
-    services = act(double, "ListMCPTools", MCPToolsetIds=f"{made},{other}")["MCPServiceTools"]
-
-    error = (
-        "The MCP service 'dead' does not do its part: "
-        "The backend of the MCP service 'dead' cannot be reached."
-    )
-    assert [f"one__{tool}" for tool in TOOLS] == [one["name"] for one in json.loads(shown["Tools"])]
-    assert [error] == shown["Errors"]
-    assert [
-        {"MCPServiceId": one, "Tools": services[0]["Tools"]},
-        {"MCPServiceId": dead, "Tools": "[]", "Error": error},
-    ] == services
-    assert list(TOOLS) == [tool["name"] for tool in json.loads(services[0]["Tools"])]
-
-
-def test_toolsets_are_listed_changed_and_deleted(double: Emulator, backend: Backend) -> None:
-    """Their services stay."""
-    one, two = (create(double, body(backend, name)) for name in ("one", "two"))
-    first = toolset(double, "first", one)
-    toolset(double, "second", two, ProjectName="p")
-
-    update = {"AuthorizerConfiguration": by_key({"Name": "new", "Key": "newer"})}
-    assert {"MCPToolsetId": first} == act(
-        double, "UpdateMCPToolset", MCPToolsetId=first, MCPServiceIds=two, **update
-    )
-
-    changed = show(double, first)
-    assert [two] == [service["MCPServiceId"] for service in changed["MCPServices"]]
-    assert called(changed, "two__echo", "AuthorizerConfiguration")
-    by_name = [{"Name": "Name", "Values": ["first"]}]
-    (listed,) = act(double, "ListMCPToolsets", Filters=by_name)["MCPToolsets"]
-    assert {**listed, "AssociatedRuntimes": []} == changed
-    (other,) = act(double, "ListMCPToolsets", ProjectName="p")["MCPToolsets"]
-    assert "second" == other["Name"]
-
-    assert {"MCPToolsetId": first} == act(double, "DeleteMCPToolset", MCPToolsetId=first)
-
-    assert 2 == len(act(double, "ListMCPServices")["MCPServices"])
-    unknown = (
-        404,
-        "InvalidResource.NotFound",
-        f"There is no MCP toolset {first!r}; this double has 'second'.",
-    )
-    for action in ("GetMCPToolset", "UpdateMCPToolset", "DeleteMCPToolset", "GetMCPTools"):
-        assert unknown == refusal(double, action, MCPToolsetId=first)
-    assert unknown == refusal(double, "ListMCPTools", MCPToolsetIds=first)
-
-
-def test_a_client_token_makes_one_toolset(double: Emulator, backend: Backend) -> None:
-    """As it does of services."""
-    one = create(double, body(backend))
-    request = {"ClientToken": "c", "AuthorizerConfiguration": by_key({"Name": "made"})}
-
-    made = toolset(double, "set", one, **request)
-
-    assert made == toolset(double, "set", one, **request)
-    status, code, _ = refusal(
-        double, "CreateMCPToolset", Name="other", Path="/", MCPServiceIds=one, **request
-    )
-    assert (400, "InvalidParameter") == (status, code)
-
-
-@pytest.mark.parametrize(
-    ("services", "code", "said"),
-    [
-        ("", "InvalidParameter", "it names nothing"),
-        ("[]", "InvalidParameter", "it names nothing"),
-        ("[1]", "InvalidParameter", "it is neither ids with commas between nor a JSON array"),
-        ("[", "InvalidParameter", "it is neither ids with commas between nor a JSON array"),
-        ("mcp-none", "InvalidResource.NotFound", "There is no MCP service 'mcp-none'"),
-    ],
-)
-def test_a_toolset_of_nothing_is_refused(
-    double: Emulator, services: str, code: str, said: str
-) -> None:
-    """Each wrong list says what is wrong with it."""
-    _, answered, message = refusal(
-        double, "CreateMCPToolset", Name="set", Path="/", MCPServiceIds=services
-    )
-
-    assert (code, True) == (answered, said in message), message
-
-
-def test_the_tools_of_a_service_cannot_be_rewritten(double: Emulator) -> None:
-    """UpdateMCPTools is the platform's, and not built."""
-    status, code, message = refusal(double, "UpdateMCPTools", MCPServiceId="m", Tools="[]")
-
-    assert (501, "NotImplemented", True) == (status, code, "UpdateMCPTools" in message)
-
-
-def test_services_and_toolsets_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
+def test_services_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
     """With --state they are shown as before, definitions included."""
     state = f"sqlite:///{tmp_path / 'double.db'}"
 
     def shown(double: Emulator) -> list[dict[str, Any]]:
-        found = [get(double, double.mcp.get(name).id) for name in ("one", "api")]
-        found.append(show(double, double.mcp_toolsets.get("set").id))
-        for one in found:
-            one.pop("NetworkConfigurations")
-            for service in one.get("MCPServices", ()):
-                service.pop("NetworkConfigurations")
-        return found
+        services = [get(double, double.mcp.get(name).id) for name in ("one", "api")]
+        for service in services:
+            service.pop("NetworkConfigurations")
+        return services
 
     with Emulator(state=state) as double:
-        one = create(double, body(backend, Tags=[{"Key": "a"}], **{OUTBOUND: _out("k")}))
-        toolset(double, "set", f"{one},{create(double, api())}")
+        create(double, body(backend, Tags=[{"Key": "a"}], **{OUTBOUND: _out("k")}))
+        create(double, api())
         before = shown(double)
     with Emulator(state=state) as double:
         assert before == shown(double)

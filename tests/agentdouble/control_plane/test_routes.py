@@ -340,7 +340,7 @@ def test_every_action_of_the_platform_is_known() -> None:
     codes = {action: one.get("Error", {}).get("Code") for action, one in metadata.items()}
     assert 91 == len(codes), "an action was added or removed: is that meant?"
     assert {None, "MissingParameter", "NotImplemented"} == set(codes.values())
-    assert ["ListMCPServices", "ListMCPToolsets", "ListRuntimes", "ListTools"] == [
+    assert ["ListMCPServices", "ListRuntimes", "ListTools"] == [
         action for action, code in codes.items() if code is None
     ]
 

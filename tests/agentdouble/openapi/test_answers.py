@@ -91,7 +91,7 @@ def test_actions_on_tools_and_sessions(driver: Driver, document: dict[str, Any])
 
 
 def test_actions_on_mcp_services(driver: Driver, document: dict[str, Any]) -> None:
-    """A service in front of an HTTP API that nobody asks, and a toolset of it."""
+    """A service in front of an HTTP API that nobody asks."""
     service = driver.act(
         "CreateMCPService",
         Name="driven",
@@ -106,17 +106,9 @@ def test_actions_on_mcp_services(driver: Driver, document: dict[str, Any]) -> No
     shown = driver.act("GetMCPService", MCPServiceId=service)["MCPService"]
     driver.act("ListMCPServices")
     driver.act("UpdateMCPService", MCPServiceId=service)
-    given = {"Name": "several", "Path": "/", "MCPServiceIds": service}
-    toolset = driver.act("CreateMCPToolset", **given)["MCPToolsetId"]
-    driver.act("GetMCPToolset", MCPToolsetId=toolset)
-    driver.act("ListMCPToolsets")
-    driver.act("UpdateMCPToolset", MCPToolsetId=toolset)
-    driver.act("GetMCPTools", MCPToolsetId=toolset)
-    driver.act("ListMCPTools", MCPToolsetIds=toolset)
     (key,) = shown["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
-    with whole(driver, document, "MCP services and toolsets", but="get_mcp_name"):
+    with whole(driver, document, "MCP services", but="get_mcp_name"):
         speak_mcp(driver, "/mcp/driven", {"Authorization": f"Bearer {key['Key']}"})
-    driver.act("DeleteMCPToolset", MCPToolsetId=toolset)
     driver.act("DeleteMCPService", MCPServiceId=service)
     driver.act("GetMCPService", MCPServiceId=service)
 
@@ -314,12 +306,11 @@ def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPla
 
 
 def drive_resources(driver: Driver) -> None:
-    """Make, show, change and delete a tool, a service and a toolset."""
+    """Make, show, change and delete a tool and a service."""
     service = {"Name": "own", "Definition": json.dumps(API), "Url": "http://127.0.0.1:9"}
     for path, body in (
         ("tools", {"Name": "own"}),
         ("mcp-services", service),
-        ("mcp-toolsets", {"Name": "all", "MCPServices": ["own"]}),
     ):
         at = f"/_emulator/{path}"
         for status in (201, 409):
@@ -328,13 +319,13 @@ def drive_resources(driver: Driver) -> None:
         driver.ask("GET", at)
         driver.ask("PATCH", f"{at}/{body['Name']}", json={})
         driver.ask("GET", f"{at}/{body['Name']}")
-    for at in ("/_emulator/mcp-services/own", "/_emulator/mcp-toolsets/all"):
-        driver.ask("GET", f"{at}/access")
-        names = [one["name"] for one in driver.ask("GET", f"{at}/tools").json()["tools"]]
-        driver.ask("POST", f"{at}/call", json={"tool": names[0]})
-        driver.ask("POST", f"{at}/call", json={"tool": 3})
+    at = "/_emulator/mcp-services/own"
+    driver.ask("GET", f"{at}/access")
+    (tool,) = driver.ask("GET", f"{at}/tools").json()["tools"]
+    driver.ask("POST", f"{at}/call", json={"tool": tool["name"]})
+    driver.ask("POST", f"{at}/call", json={"tool": 3})
     driver.ask("GET", "/_emulator/mcp-services/own/logs")
-    for at in ("mcp-toolsets/all", "mcp-services/own", "tools/own", "tools/own"):
+    for at in ("mcp-services/own", "tools/own", "tools/own"):
         driver.ask("DELETE", f"/_emulator/{at}")
 
 
@@ -350,7 +341,7 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
     ask = own_driver.ask
     tags = (
         *("The double's own", "Sessions of the sandbox", "OpenAPI"),
-        "MCP services and toolsets",
+        "MCP services",
     )
     made = own_driver.double
     data_plane(made, "own")

@@ -44,7 +44,6 @@ def names(double: Emulator) -> set[str]:
     found = {one["id"] for one in http.get(double.url + USER).json()}
     found |= {one["Name"] for one in act(double, "ListTools")["Tools"]}
     found |= {one.name for one in double.mcp.list()}
-    found |= {one.name for one in double.mcp_toolsets.list()}
     found |= set(double.runtimes.names)
     found |= set(http.get(f"{double.url}{USER}/before/artifacts").json())
     return found

@@ -60,7 +60,7 @@ def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
             "/_emulator/runtimes",
             "/_emulator/metrics",
         ],
-        "MCP services and toolsets": ["/mcp/<name>"],
+        "MCP services": ["/mcp/<name>"],
         "Runtimes": ["/runtimes/<name>"],
         "Sessions of the sandbox": ["/v1/..."],
     } == paths_of(document)

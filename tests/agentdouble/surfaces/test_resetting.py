@@ -80,7 +80,6 @@ def fill(double: Emulator, program: Mapping[str, Any]) -> None:
     act(double, "CreateTool", Name="made", ToolType="CodeEnv")
     double.mcp.create("service", tools)
     double.mcp.create("far", f"{double.url}/mcp", key="far")
-    double.mcp_toolsets.create("toolset", ["service"])
     double.runtimes.create("made", **program)
     http.post(f"{double.url}{SESSIONS}", json={"sessionId": "s", "state": {"a": [1], "user:u": 2}})
     say(double, "one")
@@ -112,7 +111,7 @@ def known(double: Emulator) -> Mapping[str, Any]:
     return {
         "journal": ["noted"] * bool(journal),
         "tools": sorted(tool["Name"] for tool in act(double, "ListTools")["Tools"]),
-        "mcp": [one.name for one in (*double.mcp.list(), *double.mcp_toolsets.list())],
+        "mcp": [one.name for one in double.mcp.list()],
         "runtimes": list(double.runtimes.names),
         "agent_sessions": http.get(f"{double.url}{SESSIONS}").json(),
         "tasks": [task["id"] for task in tasks],
@@ -136,8 +135,7 @@ def deeply(double: Emulator) -> Any:
     }
     agents = [http.get(at + path).text for path in paths]
     tools = act(double, "ListTools")["Tools"]
-    mcp = double.mcp.list(), double.mcp_toolsets.list()
-    return tools, mcp, versions, agents, double.faults.states(), double.clock.offset
+    return tools, double.mcp.list(), versions, agents, double.faults.states(), double.clock.offset
 
 
 @pytest.mark.parametrize("part", [*PARTS, "faults"])
@@ -176,7 +174,7 @@ def test_a_reset_keeps_what_the_state_keeps(tmp_path: Path, program: Mapping[str
 
     of_the_process = {"sessions": [], "session_snapshots": [], "journal": [], "faults": []}
     assert {**before, **of_the_process, "clock": 0.0} == kept
-    assert {**kept, "mcp": ["far", "toolset"]} == restarted  # an application ends with its process
+    assert {**kept, "mcp": ["far"]} == restarted  # an application ends with its process
     assert [NOTHING, NOTHING] == [emptied, again]
 
 
@@ -228,11 +226,9 @@ def change(double: Emulator) -> None:
     (made,) = (one for one in act(double, "ListTools")["Tools"] if one["Name"] == "made")
     act(double, "UpdateTool", ToolId=made["ToolId"], Description="changed")
     act(double, "CreateTool", Name="new", ToolType="CodeEnv")
-    double.mcp_toolsets.delete("toolset")
     double.mcp.delete("service")
     double.mcp.new_key("far", "second")
-    double.mcp.create("toolset", tools)
-    double.mcp_toolsets.create("service", ["far"])
+    double.mcp.create("service", f"{double.url}/mcp")
     double.runtimes.update("made", environment={"SAYS": "second"})
     double.runtimes.create("new", command=[sys.executable, "-c", "1"], directory=".")
     say(double, "two")
@@ -318,7 +314,7 @@ def test_what_a_snapshot_returned_to_is_in_the_state(
     with Emulator(state=url) as double:
         assert before[2:4] == deeply(double)[2:4]
         assert known_before["tools"] == known(double)["tools"]
-        assert ["far", "toolset"] == known(double)["mcp"]
+        assert ["far"] == known(double)["mcp"]
 
 
 def test_a_snapshot_has_the_clock_as_it_stands(double: Emulator) -> None:

@@ -1,4 +1,4 @@
-"""Tools, MCP services and toolsets by the double's own routes, and what forms are made of."""
+"""Tools and MCP services by the double's own routes, and what forms are made of."""
 
 from __future__ import annotations
 
@@ -99,9 +99,8 @@ def test_secrets_are_shown_by_no_answer(own: httpx.Client) -> None:
     created(own, "/mcp-services", Name="held", Url="http://127.0.0.1:9/mcp", **both)
     command = {"Command": [sys.executable, "x.py"], "Env": {"PLAIN": "s3cret"}}
     created(own, "/mcp-services", Name="program", **command)
-    created(own, "/mcp-toolsets", Name="all", MCPServices=["held"], AuthorizerConfiguration=keys)
 
-    for path in ("/tools", "/mcp-services", "/mcp-toolsets"):
+    for path in ("/tools", "/mcp-services"):
         listed = own.get(path).json()
         names = [one["Name"] for one in next(iter(listed.values()))]
         shown = [own.get(f"{path}/{name}").text for name in names]
@@ -179,24 +178,6 @@ def test_a_wrong_service_is_refused(own: httpx.Client, body: dict[str, Any], say
     assert (400, True) == (status, says in message), message
 
 
-def test_a_toolset_is_made_of_services(made: Emulator, own: httpx.Client) -> None:
-    """By their names; its tools have merged names."""
-    created(own, "/mcp-services", Name="sums", Url=f"{made.url}/mcp")
-    shown = created(own, "/mcp-toolsets", Name="all", MCPServices=["sums"])
-
-    tools = own.get("/mcp-toolsets/all/tools").json()["tools"]
-    call = {"tool": "sums__add", "arguments": {"a": 1, "b": 2}}
-    result = own.post("/mcp-toolsets/all/call", json=call).json()["result"]
-
-    assert ["sums"] == [one["Name"] for one in shown["MCPServices"]]
-    assert ["sums__add"] == [one["name"] for one in tools]
-    assert {"result": 3} == result["structuredContent"]
-    assert made.mcp_toolsets.record("all") == own.get("/mcp-toolsets/all/access").json()
-    told = refusal(own.post("/mcp-toolsets", json={"Name": "x", "MCPServices": ["none"]}))
-    assert (404, True) == (told[0], "none" in told[2])
-    assert 400 == own.post("/mcp-toolsets", json={"Name": "x", "MCPServices": "a"}).status_code
-
-
 def test_a_service_that_does_not_answer_is_said_so(own: httpx.Client) -> None:
     """Its backend, with 502; a service that is not there, with 404."""
     created(own, "/mcp-services", Name="dead", Url="http://127.0.0.1:9/mcp")
@@ -207,7 +188,7 @@ def test_a_service_that_does_not_answer_is_said_so(own: httpx.Client) -> None:
     call = {"tool": "x"}
     assert 502 == own.post("/mcp-services/dead/call", json=call).status_code
     assert 404 == own.post("/mcp-services/none/call", json=call).status_code
-    assert 404 == own.get("/mcp-toolsets/none/access").status_code
+    assert 404 == own.get("/mcp-services/none/access").status_code
 
 
 @pytest.mark.parametrize("path", ["/tools", "/mcp-services", "/sessions"])

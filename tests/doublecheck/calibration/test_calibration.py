@@ -151,7 +151,7 @@ def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
 
 def test_nothing_is_left_behind(deployment: Emulator) -> None:
     """The sessions, tools and services that probes make are removed."""
-    calibrated(deployment, "U-SESSION-DUPLICATE", "U-TOOL-NAMES", "U-MCP-TOOLSET-TOOLS")
+    calibrated(deployment, "U-SESSION-DUPLICATE", "U-TOOL-NAMES", "U-MCP-UNAUTHORIZED")
     with Platform(Target.of(deployment)) as platform:
         names = [one.user_session_id for one in platform.sessions()]
         agent_sessions = platform.list_sessions("doublecheck_reference")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 
 CREATED = re.compile(r"^/apps/([^/]+)/users/([^/]+)/sessions")
 QUICK = "not SBX-11 and not A2A-05 and not DEC"  # a browser, a process, and what is no platform
-LISTS = ("ListSessions", "ListTools", "ListMCPServices", "ListMCPToolsets")
+LISTS = ("ListSessions", "ListTools", "ListMCPServices")
 
 
 @pytest.fixture

@@ -166,6 +166,5 @@ def test_probes_leave_nothing_behind(double: Emulator, platform: Platform) -> No
     with Probing(platform, Patience.of(platform)) as at:
         tools = at.act("ListTools").ok()["Tools"]
         services = at.act("ListMCPServices").ok()["MCPServices"]
-        toolsets = at.act("ListMCPToolsets").ok()["MCPToolsets"]
 
-    assert ([], 1, [], []) == (left, len(tools), services, toolsets)
+    assert ([], 1, []) == (left, len(tools), services)

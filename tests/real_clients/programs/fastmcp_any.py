@@ -74,8 +74,8 @@ async def converse_in(era: str, servers: dict[str, Any]) -> dict[str, Any]:
         found["failure"] = await error(client, "fail")
     async with client_of(servers["runtime"], user, options) as client:
         found["runtime"] = await call(client, "add", {"a": 2, "b": 3})
-    async with client_of(servers["toolset"], user, options) as client:
-        found["toolset"] = await call(client, "front__add", {"a": 2, "b": 3})
+    async with client_of(servers["front"], user, options) as client:
+        found["front"] = await call(client, "add", {"a": 2, "b": 3})
     async with client_of(servers["service"], user, options) as client:
         await use_service(client, era, user, found)
     found["refusal"] = await refused(client_of(servers["refused"], user, options))

@@ -59,7 +59,7 @@ async def use_tools(servers: dict[str, Any]) -> dict[str, Any]:
     return {
         "tools": sorted(await tools_of(servers["application"])),
         "runtime": sorted(await tools_of(servers["runtime"])),
-        "toolset": "front__add" in await tools_of(servers["toolset"]),
+        "front": sorted(await tools_of(servers["front"])),
     }
 
 

@@ -44,7 +44,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
         "call": await call(application["add"], a=2, b=3),
         "failure": await call(application["fail"]),
         "runtime": await call((await tools_of(client, "runtime"))["add"], a=2, b=3),
-        "toolset": await call((await tools_of(client, "toolset"))["front__add"], a=2, b=3),
+        "front": await call((await tools_of(client, "front"))["add"], a=2, b=3),
     }
     service = await tools_of(client, "service")
     found["error"] = await call(service["test_error_handling"])

@@ -66,8 +66,8 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
         found["failure"] = error(await session.call_tool("fail", {}))
     async with connected(servers["runtime"], user) as session:
         found["runtime"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
-    async with connected(servers["toolset"], user) as session:
-        found["toolset"] = text(await session.call_tool("front__add", {"a": 2, "b": 3}))
+    async with connected(servers["front"], user) as session:
+        found["front"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
     async with connected(servers["service"], user) as session:
         await use_service(session, user, found)
     found["refusal"] = await refused(servers["refused"], user)

@@ -85,8 +85,8 @@ async def converse_in(mode: str, servers: dict[str, Any]) -> dict[str, Any]:
         found["failure"] = error(await client.call_tool("fail"))
     async with connected(servers["runtime"], mode, user) as client:
         found["runtime"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
-    async with connected(servers["toolset"], mode, user) as client:
-        found["toolset"] = text(await client.call_tool("front__add", {"a": 2, "b": 3}))
+    async with connected(servers["front"], mode, user) as client:
+        found["front"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
     async with connected(servers["service"], mode, user) as client:
         await use_service(client, mode, user, found)
     found["refusal"] = await refused(servers["refused"], mode, user)

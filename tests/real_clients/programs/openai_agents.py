@@ -23,8 +23,8 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
         found["failure"] = (await server.call_tool("fail", {})).content[0].text
     async with server_of(servers["runtime"]) as server:
         found["runtime"] = await call((await tools_of(server))["add"], {"a": 2, "b": 3})
-    async with server_of(servers["toolset"]) as server:
-        found["toolset"] = await call((await tools_of(server))["front__add"], {"a": 2, "b": 3})
+    async with server_of(servers["front"]) as server:
+        found["front"] = await call((await tools_of(server))["add"], {"a": 2, "b": 3})
     async with server_of(servers["service"]) as server:
         await use_service(server, found)
     found["refusal"] = await refused(servers["refused"])

@@ -12,7 +12,7 @@ import {
 const WATCHED = "test://watched-resource";
 
 export async function converse(facts) {
-  const { application, runtime, toolset, service, refused } = facts.mcp;
+  const { application, runtime, front, service, refused } = facts.mcp;
   const found = {};
   const user = { logged: [], progress: [], changed: [] };
   await using(application, user, async (client) => {
@@ -23,9 +23,9 @@ export async function converse(facts) {
   await using(runtime, user, async (client) => {
     found.runtime = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
   });
-  await using(toolset, user, async (client) => {
-    const called = { name: "front__add", arguments: { a: 2, b: 3 } };
-    found.toolset = text(await client.callTool(called));
+  await using(front, user, async (client) => {
+    const called = { name: "add", arguments: { a: 2, b: 3 } };
+    found.front = text(await client.callTool(called));
   });
   await using(service, user, (client) => useService(client, user, found));
   found.refusal = await isRefused(refused, user);

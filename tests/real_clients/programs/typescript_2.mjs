@@ -23,7 +23,7 @@ export async function converse(facts) {
   return found;
 }
 
-async function converseIn(era, { application, runtime, toolset, service, refused }) {
+async function converseIn(era, { application, runtime, front, service, refused }) {
   const found = {};
   const user = { logged: [], progress: [], changed: [] };
   await using(application, era, user, async (client) => {
@@ -34,9 +34,9 @@ async function converseIn(era, { application, runtime, toolset, service, refused
   await using(runtime, era, user, async (client) => {
     found.runtime = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
   });
-  await using(toolset, era, user, async (client) => {
-    const called = { name: "front__add", arguments: { a: 2, b: 3 } };
-    found.toolset = text(await client.callTool(called));
+  await using(front, era, user, async (client) => {
+    const called = { name: "add", arguments: { a: 2, b: 3 } };
+    found.front = text(await client.callTool(called));
   });
   await using(service, era, user, (client) => useService(client, era, user, found));
   found.refusal = await isRefused(refused, era, user);

@@ -559,8 +559,8 @@ class Platform:
     def reset(self, *, wait: bool = True, keep: Sequence[str] | None = None) -> None:
         """Return a double to how it was at its start, except for the parts to ``keep``.
 
-        The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``
-        (services and toolsets), ``runtimes``, ``agent_sessions`` (of API-server mode, with
+        The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``,
+        ``runtimes``, ``agent_sessions`` (of API-server mode, with
         artifacts), ``tasks`` (of A2A), ``journal``, ``clock`` and ``faults``. By default the parts
         are kept that the double keeps in its state, which ``state`` names as well; ``keep=()`` keeps nothing.
 
@@ -572,7 +572,7 @@ class Platform:
     def snapshot(self) -> Snapshot:
         """Return how a double is now, for ``restore()``; raise NotADoubleError.
 
-        It has tools, MCP services and toolsets, the declarations of runtimes with their versions,
+        It has tools, MCP services, the declarations of runtimes with their versions,
         sessions of agents with their artifacts, the clock and the faults. A double has the last 32
         snapshots, until it stops.
         """

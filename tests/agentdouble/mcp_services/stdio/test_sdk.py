@@ -46,19 +46,3 @@ def test_the_official_client_uses_the_official_server(url: str, mode: str) -> No
     anyio.run(use)
 
     assert [MODES[mode], ["add"], (1, 2), {"result": 3}] == seen
-
-
-def test_a_toolset_has_the_tools_of_a_command(services: Services, url: str) -> None:
-    """It asks the service as it asks any other."""
-    services.double.mcp_toolsets.create("set", ["sdk"], key=KEY)
-
-    async def names() -> list[str]:
-        headers = {"Authorization": f"Bearer {KEY}"}
-        address = url.replace("/sdk", "/set")
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=60) as http,
-            Client(streamable_http_client(address, http_client=http)) as client,
-        ):
-            return [tool.name for tool in (await client.list_tools()).tools]
-
-    assert ["sdk__add"] == anyio.run(names)

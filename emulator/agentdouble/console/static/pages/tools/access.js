@@ -32,9 +32,10 @@ toolset = McpToolset(
 )`,
 };
 
-/** @param {"service" | "toolset"} kind @param {string} path */
-export function accessPanel(kind, path) {
-  const field = kind === "service" ? "InboundAuthorizerConfiguration" : "AuthorizerConfiguration";
+const AUTHORIZER = "InboundAuthorizerConfiguration";
+
+/** @param {string} path of the service */
+export function accessPanel(path) {
   let found = /** @type {any} */ (null);
   let key = ""; // shown only when asked for
   const format = h("select", { id: "access-format", onchange: () => draw() }, Object.keys(FORMATS).map((one) => h("option", null, one)));
@@ -58,16 +59,15 @@ export function accessPanel(kind, path) {
       h("div", { class: "tools" }, name, h("button", { onclick: () => attempt(create) }, "New key"))));
 
   /** @returns {string[]} */
-  const names = () => found[field].Authorizer.KeyAuth.ApiKeys.map((/** @type {any} */ one) => one.Name);
+  const names = () => found[AUTHORIZER].Authorizer.KeyAuth.ApiKeys.map((/** @type {any} */ one) => one.Name);
 
   async function readKey() {
     if (which.selectedIndex <= 0) { // its absence is told by the double
       const { mcpServers } = await ask(`${path}/access`);
       return mcpServers[found.Name].headers.Authorization.replace("Bearer ", "");
     }
-    const [noun, id] = kind === "service" ? ["MCPService", "MCPServiceId"] : ["MCPToolset", "MCPToolsetId"];
-    const { Result } = await post(`/console/actions/Get${noun}`, { [id]: found[id] });
-    return Result[noun][field].Authorizer.KeyAuth.ApiKeys.find((/** @type {any} */ one) => one.Name === which.value).Key;
+    const { Result } = await post("/console/actions/GetMCPService", { MCPServiceId: found.MCPServiceId });
+    return Result.MCPService[AUTHORIZER].Authorizer.KeyAuth.ApiKeys.find((/** @type {any} */ one) => one.Name === which.value).Key;
   }
 
   /** @param {string} shownKey */
@@ -86,9 +86,9 @@ export function accessPanel(kind, path) {
 
   /** Set which keys there are; those that stay keep their values. @param {string[]} wanted */
   async function setKeys(wanted) {
-    const { AuthorizerType, Authorizer: { KeyAuth } } = found[field];
+    const { AuthorizerType, Authorizer: { KeyAuth } } = found[AUTHORIZER];
     const body = { AuthorizerType, Authorizer: { KeyAuth: { ...KeyAuth, ApiKeys: wanted.map((Name) => ({ Name })) } } };
-    show(await ask(path, { method: "PATCH", body: { [field]: body } }));
+    show(await ask(path, { method: "PATCH", body: { [AUTHORIZER]: body } }));
   }
 
   async function create() {

@@ -1,4 +1,4 @@
-// One MCP service, or one toolset: what stands behind it, what opens it, and its tools to call.
+// One MCP service: what stands behind it, what opens it, and its tools to call.
 
 import { navigate } from "../../lib/address.js";
 import { ApiError, ask, open, remove } from "../../lib/api.js";
@@ -9,17 +9,14 @@ import { accessPanel } from "./access.js";
 import { backendCode, changeBackend, isCommand } from "./backend.js";
 import { facts, sure } from "./submitting.js";
 import { toolsPanel } from "./tool_calls.js";
-import { changeToolset } from "./toolset.js";
-
-/** @typedef {"service" | "toolset"} Kind */
 
 const LINES = 200; // of a log
 
-/** @param {Kind} kind @param {string} name */
-export function service(kind, name) {
-  const path = `/mcp-${kind}s/${encodeURIComponent(name)}`;
+/** @param {string} name */
+export function service(name) {
+  const path = `/mcp-services/${encodeURIComponent(name)}`;
   const head = h("div", null, h("p", { class: "none" }, "Reading…"));
-  const access = accessPanel(kind, path);
+  const access = accessPanel(path);
   const tools = toolsPanel(path);
   const element = h("div", null, head, access.element, tools.element);
   access.element.hidden = tools.element.hidden = true;
@@ -39,26 +36,25 @@ export function service(kind, name) {
       drawn = "";
       access.element.hidden = tools.element.hidden = true;
       const gone = error instanceof ApiError && error.status === 404;
-      head.replaceChildren(h("p", { class: "none" }, gone ? `There is no ${kind} ${name}.` : /** @type {Error} */ (error).message));
+      head.replaceChildren(h("p", { class: "none" }, gone ? `There is no service ${name}.` : /** @type {Error} */ (error).message));
     }
   }
 
   /** @param {any} found */
   function shown(found) {
-    const isService = kind === "service";
     return [
       h("h2", null, found.Name),
-      facts({ Address: h("code", null, double.connection.url + found.Path), Id: isService ? found.MCPServiceId : found.MCPToolsetId,
-        Behind: isService ? backendCode(found) : members(found), Protocol: found.ProtocolType, Project: found.ProjectName,
+      facts({ Address: h("code", null, double.connection.url + found.Path), Id: found.MCPServiceId,
+        Behind: backendCode(found), Protocol: found.ProtocolType, Project: found.ProjectName,
         Created: found.CreatedAt, Changed: found.UpdatedAt }),
       h("p", { class: "buttons" },
-        h("button", { onclick: () => (isService ? changeBackend : changeToolset)(found) }, "Change"),
-        h("button", { class: "danger", onclick: () => sure(`Delete the ${kind} ${found.Name}?`,
+        h("button", { onclick: () => changeBackend(found) }, "Change"),
+        h("button", { class: "danger", onclick: () => sure(`Delete the service ${found.Name}?`,
           "Nobody can call it any more, and its MCP sessions end.", "Delete", async () => {
             await remove(path);
             navigate("/tools");
           }) }, "Delete")),
-      isService && isCommand(found) && processLog(found.Name),
+      isCommand(found) && processLog(found.Name),
     ].filter(Boolean);
   }
 
@@ -84,7 +80,3 @@ function processLog(name) {
 
   return element;
 }
-
-/** The services of a toolset. @param {any} found */
-const members = (found) => found.MCPServices.flatMap((/** @type {any} */ one, /** @type {number} */ index) =>
-  [index > 0 && ", ", h("a", { href: `/tools/service/${encodeURIComponent(one.Name)}` }, one.Name)]);

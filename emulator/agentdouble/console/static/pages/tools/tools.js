@@ -1,4 +1,4 @@
-// Sandbox tools, MCP services and toolsets, and one of them, or a new one, beside.
+// Sandbox tools and MCP services, and one of them, or a new one, beside.
 
 import { navigate } from "../../lib/address.js";
 import { ask } from "../../lib/api.js";
@@ -8,9 +8,8 @@ import { own } from "../../lib/schema.js";
 import { newService } from "./new_service.js";
 import { service } from "./service.js";
 import { newTool, tool } from "./tool.js";
-import { newToolset } from "./toolset.js";
 
-/** @typedef {"tool" | "service" | "toolset"} Kind */
+/** @typedef {"tool" | "service"} Kind */
 /** "update" reads it anew, "draw" shows what the page knows.
  * @typedef {{element: Element, update?: () => void, draw?: () => void, close?: () => void}} Detail */
 
@@ -22,11 +21,7 @@ const KINDS = {
     none: "There is no tool.", says: (one) => one.ToolId, one: tool, make: newTool },
   service: { title: "MCP services", noun: "service", api: "/mcp-services", field: "MCPServices", key: "Name",
     none: "No service yet. One is made from an address, a definition or a command.", says: (one) => one.ProtocolType,
-    one: (name) => service("service", name), make: newService },
-  toolset: { title: "Toolsets", noun: "toolset", api: "/mcp-toolsets", field: "MCPToolsets", key: "Name",
-    none: "No toolset yet. One shows the tools of several services at one address.",
-    says: (one) => one.MCPServices.map((/** @type {any} */ each) => each.Name).join(", "),
-    one: (name) => service("toolset", name), make: newToolset },
+    one: service, make: newService },
 };
 const NAMES = /** @type {Kind[]} */ (Object.keys(KINDS));
 
@@ -54,13 +49,13 @@ export function tools() {
     detail?.close?.();
     const [, kind, name] = /^(\w+)\/(.+)$/s.exec(wanted) ?? [];
     detail = detailOf(kind, name);
-    right.replaceChildren(detail?.element ?? h("p", { class: "none" }, "Choose a tool, a service or a toolset, or make a new one."));
+    right.replaceChildren(detail?.element ?? h("p", { class: "none" }, "Choose a tool or a service, or make a new one."));
     element.classList.toggle("detailed", Boolean(wanted));
     for (const one of lists) one.mark(wanted);
   }
 
   async function load() {
-    const news = newsOf("tool", "service", "toolset");
+    const news = newsOf("tool", "service");
     if (double.status !== "live" || news === read || reading) return;
     read = news;
     reading = true;
@@ -107,7 +102,7 @@ function listOf(kind) {
   const { title, noun, api, field, key, none, says } = KINDS[kind];
   const rows = table({
     label: title,
-    columns: ["Name", kind === "tool" ? "Id" : kind === "service" ? "Protocol" : "Services"],
+    columns: ["Name", kind === "tool" ? "Id" : "Protocol"],
     height: 34,
     className: "named",
     key: (one) => pathOf(kind, one),
