@@ -1,76 +1,89 @@
-"""A session of the handshake era: a client, and a process of its own.
+"""A session: a client over HTTP and a process of its own, with the transports of the MCP SDK.
 
 A server on standard streams has one client. It remembers what the client can do, and asks it for
-input, models and roots without saying which client it asks. So clients never share a process. The
-SDK's transport speaks HTTP with the client; messages pass through as they are.
+input, models and roots without saying which client it asks. So clients never share a process.
+Messages pass through unchanged.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 import anyio
+from anyio.abc import TaskGroup
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp.types import jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp.types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from starlette.types import Message as Event
 from starlette.types import Receive, Scope, Send
 
-from agentdouble.errors import BackendLostError
-from agentdouble.mcp_services.stdio.deadlines import Deadlines
-from agentdouble.mcp_services.stdio.server import (
-    PAUSE_S,
-    Message,
-    Server,
-    failed,
-    is_request,
-    is_response,
-    progress_token,
-    told,
-)
+from agentdouble.mcp_hosting import INTERNAL_ERROR
+from agentdouble.mcp_services.stdio.programs import LONGEST_LINE, Started
 
-_WAITING = 64  # messages for a client that does not listen yet; the oldest is forgotten first
+IDLE_S = 1800.0
+_UNHEARD = 64  # messages for a client that does not listen yet; the oldest is forgotten first
+_PAUSE_S = 0.001  # after a message that nobody wants, so that a flood leaves time for others
+_END_WITHIN_S = 1.0
 _LAST_ANSWERS_S = 2.0
+_READ_WITHIN_S = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class _Pending:
+    """A request of the client that the process has not answered."""
+
+    deadline: float
+    progress_token: Any
+    answered: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Session:
     """A session; ``forget`` is called with it when it ends. Belongs to one event loop."""
 
     def __init__(
-        self, service: str, server: Server, timeout_s: float, forget: Callable[[Session], None]
+        self, service: str, started: Started, timeout_s: float, forget: Callable[[Session], None]
     ) -> None:
         self.id = uuid4().hex
         self.used_at = time.monotonic()
         self._service = service
-        self._server = server
+        self._started = started
+        self._timeout_s = timeout_s
         self._forget = forget
-        self._transport = StreamableHTTPServerTransport(mcp_session_id=self.id)
-        self._in_flight: dict[Any, Any] = {}  # the ids of the client's requests, each with a token
-        self._deadlines = Deadlines(timeout_s, self._give_up)
-        self._unheard: deque[Message] = deque(maxlen=_WAITING)
-        self._flushing: asyncio.Future[None] | None = None
-        self._listening = 0
-        self._exchanges = 0
+        self._transport = StreamableHTTPServerTransport(mcp_session_id=self.id, idle_timeout=IDLE_S)
+        self._pending: dict[Any, _Pending] = {}
+        self._unheard: deque[JSONRPCMessage] | None = deque(maxlen=_UNHEARD)
+        self._posts = 0
         self._quiet = asyncio.Event()
-        self._write: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        server.receive = self._return
+        self._connected: asyncio.Future[TaskGroup] = asyncio.get_running_loop().create_future()
+        self._write: Any = None
         self._running = asyncio.ensure_future(self._run())
 
     @property
-    def idle(self) -> bool:
-        """Whether no request is being answered, and nobody listens."""
-        return self._exchanges == 0
+    def busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self._posts > 0
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request of the client; return whether the answer was no refusal."""
-        await asyncio.shield(self._write)
+        tasks = await asyncio.shield(self._connected)
         accepted = False
 
         async def watching(event: Event) -> None:
@@ -78,134 +91,184 @@ class Session:
             if event["type"] == "http.response.start":
                 accepted = event["status"] < 400
                 if accepted and scope["method"] == "GET":
-                    self._listen()
+                    tasks.start_soon(self._flush)
             await send(event)
 
-        self._begin()
+        posts = scope["method"] == "POST"
+        self._posts += posts
+        self._quiet.clear()
         try:
             await self._transport.handle_request(scope, receive, watching)
         finally:
-            self._done(listened=accepted and scope["method"] == "GET")
-        if self._transport.is_terminated:  # the client has ended it
-            await self.end()
+            self.used_at = time.monotonic()
+            self._posts -= posts
+            if not self.busy:
+                self._quiet.set()
         return accepted
 
     async def end(self) -> None:
-        """End the session and its process."""
-        await self._server.end()
+        """End the session; return when nothing of its process is left."""
+        self._running.cancel()
         await asyncio.wait({self._running})
-
-    def _begin(self) -> None:
-        self._exchanges += 1
-        self._quiet.clear()
-
-    def _done(self, *, listened: bool) -> None:
-        self.used_at = time.monotonic()
-        self._exchanges -= 1
-        self._listening -= listened
-        if self.idle:
-            self._quiet.set()
-
-    def _listen(self) -> None:
-        """Pass on what the server has said before the client listened, as a request for roots."""
-        self._listening += 1
-        self._flushing = asyncio.ensure_future(self._flush())
-
-    async def _flush(self) -> None:
-        while self._unheard:
-            await self._pass(self._unheard.popleft())
 
     async def _run(self) -> None:
         try:
-            async with self._transport.connect() as (read, write):
-                self._write.set_result(write)
-                forwarding = asyncio.ensure_future(self._forward(read))
-                try:
-                    await asyncio.wait({self._server.lost})
-                    self._forget(self)
-                    await asyncio.wait_for(self._answer_the_rest(), _LAST_ANSWERS_S)
-                except asyncio.TimeoutError:
-                    pass  # a client that does not read
-                finally:
-                    await self._close(forwarding)
+            async with self._transport.connect() as (read, self._write):
+                with self._transport.idle_scope or anyio.CancelScope():
+                    async with anyio.create_task_group() as tasks:
+                        self._connected.set_result(tasks)
+                        tasks.start_soon(self._forward, read, tasks)
+                        await self._pass_back()
+                        tasks.cancel_scope.cancel()
+        except Exception:
+            _log.exception("A session of the MCP service %r broke off.", self._service)
         finally:
             self._forget(self)
+            with anyio.CancelScope(shield=True):
+                await self._end_process()
+                await self._transport.terminate()
 
-    async def _close(self, forwarding: asyncio.Future[None]) -> None:
-        self._deadlines.close()
-        tasks = [task for task in (forwarding, self._flushing) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if not self._transport.is_terminated:
-            await self._transport.terminate()
+    async def _end_process(self) -> str:
+        """Close its input, which ends a server that keeps to the protocol; then end it."""
+        self._started.input.close()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._started.wait()), _END_WITHIN_S)
+        return await self._started.end(_END_WITHIN_S)
 
-    async def _forward(self, read: Any) -> None:
-        """Pass the client's messages on to the process."""
+    async def _forward(self, read: Any, tasks: TaskGroup) -> None:
+        """Pass the client's messages on to the process, until the client ends the session."""
         async for item in read:
             if isinstance(item, Exception):
                 continue
-            message = item.message.model_dump(by_alias=True, exclude_unset=True, mode="json")
-            if is_request(message):
-                self._in_flight[message["id"]] = progress_token(message)
-                self._deadlines.begin(message["id"])
+            message = item.message
+            if isinstance(message, JSONRPCRequest):
+                token = ((message.params or {}).get("_meta") or {}).get("progressToken")
+                pending = _Pending(time.monotonic() + self._timeout_s, token)
+                self._pending[message.id] = pending
+                tasks.start_soon(self._watch, message.id, pending)
+            self._write_line(message)
             try:
-                await self._server.send(message)
-            except BackendLostError:
+                await asyncio.wait_for(self._started.input.drain(), _READ_WITHIN_S)
+            except asyncio.TimeoutError:
+                self._started.note(f"has read nothing for {_READ_WITHIN_S:g} s")
+                break
+            except (OSError, RuntimeError):  # it has ended, and its last output is still read
                 return
+        tasks.cancel_scope.cancel()
 
-    async def _return(self, message: Message) -> None:
-        """Pass a message of the process on to the client."""
-        await asyncio.shield(self._write)
-        if is_response(message):
-            id_ = message.get("id")
-            self._deadlines.end(id_)
-            if id_ in self._in_flight:
-                del self._in_flight[id_]
-                await self._pass(message)
+    def _write_line(self, message: JSONRPCMessage) -> None:
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._started.input.write(text.encode() + b"\n")
+
+    async def _watch(self, id_: Any, pending: _Pending) -> None:
+        """Answer a request with an error if the process does not answer it in time."""
+        while not pending.answered.is_set():
+            left = pending.deadline - time.monotonic()
+            if left <= 0:
+                why = f"has not answered for {self._timeout_s:g} s"
+                params = {"requestId": id_, "reason": why}
+                self._write_line(
+                    JSONRPCNotification(
+                        jsonrpc="2.0", method="notifications/cancelled", params=params
+                    )
+                )
+                await self._fail(id_, why)
+                return
+            with anyio.move_on_after(left):
+                await pending.answered.wait()
+
+    async def _pass_back(self) -> None:
+        """Pass the process's messages on to the client until its output ends."""
+        why = await self._read()
+        how = await self._end_process()
+        self._forget(self)
+        self._note(why or how)
+        with anyio.move_on_after(_LAST_ANSWERS_S):  # the client may not read
+            for id_ in [*self._pending]:
+                await self._fail(id_, why or how)
+            if self.busy:
+                await self._quiet.wait()
+
+    async def _read(self) -> str | None:
+        """Read lines until the output ends; return why the process must end, if that is known."""
+        foreign = False
+        while True:
+            try:
+                line = await self._started.lines.readuntil(b"\n")
+            except asyncio.IncompleteReadError as error:
+                if error.partial.strip():
+                    self._started.log(error.partial)
+                return None
+            except asyncio.LimitOverrunError:
+                return f"wrote a line of more than {LONGEST_LINE >> 20} MiB"
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:  # many servers greet on standard output
+                if line.strip():
+                    self._started.log(line)
+                if line.strip() and not foreign:
+                    foreign = True
+                    shown = line.strip()[:200].decode(errors="replace")
+                    self._note(
+                        f"wrote a line to its standard output that is no JSON-RPC: {shown!r}"
+                    )
+                await asyncio.sleep(_PAUSE_S)
+            else:
+                await self._return(message)
+
+    async def _return(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            if message.id in self._pending:
+                self._pending.pop(message.id).answered.set()
+                await self._send(message)
             return
         related = self._related(message)
-        if related is None and not self._listening:
+        if related is None and self._unheard is not None:
             self._unheard.append(message)
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(_PAUSE_S)
             return
-        await self._pass(message, related)
+        await self._send(message, related)
 
-    async def _pass(self, message: Message, related: Any = None) -> None:
-        try:
-            whole = jsonrpc_message_adapter.validate_python(message)
-        except ValidationError:
-            self._server.note_foreign(message)
-            return
-        metadata = None if related is None else ServerMessageMetadata(related_request_id=related)
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client ended it
-            await self._write.result().send(SessionMessage(whole, metadata))
-
-    def _related(self, message: Message) -> Any:
+    def _related(self, message: JSONRPCRequest | JSONRPCNotification) -> Any:
         """Return the id of the request in whose answer a message of the server belongs, or None.
 
-        Only progress says so. Anything else that comes during a request belongs to the newest:
-        it has the same client, whatever request it is.
+        Only progress says so. Anything else that comes during a request belongs to the newest.
         """
-        if message.get("method") == "notifications/progress":
-            token = progress_token(message)
-            for id_, known in self._in_flight.items():
-                if known is not None and known == token:
-                    self._deadlines.begin(id_)
+        if message.method == "notifications/progress":
+            token = (message.params or {}).get("progressToken")
+            for id_, pending in self._pending.items():
+                if pending.progress_token is not None and pending.progress_token == token:
+                    pending.deadline = time.monotonic() + self._timeout_s
                     return id_
-        return next(reversed(self._in_flight), None)
+        return next(reversed(self._pending), None)
 
-    async def _give_up(self, id_: Any) -> None:
-        if self._in_flight.pop(id_, self) is self:
-            return
-        why = f"has not answered for {self._deadlines.patience_s:g} s"
-        self._server.cancel(id_, why)
-        await self._pass(failed(id_, told(self._service, why)))
+    async def _flush(self) -> None:
+        """Pass on what the server has said before the client listened, as a request for roots."""
+        unheard, self._unheard = self._unheard or (), None
+        for message in unheard:
+            await self._send(message)
 
-    async def _answer_the_rest(self) -> None:
-        """Answer what is in flight with the reason of the process's end."""
-        message = str(self._server.error())
-        for id_ in [*self._in_flight]:
-            await self._pass(failed(id_, message))
-        if not self.idle and not self._listening:
-            await self._quiet.wait()
+    async def _fail(self, id_: Any, why: str) -> None:
+        """Answer a request with the reason why the process does not answer it."""
+        pending = self._pending.pop(id_, None)
+        if pending is not None:
+            pending.answered.set()
+            error = ErrorData(code=INTERNAL_ERROR, message=described(self._service, why))
+            await self._send(JSONRPCError(jsonrpc="2.0", id=id_, error=error))
+
+    async def _send(self, message: JSONRPCMessage, related: Any = None) -> None:
+        metadata = None if related is None else ServerMessageMetadata(related_request_id=related)
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client ended it
+            await self._write.send(SessionMessage(message, metadata))
+
+    def _note(self, what: str) -> None:
+        self._started.note(what)
+        _log.warning("The server of the MCP service %r %s.", self._service, what)
+
+
+def described(service: str, what: str) -> str:
+    """Return the error message about the server of a service."""
+    return (
+        f"The server of the MCP service {service!r} {what}. "
+        f"What it printed: agentdouble mcp logs {service}"
+    )

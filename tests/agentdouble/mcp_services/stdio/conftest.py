@@ -58,11 +58,6 @@ def call(url: str, session: str, tool: str, **arguments: Any) -> str:
     return text(mcp_wire.call(url, KEY, session, tool, **arguments))
 
 
-def call_modern(url: str, tool: str, **arguments: Any) -> str:
-    """Call a tool without a session."""
-    return text(mcp_wire.call_modern(url, KEY, tool, **arguments))
-
-
 @pytest.fixture(scope="package")
 def services() -> Iterator[Services]:
     """A double for services; each test takes names of its own."""

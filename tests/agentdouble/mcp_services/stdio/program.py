@@ -1,4 +1,4 @@
-"""An MCP server on its standard streams, without an SDK: ``python program.py NAME [modern]``.
+"""An MCP server on its standard streams, without an SDK: ``python program.py NAME``.
 
 It runs as a script, in processes of services. Its tools do what servers do to whoever runs them.
 """
@@ -10,7 +10,6 @@ import os
 import sys
 from typing import Any
 
-MODERN = "modern" in sys.argv
 TOOLS = ["echo"]
 asked: dict[str, Any] = {}  # ids of our requests to the client, with the id of the call
 
@@ -49,9 +48,6 @@ def call(id_: Any, tool: str, given: dict[str, Any], meta: dict[str, Any]) -> No
             notify("notifications/progress", progressToken=meta["progressToken"], progress=1)
             notify("notifications/message", level="info", data="half")
             answer(id_, "done")
-        case "log":
-            notify("notifications/message", level="info", data=given["word"])
-            answer(id_, "done")
         case "change":
             TOOLS.append(given["word"])
             notify("notifications/tools/list_changed")
@@ -86,8 +82,6 @@ def request(id_: Any, method: str, params: dict[str, Any]) -> None:
                 "serverInfo": about,
             }
             say({"id": id_, "result": result})
-        case "server/discover" if MODERN:
-            say({"id": id_, "result": {"supportedVersions": ["2026-07-28"]}})
         case "tools/list":
             tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
             say({"id": id_, "result": {"tools": tools}})

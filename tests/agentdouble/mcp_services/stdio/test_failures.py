@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from tests.agentdouble.mcp_services.stdio.conftest import (
     KEY,
     Services,
     call,
-    call_modern,
     processes,
 )
 
@@ -37,12 +35,6 @@ def in_session(url: str, session: str, tool: str, **arguments: Any) -> str:
     """Call a tool in a session and return the error."""
     sent = mcp_wire.message("tools/call", {"name": tool, "arguments": arguments})
     return error(mcp_wire.post(url, sent, KEY, session))
-
-
-def modern(url: str, tool: str, **arguments: Any) -> str:
-    """Call a tool without a session and return the error."""
-    headers = mcp_wire.modern_headers(KEY, tool)
-    return error(mcp_wire.http.post(url, json=mcp_wire.modern(tool, arguments), headers=headers))
 
 
 def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str, str]) -> None:
@@ -79,30 +71,15 @@ def test_a_server_that_lies_elsewhere_is_named(services: Services, tmp_path: Pat
     ) in message
 
 
-def test_a_shared_server_that_dies_comes_back(services: Services) -> None:
-    """The call hears of it, and the next request has a new process."""
-    url = services.make("dying-shared", "modern")
-    assert "here" == call_modern(url, "echo", word="here")
-    (before,) = processes("dying-shared")
-
-    assert "ended with code 3" in modern(url, "stop")
-    assert "back" == call_modern(url, "echo", word="back")
-    assert [before] != processes("dying-shared")
-
-
 def test_a_server_that_never_answers_is_given_up(services: Services) -> None:
     """The call ends with an error that says so; the server is told, and answers others."""
-    url = services.make("silent", "modern", timeout_s=2)
+    url = services.make("silent", timeout_s=2)
     session = mcp_wire.open_session(url, KEY)
 
-    with ThreadPoolExecutor() as threads:
-        shared = threads.submit(modern, url, "silent")
-        own = in_session(url, session, "silent")
+    said = in_session(url, session, "silent")
 
-    for said in (own, shared.result()):
-        assert "The server of the MCP service 'silent' has not answered for 2 s." in said
+    assert "The server of the MCP service 'silent' has not answered for 2 s." in said
     assert "1" == call(url, session, "remembered", what="cancelled")
-    assert "here" == call_modern(url, "echo", word="here")
 
 
 def test_lines_that_are_no_messages_are_in_the_log(services: Services) -> None:
@@ -117,26 +94,13 @@ def test_lines_that_are_no_messages_are_in_the_log(services: Services) -> None:
     assert "stdout Listening ... 1" in log
 
 
-def test_a_server_that_writes_no_messages_at_all_ends(
-    services: Services, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The error names the service, and the double's log the first line."""
-    url = services.make("garbage")
-    session = mcp_wire.open_session(url, KEY)
-
-    said = in_session(url, session, "garbage", lines=5000)
-
-    assert "'garbage' writes what is no JSON-RPC message to its standard output." in said
-    assert "'Listening ... 0'" in caplog.text
-    assert [] == processes("garbage")
-
-
 def test_large_answers_pass_and_larger_ones_end_the_process(services: Services) -> None:
     """A message of 13 MB is passed on; there is a limit to what the double keeps of a line."""
-    url = services.make("large", "modern")
+    url = services.make("large")
+    session = mcp_wire.open_session(url, KEY)
 
-    assert 13_000_000 == len(call_modern(url, "large", size=13_000_000))
-    assert "'large' wrote a line of more than 16 MiB." in modern(url, "large", size=17 << 20)
+    assert 13_000_000 == len(call(url, session, "large", size=13_000_000))
+    assert "wrote a line of more than 16 MiB." in in_session(url, session, "large", size=17 << 20)
 
 
 def test_a_server_that_floods_waits_for_its_client(
@@ -149,40 +113,11 @@ def test_a_server_that_floods_waits_for_its_client(
     with mcp_wire.streamed(url, KEY, session, sent) as (_, events):
         first = next(events)
         assert "here" == call(*untouched, "echo", word="here")
+    assert ["here"] * 20 == [call(*untouched, "echo", word="here") for _ in range(20)]
     services.double.mcp.delete("flood")
 
     assert "notifications/message" == first["method"]
     assert [] == processes("flood")
-
-
-def test_a_shared_server_that_floods_takes_nothing_else_down(
-    services: Services, untouched: tuple[str, str]
-) -> None:
-    """Its client has left, so nobody wants what it says; others are answered meanwhile."""
-    url = services.make("flood-shared", "modern")
-    headers = mcp_wire.modern_headers(KEY, "flood")
-    sent = mcp_wire.modern("flood", {})
-    with mcp_wire.http.stream("POST", url, json=sent, headers=headers) as answer:
-        assert b"notifications/message" in next(answer.iter_raw())
-
-    assert ["here"] * 20 == [call(*untouched, "echo", word="here") for _ in range(20)]
-    services.double.mcp.delete("flood-shared")
-    assert [] == processes("flood-shared")
-
-
-def test_tools_that_change_while_they_are_listed(services: Services) -> None:
-    """The list is the server's, each time."""
-    url = services.make("changing")
-    session = mcp_wire.open_session(url, KEY)
-
-    def listed() -> list[str]:
-        found = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, session))
-        return [tool["name"] for tool in found["tools"]]
-
-    before = listed()
-    call(url, session, "change", word="new")
-
-    assert (["echo"], ["echo", "new"]) == (before, listed())
 
 
 def test_a_command_that_does_not_exist(services: Services) -> None:
@@ -194,19 +129,6 @@ def test_a_command_that_does_not_exist(services: Services) -> None:
 
     assert "The server of the MCP service 'nothing' ended with code 127." in said
     assert "there is no program 'no-such-program'" in services.log("nothing")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
-def test_a_path_that_isolation_hides(services: Services, tmp_path: Path) -> None:
-    """The log says which path the command names in vain, and which setting shows it."""
-    command = (sys.executable, "program.py", "hidden", str(tmp_path))
-    services.double.mcp.create("hidden", CommandBackend(command, HERE), key=KEY)
-
-    mcp_wire.open_session(f"{services.double.url}/mcp/hidden", KEY)
-
-    log = services.log("hidden")
-    assert f"isolation does not show {tmp_path}, which its command names" in log
-    assert "visible_paths" in log
 
 
 def test_a_directory_that_does_not_exist(services: Services) -> None:

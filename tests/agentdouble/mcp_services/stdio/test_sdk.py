@@ -14,25 +14,18 @@ from tests.agentdouble.mcp_services.stdio.conftest import HERE, KEY, Services
 
 pytestmark = pytest.mark.libraries
 
-MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
-
-@pytest.fixture(scope="module")
-def url(services: Services) -> str:
+def test_the_official_client_uses_the_official_server(services: Services) -> None:
+    """In a session, whatever the client asks first; progress comes before the result."""
     backend = CommandBackend((sys.executable, "sdk_server.py"), HERE)
     services.double.mcp.create("sdk", backend, key=KEY)
-    return f"{services.double.url}/mcp/sdk"
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_official_client_uses_the_official_server(url: str, mode: str) -> None:
-    """In the era that both know, and in the one before; progress comes before the result."""
+    url = f"{services.double.url}/mcp/sdk"
     seen: list[Any] = []
 
     async def progress(now: float, total: float | None, _message: str | None) -> None:
         seen.append((now, total))
 
-    async def use() -> None:
+    async def use(mode: str) -> None:
         headers = {"Authorization": f"Bearer {KEY}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
@@ -43,6 +36,7 @@ def test_the_official_client_uses_the_official_server(url: str, mode: str) -> No
             added = await client.call_tool("add", {"a": 1, "b": 2}, progress_callback=progress)
             seen.append(added.structured_content)
 
-    anyio.run(use)
+    for mode in ("auto", "legacy"):
+        anyio.run(use, mode)
 
-    assert [MODES[mode], ["add"], (1, 2), {"result": 3}] == seen
+    assert 2 * ["2025-11-25", ["add"], (1, 2), {"result": 3}] == seen

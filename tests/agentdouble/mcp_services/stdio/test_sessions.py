@@ -13,7 +13,6 @@ from tests.agentdouble.mcp_services.stdio.conftest import (
     KEY,
     Services,
     call,
-    call_modern,
     processes,
     text,
 )
@@ -65,7 +64,7 @@ def test_a_service_that_is_deleted_ends_its_processes() -> None:
     with Emulator(pool_size=0) as double:
         services = Services(double)
         mcp_wire.open_session(services.make("gone"), KEY)
-        call_modern(services.make("left", "modern"), "echo", word="x")
+        mcp_wire.open_session(services.make("left"), KEY)
         found = processes("gone") + processes("left")
         assert len(found) == 2
         double.mcp.delete("gone")
@@ -151,3 +150,13 @@ def test_a_session_belongs_to_the_key_that_opened_it(services: Services) -> None
     answer: httpx.Response = mcp_wire.post(url, mcp_wire.message("ping"), other, session)
 
     assert 404 == answer.status_code
+
+
+def test_the_version_without_sessions_is_refused(url: str) -> None:
+    """A client of both versions then opens a session."""
+    answer = mcp_wire.http.post(
+        url, json=mcp_wire.modern("echo", {}), headers=mcp_wire.modern_headers(KEY, "echo")
+    )
+
+    status, message = mcp_wire.error(answer)
+    assert (400, True) == (status, "Unsupported protocol version: 2026-07-28." in message)
