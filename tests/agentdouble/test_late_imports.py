@@ -48,10 +48,8 @@ LATE = {
     "google.protobuf",
     "httpcore",
     "httpx",
-    "jsonschema",
     "jupyter_client",
     "mcp",
-    "openapi_spec_validator",
     "playwright",
     "prometheus_client",
     "psutil",
@@ -63,7 +61,6 @@ LATE = {
     # ours
     "agentdouble.api_server.server",
     "agentdouble.control_plane.actions",
-    "agentdouble.mcp_services.openapi",
     "agentdouble.runtimes.declarations",
     "agentdouble.runtimes.hosting",
     "agentdouble.sandbox.data_plane.routes",

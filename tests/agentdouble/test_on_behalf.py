@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from agentdouble import Emulator, run_code
-from agentdouble.errors import BackendError, DefinitionError, EnvelopeError, IssuerError
+from agentdouble.errors import BackendError, EnvelopeError, IssuerError
 from agentdouble.mcp_services import McpBackend, OpenApiBackend, openapi
 from agentdouble.runtimes.authentication import issuers
 from tests.agentdouble import mcp_wire
@@ -88,13 +88,6 @@ def test_a_notification_does_not_steer_the_double(
 
     assert "403" in asked.until("/_emulator/reset")
     assert http.get(f"{double.url}/_emulator/journal").json()["entries"]
-
-
-def test_a_definition_is_not_read_from_the_double(double: Emulator, names: list[str]) -> None:
-    """Nor does what it answers tell anything."""
-    for name in names:
-        with pytest.raises(DefinitionError, match=r"HTTP 40[03]"):
-            openapi.load(f"{name}/_emulator/journal")
 
 
 def test_a_generated_tool_does_not_steer_the_double(double: Emulator) -> None:

@@ -9,7 +9,7 @@ from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.client_auth import ByKeys, check_type
 from agentdouble.control_plane.wire import Wire
 from agentdouble.errors import NotBuiltError
-from agentdouble.mcp_services.openapi import ApiKey, Auth, Bearer
+from agentdouble.mcp_services.authentication import ApiKey, Auth, Bearer
 
 NAME = "OutboundAuthorizerConfiguration"
 _BEARER = "bearer "

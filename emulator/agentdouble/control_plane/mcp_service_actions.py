@@ -193,7 +193,7 @@ def _as_before(made: Backend, before: Backend) -> Backend:
     if isinstance(made, McpBackend) and isinstance(before, McpBackend):
         return replace(made, headers=before.headers)
     if isinstance(made, OpenApiBackend) and isinstance(before, OpenApiBackend):
-        return replace(made, auth=before.auth, origin=before.origin)
+        return replace(made, auth=before.auth)
     return made
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from agentdouble.mcp_services.openapi import Auth, Definition
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
-_log = logging.getLogger(__name__)
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # if these do not fit the body, one request is read as two
@@ -42,32 +40,29 @@ class OpenApiBackend:
     """An HTTP API that a Swagger 2.0, OpenAPI 3.0 or 3.1 definition describes (SVC-02).
 
     Create it with ``OpenApiBackend.load()``, which checks the definition. ``document`` is the
-    definition as JSON, ``origin`` the URL that it came from. ``base_url``, ``auth``, ``timeout_s``
-    and ``variables`` are passed to ``openapi.server``.
+    definition as JSON. ``base_url``, ``auth`` and ``timeout_s`` are passed to ``openapi.server``.
     """
 
     kind: ClassVar[str] = "openapi"
 
     document: str = field(repr=False)
-    origin: str | None = None
     base_url: str | None = None
     auth: Auth | None = None
     timeout_s: float = 30.0
-    variables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(
         cls, source: Mapping[str, Any] | str | Path | Definition, **options: Any
     ) -> OpenApiBackend:
-        """Return the backend of a document, a file or a URL; raise DefinitionError.
+        """Return the backend of a document or a file; raise DefinitionError.
 
-        This takes some 5 ms per operation, and fetches a URL: on an event loop, use ``vetted``.
+        This takes some 5 ms per operation: on an event loop, use ``vetted``.
         """
         import_now(_OPENAPI)
         from agentdouble.mcp_services import openapi
 
         read = source if isinstance(source, openapi.Definition) else openapi.load(source)
-        backend = cls(json.dumps(read.document), read.origin, **options)
+        backend = cls(json.dumps(read.document), **options)
         backend.make_server(read)  # so that errors are reported now
         return backend
 
@@ -77,10 +72,7 @@ class OpenApiBackend:
         await import_in_thread(_OPENAPI)
         from agentdouble.mcp_services import openapi
 
-        vetted = await openapi.vet(text)
-        if vetted.warnings:
-            _log.warning(openapi.summary("the definition", vetted.warnings))
-        backend = cls(vetted.document, **options)
+        backend = cls(await openapi.vet(text), **options)
         await run_in_thread(backend.make_server)  # so that errors are reported now
         return backend
 
@@ -94,14 +86,9 @@ class OpenApiBackend:
         from agentdouble.mcp_services import openapi
 
         if definition is None:
-            read = openapi.read_vetted(self.document)
-            definition = dataclasses.replace(read, origin=self.origin)
+            definition = openapi.read_vetted(self.document)
         return openapi.server(
-            definition,
-            base_url=self.base_url,
-            auth=self.auth,
-            timeout_s=self.timeout_s,
-            variables=self.variables,
+            definition, base_url=self.base_url, auth=self.auth, timeout_s=self.timeout_s
         )
 
     def to_record(self) -> Record:
@@ -110,11 +97,9 @@ class OpenApiBackend:
         kept = None if auth is None else {"type": type(auth).__name__, **dataclasses.asdict(auth)}
         return {
             "document": self.document,
-            "origin": self.origin,
             "base_url": self.base_url,
             "auth": kept,
             "timeout_s": self.timeout_s,
-            "variables": dict(self.variables),
         }
 
     @classmethod

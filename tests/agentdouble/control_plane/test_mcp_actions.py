@@ -256,18 +256,6 @@ def test_an_http_api_is_shown_a_key(
     assert expected == _api(double, "api").auth
 
 
-def test_slips_of_a_definition_are_logged(
-    double: Emulator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """They keep nobody from calling."""
-    slip = {**API, "paths": {"/pets": {"get": {"operationId": "pets", "tags": "a"}}}}
-    protocol = {"HttpApiConfiguration": {"Configuration": json.dumps(slip)}}
-
-    create(double, api(ProtocolConfiguration=protocol))
-
-    assert "#/paths/~1pets/get/tags: 'a' is not of type 'array'" in caplog.text
-
-
 def test_a_definition_may_be_yaml(double: Emulator) -> None:
     """As the files are in which they are kept."""
     text = "swagger: '2.0'\ninfo: {title: t, version: '1'}\nhost: h\nschemes: [http]\npaths: {}\n"

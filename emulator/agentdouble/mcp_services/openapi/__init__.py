@@ -1,14 +1,14 @@
 """HTTP APIs as MCP tools: Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 definitions (SVC-02).
 
 ``load(source)`` reads a definition, and ``server(definition)`` makes a low-level MCP server whose
-tools call the API. The first call of either imports the heavy modules.
+tools call the API. It imports the MCP SDK.
 """
 
 from __future__ import annotations
 
-from agentdouble.mcp_services.openapi.authentication import ApiKey, Auth, Basic, Bearer
+from agentdouble.mcp_services.authentication import ApiKey, Auth, Basic, Bearer
 from agentdouble.mcp_services.openapi.definition import Definition, Operation
-from agentdouble.mcp_services.openapi.loading import load, read_vetted, summary
+from agentdouble.mcp_services.openapi.loading import load, read_vetted
 from agentdouble.mcp_services.openapi.serving import server
 from agentdouble.mcp_services.openapi.vetting import vet
 
@@ -22,6 +22,5 @@ __all__ = [
     "load",
     "read_vetted",
     "server",
-    "summary",
     "vet",
 ]

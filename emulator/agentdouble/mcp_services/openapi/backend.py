@@ -14,7 +14,7 @@ import httpx
 
 from agentdouble import on_behalf
 from agentdouble.errors import ToolCallError
-from agentdouble.mcp_services.openapi.authentication import Credential
+from agentdouble.mcp_services.authentication import Credential
 
 if TYPE_CHECKING:
     from agentdouble.mcp_services.openapi.requests import Request

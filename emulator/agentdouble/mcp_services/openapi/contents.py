@@ -71,8 +71,6 @@ def _form(body: Body, values: Any) -> Content:
 
 def _fields(name: str, value: Any, field: Field) -> list[tuple[str, str]]:
     """Return the encoded pairs of one field; an object without a style is JSON."""
-    if field.media_type and bodies.is_json(field.media_type):
-        return styles.pairs(name, value, Style("json"))
     if field.style is not None:
         return styles.pairs(name, value, field.style)
     if isinstance(value, dict):
@@ -86,15 +84,12 @@ def _parts(name: str, value: Any, field: Field) -> list[Any]:
         return []
     if field.is_file:
         files = value if isinstance(value, list) else [value]
-        return [_file_part(name, one, field) for one in files]
+        return [_file_part(name, one) for one in files]
     if field.style is not None:
         return [_text_part(name, text) for name, text in _styled(name, value, field.style)]
-    if isinstance(value, list) and not _is_json(field):
+    if isinstance(value, list):
         return [part for one in value for part in _parts(name, one, field)]
-    if isinstance(value, (dict, list)) or _is_json(field):
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return [_text_part(name, text, field.media_type or "application/json")]
-    return [_text_part(name, styles.text_of(value), field.media_type)]
+    return [_text_part(name, styles.text_of(value), is_json=isinstance(value, dict))]
 
 
 def _styled(name: str, value: Any, style: Style) -> list[tuple[str, str]]:
@@ -102,17 +97,13 @@ def _styled(name: str, value: Any, style: Style) -> list[tuple[str, str]]:
     return [(unquote(key), unquote(text)) for key, text in styles.pairs(name, value, style)]
 
 
-def _is_json(field: Field) -> bool:
-    return field.media_type is not None and bodies.is_json(field.media_type)
+def _text_part(name: str, text: str, *, is_json: bool = False) -> Any:
+    return (name, (None, text.encode(), "application/json") if is_json else (None, text.encode()))
 
 
-def _text_part(name: str, text: str, media_type: str | None = None) -> Any:
-    return (name, (None, text.encode(), media_type) if media_type else (None, text.encode()))
-
-
-def _file_part(name: str, value: Any, field: Field) -> Any:
+def _file_part(name: str, value: Any) -> Any:
     content, filename, media_type = _file(name, value)
-    known = media_type or field.media_type or mimetypes.guess_type(filename)[0]
+    known = media_type or mimetypes.guess_type(filename)[0]
     return (name, (filename, content, known or "application/octet-stream"))
 
 

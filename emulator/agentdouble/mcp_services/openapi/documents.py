@@ -1,40 +1,23 @@
 """A definition's document: its JSON pointers, its references and its read-only properties.
 
-Every reference is checked. A definition is one document: a reference to another document is
-refused before any other code sees it, because the validator would fetch it.
+A definition is one document: a reference to another document is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi.definition import Json, mapping
 
-# Below these keys are values, which may look like references, but are not.
-_VALUES = frozenset(("const", "default", "enum", "example", "examples", "value"))
-# Below these keys are names that the author chose, which are not keywords.
-_NAMES = frozenset(
-    (
-        *("$defs", "callbacks", "definitions", "dependentSchemas", "headers", "links"),
-        *("pathItems", "paths", "patternProperties", "properties", "requestBodies"),
-        *("responses", "schemas", "securitySchemes", "parameters", "content", "encoding"),
-    )
-)
-
 
 class Document:
-    """A document and the version of its format: ``"2.0"``, ``"3.0"`` or ``"3.1"``.
-
-    ``slips`` are the parts that are wrong and are left out of requests, by their places.
-    """
+    """A document and the version of its format: ``"2.0"``, ``"3.0"`` or ``"3.1"``."""
 
     def __init__(self, root: Json, version: str) -> None:
         self.root = root
         self.version = version
-        self.slips: dict[str, str] = {}
 
     def target(self, reference: str, place: str) -> Any:
         """Return the target of a reference; ``place`` is where the reference is."""
@@ -75,11 +58,6 @@ class Document:
             node, place = self.target(reference, place), reference
         return node, place
 
-    def check_references(self) -> None:
-        """Raise DefinitionError at the first reference that is broken, external, or circular."""
-        for node, place in _references(self.root):
-            self.followed(node, place)
-
 
 def step(place: str, *keys: str | int) -> str:
     """Return the JSON pointer of a place below a place."""
@@ -90,30 +68,6 @@ def steps(reference: str) -> list[str]:
     """Return the keys of a reference within a document."""
     parts = unquote(reference[1:]).split("/")[1:]
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
-
-
-def _references(root: Json) -> Iterator[tuple[Json, str]]:
-    """Yield every object that is a reference, with its place."""
-    waiting: list[tuple[Any, tuple[str | int, ...], bool]] = [(root, (), False)]
-    while waiting:
-        node, path, names = waiting.pop()
-        if isinstance(node, list):
-            below: Any = enumerate(node)
-        elif isinstance(node, dict):
-            if not names and isinstance(node.get("$ref"), str):
-                yield node, step("#", *path)
-            below = node.items()
-        else:
-            continue
-        waiting.extend(
-            (child, (*path, key), not names and key in _NAMES)
-            for key, child in below
-            if isinstance(child, (dict, list)) and (names or not _is_value(key))
-        )
-
-
-def _is_value(key: Any) -> bool:
-    return key in _VALUES or (isinstance(key, str) and key.startswith("x-"))
 
 
 class ReadOnly:

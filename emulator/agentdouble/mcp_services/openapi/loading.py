@@ -1,89 +1,50 @@
-"""Definitions from a document, a file or a URL: read, checked, and turned into operations."""
+"""Definitions from a document or a file: read, checked, and turned into operations."""
 
 from __future__ import annotations
 
-import dataclasses
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agentdouble import strict_json
 from agentdouble.errors import DefinitionError
-from agentdouble.imports import import_now
+from agentdouble.mcp_services.openapi import operations, yaml_documents
 from agentdouble.mcp_services.openapi.definition import Definition, Json
+from agentdouble.mcp_services.openapi.documents import Document
 
-_NEEDED = tuple(
-    f"agentdouble.mcp_services.openapi.{name}"
-    for name in ("sources", "operations", "documents", "validating")
-)
+LARGEST = 32 * 1024 * 1024  # bytes
 _SUPPORTED = "Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1"
-_MOST_WARNINGS = 5  # that are told
 
 
-def load(source: Mapping[str, Any] | str | Path, *, validate: bool = True) -> Definition:
+def load(source: Mapping[str, Any] | str | Path) -> Definition:
     """Read a definition of an HTTP API.
 
-    ``source`` is the document itself, the path of a file, or an http(s) URL; a file or an answer
-    is JSON or YAML, at most 32 MiB. Raises DefinitionError with the place of the error. What breaks
-    the format's specification and changes no request is told as a UserWarning; ``validate=False``
-    does not look for it, which takes most of the time. A document can be made to take any time and
-    memory: on an event loop, read those of other people with ``vet`` first.
+    ``source`` is the document itself, or the path of a file of JSON or YAML, at most 32 MiB. Raises
+    DefinitionError with the place of the error. A document can be made to take any time and memory:
+    on an event loop, read those of other people with ``vet`` first.
     """
-    import_now(*_NEEDED)
-    from agentdouble.mcp_services.openapi import sources
-
-    name = sources.name_of(source)
+    name = "the definition" if isinstance(source, Mapping) else f"the definition {source}"
     try:
-        root, origin = sources.read(source)
-        definition = dataclasses.replace(read(root, validate=validate), origin=origin)
+        return read(_document(source))
     except DefinitionError as error:
         raise DefinitionError(error.reason, place=error.place, source=name) from None
     except RecursionError:
         raise DefinitionError("it is nested too deeply", source=name) from None
-    if validate and definition.warnings:
-        warnings.warn(summary(name, definition.warnings), stacklevel=2)
-    return definition
 
 
 def read_text(content: bytes) -> Definition:
     """Return the definition of a text in JSON or YAML; raise DefinitionError."""
-    import_now(*_NEEDED)
-    from agentdouble.mcp_services.openapi import sources
-
-    return read(sources.parsed(content), validate=True)
+    return read(_parsed(content))
 
 
 def read_vetted(document: str) -> Definition:
     """Return the definition of a document that has been vetted."""
-    import_now(*_NEEDED)
-    from agentdouble.mcp_services.openapi import sources
-
-    return read(sources.decoded(document), validate=False)
+    return read(strict_json.loads(document, patient=True))
 
 
-def read(root: Json, *, validate: bool) -> Definition:
+def read(root: Json) -> Definition:
     """Return the definition of a document with JSON's types only; raise DefinitionError."""
-    import_now(*_NEEDED)
-    from agentdouble.mcp_services.openapi import operations
-    from agentdouble.mcp_services.openapi.documents import Document
-    from agentdouble.mcp_services.openapi.validating import violations
-
-    document = Document(root, _version(root))
-    document.check_references()
-    definition = operations.definition(document)
-    if not validate:
-        return definition
-    slips = dict.fromkeys((*definition.warnings, *violations(document)))
-    return dataclasses.replace(definition, warnings=tuple(slips))
-
-
-def summary(name: str, slips: Sequence[str]) -> str:
-    """Return one text for the warnings of a definition."""
-    more = len(slips) - _MOST_WARNINGS
-    shown = "; ".join(slips[:_MOST_WARNINGS]) + (f"; and {more} more" if more > 0 else "")
-    return (
-        f"{name[:1].upper()}{name[1:]} breaks its specification, and is used all the same: {shown}"
-    )
+    return operations.definition(Document(root, _version(root)))
 
 
 def _version(root: Json) -> str:
@@ -101,3 +62,46 @@ def _version(root: Json) -> str:
             f"{key} {str(written)!r} is not supported; supported are {_SUPPORTED}", place=f"#/{key}"
         )
     return version
+
+
+def _document(source: Mapping[str, Any] | str | Path) -> Json:
+    if isinstance(source, Mapping):
+        return _object(yaml_documents.plain(source))
+    if not isinstance(source, (str, Path)):
+        raise DefinitionError(
+            f"a {type(source).__name__} is neither a document nor the path of a file"
+        )
+    return _parsed(_file(Path(source)))
+
+
+def _file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise DefinitionError(f"it cannot be read: {error.strerror}") from None
+    except ValueError:  # a null byte in the path
+        raise DefinitionError("it cannot be read: that is no path") from None
+    if len(content) > LARGEST:
+        raise DefinitionError(f"it is larger than {LARGEST // 1024 // 1024} MiB")
+    return content
+
+
+def _parsed(content: bytes) -> Json:
+    """Return the document of a text in JSON or YAML; raise DefinitionError if it is none."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if content.lstrip()[:1] != b"{":
+        return _object(yaml_documents.parsed(content))
+    try:
+        return _object(strict_json.loads(content))
+    except ValueError as error:
+        try:  # YAML may begin with a brace, too
+            return _object(yaml_documents.parsed(content))
+        except DefinitionError:
+            raise DefinitionError(f"it is not JSON: {error}") from None
+
+
+def _object(document: Any) -> Json:
+    if not isinstance(document, dict):
+        raise DefinitionError("it is not an object, as a definition is")
+    return document

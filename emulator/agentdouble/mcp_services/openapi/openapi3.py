@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services.authentication import ApiKeyScheme
 from agentdouble.mcp_services.openapi import bodies
 from agentdouble.mcp_services.openapi.definition import (
-    Address,
-    ApiKeyScheme,
     Body,
     Field,
     Json,
@@ -24,7 +23,7 @@ from agentdouble.mcp_services.openapi.schemas import Schemas
 
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _STYLES = {
-    "path": ("simple", "label", "matrix"),
+    "path": ("simple",),
     "query": ("form", "deepObject", *_DELIMITERS),
     "header": ("simple",),
     "cookie": ("form",),
@@ -113,21 +112,11 @@ class OpenApi3:
         return bodies.file_schema(text(node.get("description")), several="items" in node)
 
     def _fields(self, entry: Json, place: str) -> dict[str, Field]:
-        encodings = mapping(entry.get("encoding"))
         properties = self._properties(entry.get("schema"), step(place, "schema"))
         return {
-            name: self._field(mapping(encodings.get(name)), *properties.get(name, ({}, place)))
-            for name in [*properties, *(name for name in encodings if name not in properties)]
+            name: Field(is_file=self._is_file(schema, where))
+            for name, (schema, where) in properties.items()
         }
-
-    def _field(self, encoding: Json, schema: Any, place: str) -> Field:
-        written = any(key in encoding for key in ("style", "explode", "allowReserved"))
-        media_type = text(encoding.get("contentType")).split(",")[0].strip()
-        return Field(
-            style_of(encoding, "query") if written else None,
-            media_type if bodies.is_media_type(media_type) and "*" not in media_type else None,
-            self._is_file(schema, place) or _is_binary(media_type),
-        )
 
     def _is_file(self, schema: Any, place: str) -> bool:
         node = mapping(self._document.followed(schema, place)[0])
@@ -163,14 +152,16 @@ class OpenApi3:
                 found += mapping(mapping(node).get("content"))
         return found
 
-    def address(self, node: Json, place: str) -> Address | None:
-        """Return the first server of a document, a path or an operation."""
+    def address(self, node: Json) -> str | None:
+        """Return the first server of a document, a path or an operation, with its defaults."""
         servers = listed(node.get("servers"))
         if not servers:
-            return Address("/") if place == "#" else None
+            return None
         server = mapping(servers[0])
-        variables = {name: mapping(one) for name, one in mapping(server.get("variables")).items()}
-        return Address(text(server.get("url")), variables)
+        url = text(server.get("url"))
+        for name, variable in mapping(server.get("variables")).items():
+            url = url.replace(f"{{{name}}}", text(mapping(variable).get("default")))
+        return url
 
     def api_keys(self) -> dict[str, ApiKeyScheme]:
         """Return the API keys that the document declares, by name."""
@@ -195,15 +186,6 @@ def style_of(node: Json, where: str) -> Style:
     written = node.get("style")
     name: Any = written if written in known else known[0]
     explode = boolean(node["explode"]) if "explode" in node else name == "form"
-    reserved = boolean(node.get("allowReserved"))
     if name in _DELIMITERS:
-        return Style("form", explode, (_DELIMITERS[name],), reserved)
-    return Style(name, explode, allow_reserved=reserved)
-
-
-def _is_binary(media_type: str) -> bool:
-    return media_type.startswith(("image/", "audio/", "video/")) or media_type in (
-        "application/octet-stream",
-        "application/pdf",
-        "application/zip",
-    )
+        return Style("form", explode, _DELIMITERS[name])
+    return Style(name, explode)

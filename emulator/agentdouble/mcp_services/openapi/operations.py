@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services.authentication import is_header_name
 from agentdouble.mcp_services.openapi import bodies, inputs
 from agentdouble.mcp_services.openapi.definition import (
     Body,
@@ -16,7 +17,6 @@ from agentdouble.mcp_services.openapi.definition import (
     Json,
     Operation,
     boolean,
-    is_header_name,
     mapping,
     text,
 )
@@ -65,10 +65,9 @@ def definition(document: Document) -> Definition:
         version=str(info.get("version", "")),
         description=text(info.get("description")),
         operations=tuple(_complete(one, schemas) for one in found),
-        address=reader.address(document.root, "#"),
+        address=reader.address(document.root),
         api_keys=reader.api_keys(),
         document=document.root,
-        warnings=tuple(f"{place}: {slip}" for place, slip in document.slips.items()),
     )
 
 
@@ -120,7 +119,7 @@ def _operation(
         parameters=inputs.parameters(given, names),
         body=_with_arguments(body, given, names),
         accept=_accept(reader.accept(node, at)),
-        address=reader.address(node, at) or reader.address(item, place),
+        address=reader.address(node) or reader.address(item),
     )
     return _Found(operation, given, names, uses)
 
@@ -152,7 +151,6 @@ def _parameters(
             if one.where == "header" and not is_header_name(one.name):
                 raise DefinitionError(f"{one.name!r} is no name of a header", place=where)
             if one.where == "path" and f"{{{one.name}}}" not in path:
-                document.slips[where] = f"the path {path!r} has no {{{one.name}}}"
                 continue
             found[one.name, one.where] = one
     return list(found.values())

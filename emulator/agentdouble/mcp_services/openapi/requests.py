@@ -81,8 +81,8 @@ def _path(template: str, operation: Operation, arguments: Mapping[str, Any]) -> 
 
 
 def _path_value(parameter: Parameter, value: Any) -> str:
-    written = styles.in_path(parameter.name, value, parameter.style)
-    if not written.strip(".;") or (parameter.style.how == "matrix" and value in (None, "", [], {})):
+    written = styles.simple(value, parameter.style, styles.encoded)
+    if not written.strip("."):
         raise ToolCallError(
             f"Argument {parameter.argument!r}: a part of a path cannot be empty or only dots."
         )

@@ -6,18 +6,80 @@ boolean ``exclusiveMinimum``, and references whose neighbours do not count.
 A definition's schemas are converted once. A referenced schema is under ``$defs`` of each tool that
 needs it, as one shared object. References that lead from a schema back to itself are dropped,
 because a validator would follow them for ever. Read-only properties are left out, because no client
-sends them. A keyword that is wrong is left out, and is among the document's slips. Answers are not validated, because most backends answer with more than their definition.
+sends them. A keyword that is wrong is left out.
+Answers are not validated, because most backends answer with more than their definition.
 """
 
 from __future__ import annotations
 
 import re
-import reprlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentdouble.mcp_services.openapi import keywords
-from agentdouble.mcp_services.openapi.definition import Json
+from agentdouble.mcp_services.openapi.definition import Json, listed
 from agentdouble.mcp_services.openapi.documents import Document, ReadOnly, step, steps
+
+# JSON Schema 2020-12: the other keywords of a definition (xml, discriminator, x-...) say nothing about
+# the JSON of a request. A keyword with a wrong value is left out: with a schema that says less, the
+# backend still decides, but with an invalid schema no client can call the tool. Patterns are kept
+# for clients and backends, and never evaluated here: a foreign pattern may take for ever.
+_TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
+_ONE = frozenset(  # their value is a schema
+    (
+        *("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
+        *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+    )
+)
+_LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+_MAPS = frozenset(("dependentSchemas", "patternProperties", "properties"))
+# A reference below these applies to the same value, so a circle of references has no end.
+_IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
+_ANNOTATIONS = frozenset(("title", "description", "default", "deprecated"))
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return _number(value) and value >= 0 and value == int(value)
+
+
+def _boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _anything(_value: Any) -> bool:
+    return True
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _dependent(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _names(names) and len(set(names)) == len(names) for names in value.values()
+    )
+
+
+_PLAIN: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("title", "description", "format", "pattern"), _text),
+    **dict.fromkeys(("contentMediaType", "contentEncoding"), _text),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _number),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _count),
+    **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _count),
+    **dict.fromkeys(("uniqueItems", "deprecated", "writeOnly"), _boolean),
+    **dict.fromkeys(("default", "const"), _anything),
+    "multipleOf": lambda value: _number(value) and value > 0,
+    "enum": lambda value: isinstance(value, list),
+    "examples": lambda value: isinstance(value, list),
+    "dependentRequired": _dependent,
+}
 
 FILE: Json = {"type": "string", "contentEncoding": "base64"}
 _NOTHING: frozenset[str] = frozenset()
@@ -34,7 +96,6 @@ class Schemas:
         self._uses: dict[str, set[str]] = {}
         self._in_place: dict[str, list[tuple[str, Json]]] = {}
         self._waiting: list[tuple[str, Any, str]] = []  # so that references do not recurse
-        self.slips = document.slips
 
     def converted(self, schema: Any, place: str, uses: set[str]) -> Any:
         """Return a schema in 2020-12; add the names under $defs that it needs to ``uses``."""
@@ -128,19 +189,17 @@ class _Conversion:
         if schema is None:
             return {}
         if not isinstance(schema, dict):
-            self._slip(place, schema)
             return {}
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema, place, in_place)
         hidden = hidden | self._schemas.read_only(schema, place)
-        found = self._plain(schema, place)
+        found = _plain(schema)
         found.update(self._below(schema, place, hidden, in_place))
-        self._required(found, schema, hidden, place)
+        required = schema.get("required")
+        names = dict.fromkeys(name for name in listed(required) if isinstance(name, str))
+        if sent := [name for name in names if name not in hidden]:
+            found["required"] = sent
         return _nullable(schema, found)
-
-    def _slip(self, place: str, value: Any) -> None:
-        """Note a value that is left out."""
-        self._schemas.slips[place] = f"{reprlib.repr(value)} is not valid here"
 
     def _reference(self, schema: Json, place: str, in_place: bool) -> Json:
         name = self._schemas.name_of(schema["$ref"], place)
@@ -160,65 +219,19 @@ class _Conversion:
             return {**beside, "allOf": [*beside.get("allOf", []), reference]}
         return {**beside, **reference}
 
-    def _plain(self, schema: Json, place: str) -> Json:
-        found = {}
-        for key, value in schema.items():
-            if key not in keywords.PLAIN:
-                continue
-            if keywords.PLAIN[key](value):
-                found[key] = value
-            elif self._schemas.is_2020 or not (key in _EXCLUDES and isinstance(value, bool)):
-                self._slip(step(place, key), value)
-        _bounds(schema, found)
-        if "example" in schema and "examples" not in found:
-            found["examples"] = [schema["example"]]
-        return self._typed(schema, found, place)
-
-    def _typed(self, schema: Json, found: Json, place: str) -> Json:
-        written = schema.get("type")
-        if written is None:
-            return found
-        if written == "file":
-            return {**found, **FILE}
-        types = written if isinstance(written, list) else [written]
-        known = [one for one in types if isinstance(one, str) and one in keywords.TYPES]
-        if known and len(known) == len(types):
-            found["type"] = list(dict.fromkeys(known)) if isinstance(written, list) else known[0]
-        else:
-            self._slip(step(place, "type"), written)
-        return found
-
-    def _required(self, found: Json, schema: Json, hidden: frozenset[str], place: str) -> None:
-        """Set the required properties, without those that are not sent."""
-        required = schema.get("required", [])
-        names = (
-            [one for one in required if isinstance(one, str)] if isinstance(required, list) else []
-        )
-        different = list(dict.fromkeys(names))
-        if required != different:
-            self._schemas.slips[step(place, "required")] = (
-                f"{reprlib.repr(required)} is no list of different names"
-            )
-        sent = [one for one in different if one not in hidden]
-        if sent:
-            found["required"] = sent
-
     def _below(self, schema: Json, place: str, hidden: frozenset[str], in_place: bool) -> Json:
         found: Json = {}
         for key, value in schema.items():
-            same = in_place and key in keywords.IN_PLACE
+            same = in_place and key in _IN_PLACE
             passed = hidden if key == "allOf" else _NOTHING
             at = step(place, key)
-            if key in keywords.LISTS and isinstance(value, list) and value:
+            if key in _LISTS and isinstance(value, list) and value:
                 found[key] = self._list(value, at, passed, same)
-            elif key in keywords.MAPS and isinstance(value, dict):
+            elif key in _MAPS and isinstance(value, dict):
                 found[key] = self._map(value, at, same, hidden if key == "properties" else _NOTHING)
-            elif key in keywords.LISTS or key in keywords.MAPS:
-                self._slip(at, value)
             elif key == "items" and isinstance(value, list):
-                self._schemas.slips[at] = "a list of schemas is read as prefixItems"
                 found["prefixItems"] = self._list(value, at, _NOTHING, False)
-            elif key in keywords.ONE:
+            elif key in _ONE:
                 found[key] = self.of(value, at, _NOTHING, in_place=same)
         return {key: value for key, value in found.items() if value != []}
 
@@ -236,8 +249,23 @@ class _Conversion:
         }
 
 
-_EXCLUDES = ("exclusiveMinimum", "exclusiveMaximum")
-_BESIDE_REFERENCES = keywords.ANNOTATIONS | {"nullable", "x-nullable"}
+_BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
+
+
+def _plain(schema: Json) -> Json:
+    """Return the keywords whose values have no schemas, without those that are wrong."""
+    found = {key: value for key, value in schema.items() if key in _PLAIN and _PLAIN[key](value)}
+    _bounds(schema, found)
+    if "example" in schema and "examples" not in found:
+        found["examples"] = [schema["example"]]
+    written = schema.get("type")
+    if written == "file":
+        return {**found, **FILE}
+    types = written if isinstance(written, list) else [written]
+    known = [name for name in types if isinstance(name, str) and name in _TYPES]
+    if known and len(known) == len(types):
+        found["type"] = list(dict.fromkeys(known)) if isinstance(written, list) else known[0]
+    return found
 
 
 def _bounds(schema: Json, found: Json) -> None:
@@ -257,7 +285,7 @@ def _nullable(schema: Json, found: Json) -> Json:
     if "enum" in found and None not in found["enum"]:
         found["enum"] = [*found["enum"], None]
     if any(key in found for key in ("allOf", "anyOf", "oneOf")):
-        outside = {key: found.pop(key) for key in keywords.ANNOTATIONS if key in found}
+        outside = {key: found.pop(key) for key in _ANNOTATIONS if key in found}
         return {**outside, "anyOf": [found, {"type": "null"}]}
     if "type" in found:
         types = found["type"] if isinstance(found["type"], list) else [found["type"]]

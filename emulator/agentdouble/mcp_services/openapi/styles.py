@@ -15,8 +15,6 @@ from agentdouble.mcp_services.openapi.definition import Style
 
 Encode = Callable[[str], str]
 
-# Reserved characters that neither end a query nor begin another pair in it.
-_RESERVED = ":/?@!$'()*,;=[]"
 _COOKIE = "!#$&'()*+-./:<=>?@[]^_`{|}~"
 _EXACT = 2**53
 
@@ -24,11 +22,6 @@ _EXACT = 2**53
 def encoded(text: str) -> str:
     """Percent-encode everything except RFC 3986's unreserved characters."""
     return quote(text, safe="")
-
-
-def encoded_but_reserved(text: str) -> str:
-    """Percent-encode the characters that would break a query (allowReserved)."""
-    return quote(text, safe=_RESERVED)
 
 
 def plain(text: str) -> str:
@@ -46,28 +39,10 @@ def text_of(value: Any) -> str:
 
 
 def simple(value: Any, style: Style, encode: Encode) -> str:
-    """Return a path's or a header's value: simple, label or matrix without its name."""
+    """Return a path's or a header's value."""
     if style.how == "json":
         return encode(text_of(value) if not isinstance(value, str) else json.dumps(value))
-    return _joined(value, style, encode, style.delimiters[0])
-
-
-def in_path(name: str, value: Any, style: Style) -> str:
-    """Return a value as it is written into a path."""
-    if style.how == "label":
-        return "." + _joined(value, style, encoded, "." if style.explode else ",")
-    if style.how == "matrix":
-        return _matrix(encoded(name), value, style)
-    return simple(value, style, encoded)
-
-
-def _matrix(name: str, value: Any, style: Style) -> str:
-    if style.explode and isinstance(value, dict):
-        return ";" + _joined(value, style, encoded, ";")
-    if style.explode and isinstance(value, list):
-        return "".join(f";{name}={encoded(text_of(one))}" for one in value)
-    written = _joined(value, style, encoded, ",")
-    return f";{name}={written}" if written else f";{name}"
+    return _joined(value, style, encode)
 
 
 def in_cookie(text: str) -> str:
@@ -77,8 +52,6 @@ def in_cookie(text: str) -> str:
 
 def pairs(name: str, value: Any, style: Style, encode: Encode = encoded) -> list[tuple[str, str]]:
     """Return a value as the encoded pairs of a query, a form or a cookie."""
-    if style.allow_reserved:
-        encode = encoded_but_reserved
     if value is None:
         return []
     if style.how == "json":
@@ -90,9 +63,8 @@ def pairs(name: str, value: Any, style: Style, encode: Encode = encoded) -> list
             (encoded(key), encode(text_of(one))) for key, one in value.items() if one is not None
         ]
     if style.explode and isinstance(value, list):
-        inner = Style(style.how, delimiters=style.delimiters[1:] or (",",))
-        return [(encoded(name), _member(one, inner, encode)) for one in value if one is not None]
-    written = _joined(value, style, encode, style.delimiters[0])
+        return [(encoded(name), encode(text_of(one))) for one in value if one is not None]
+    written = _joined(value, style, encode)
     return [(encoded(name), written)] if written or not isinstance(value, (dict, list)) else []
 
 
@@ -107,9 +79,9 @@ def deep(name: str, value: Any) -> list[tuple[str, str]]:
     return [pair for key, one in below for pair in deep(f"{name}[{key}]", one)]
 
 
-def _joined(value: Any, style: Style, encode: Encode, delimiter: str) -> str:
+def _joined(value: Any, style: Style, encode: Encode) -> str:
     """Return a value as one text, with a delimiter between its members."""
-    between = delimiter if encode is plain else quote(delimiter, safe=",;.")
+    between = style.delimiter if encode is plain else quote(style.delimiter, safe=",")
     if isinstance(value, dict):
         known = [
             (encode(key), encode(text_of(one))) for key, one in value.items() if one is not None
@@ -118,13 +90,5 @@ def _joined(value: Any, style: Style, encode: Encode, delimiter: str) -> str:
             return between.join(f"{key}={one}" for key, one in known)
         return between.join(part for pair in known for part in pair)
     if isinstance(value, list):
-        inner = Style(style.how, delimiters=style.delimiters[1:])
-        return between.join(_member(one, inner, encode) for one in value if one is not None)
+        return between.join(encode(text_of(one)) for one in value if one is not None)
     return encode("" if value is None else text_of(value))
-
-
-def _member(value: Any, style: Style, encode: Encode) -> str:
-    """Return a member of an array as text; a nested array has its own delimiter, or is JSON."""
-    if isinstance(value, list) and style.delimiters:
-        return _joined(value, style, encode, style.delimiters[0])
-    return encode(text_of(value))

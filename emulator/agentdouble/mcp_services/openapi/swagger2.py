@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentdouble.mcp_services.authentication import ApiKeyScheme
 from agentdouble.mcp_services.openapi import bodies
 from agentdouble.mcp_services.openapi.definition import (
-    Address,
-    ApiKeyScheme,
     Body,
     Field,
     Json,
     Style,
     boolean,
     listed,
-    mapping,
     text,
 )
 from agentdouble.mcp_services.openapi.documents import Document, step
@@ -76,16 +74,10 @@ class Swagger2:
         produces = listed(operation.get("produces", self._document.root.get("produces")))
         return [one for one in produces if isinstance(one, str)]
 
-    def address(self, node: Json, place: str) -> Address | None:
+    def address(self, node: Json) -> str | None:
         """Return the document's address; a path or an operation has none."""
-        if place != "#":
-            return None
         host, base = text(node.get("host")), text(node.get("basePath")) or "/"
-        if not host:
-            return Address(base)
-        return Address(
-            f"{_scheme(node, host)}://{host}{base}" if _scheme(node, host) else f"//{host}{base}"
-        )
+        return f"{_scheme(node, host)}://{host}{base}" if host else None
 
     def api_keys(self) -> dict[str, ApiKeyScheme]:
         """Return the API keys that the document declares, by name."""
@@ -102,21 +94,12 @@ def _form(given: list[Input], consumes: list[str]) -> Body:
 
 
 def _style(node: Json, where: str) -> Style:
-    delimiters = []
-    level = node
-    while mapping(level.get("items")):
-        delimiters.append(_DELIMITERS.get(text(level.get("collectionFormat")), ","))
-        level = level["items"]
-    explode = node.get("collectionFormat") == "multi" and where in ("query", "form")
+    collection = text(node.get("collectionFormat"))
+    explode = collection == "multi" and where in ("query", "form")
     how: Any = "form" if where in ("query", "form") else "simple"
-    return Style(how, explode, tuple(delimiters) or (",",))
+    return Style(how, explode, _DELIMITERS.get(collection, ","))
 
 
 def _scheme(node: Json, host: str) -> str:
-    """Return the scheme to use, or an empty string for the scheme of the document's own URL."""
-    schemes = [one for one in listed(node.get("schemes")) if one in ("http", "https")]
-    if "https" in schemes:
-        return "https"
-    if schemes:
-        return "http"
-    return "http" if host.startswith(_HERE) else ""
+    schemes = listed(node.get("schemes"))
+    return "https" if "https" in schemes or not (schemes or host.startswith(_HERE)) else "http"

@@ -13,7 +13,6 @@ import json
 import os
 import resource
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 from agentdouble.errors import DefinitionError
@@ -26,16 +25,8 @@ LARGEST_TOOL = 2 * 1024**2  # characters of a schema as JSON
 LARGEST_LIST = 64 * 1024**2  # of all schemas; Kubernetes has 13 MB
 
 
-@dataclass(frozen=True)
-class Vetted:
-    """A document that can be read: as JSON, with the warnings about it."""
-
-    document: str
-    warnings: tuple[str, ...]
-
-
-async def vet(text: str) -> Vetted:
-    """Read a document in JSON or YAML; raise DefinitionError if it is refused."""
+async def vet(text: str) -> str:
+    """Return a document in JSON or YAML as JSON; raise DefinitionError if it is refused."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "ignore", "-c", f"from {__name__} import main; main()"),
         stdin=asyncio.subprocess.PIPE,
@@ -55,7 +46,7 @@ async def vet(text: str) -> Vetted:
     found = json.loads(head)
     if "reason" in found:
         raise DefinitionError(found["reason"], place=found["place"])
-    return Vetted(document.decode(), tuple(found["warnings"]))
+    return document.decode()
 
 
 def main() -> None:
@@ -89,4 +80,4 @@ def _answer(content: bytes) -> tuple[dict[str, Any], str]:
                 f"the schema of its tool {operation.name!r} has {size} characters, and those up to "
                 f"it {total}; at most {LARGEST_TOOL} and {LARGEST_LIST} can be listed"
             )
-    return {"warnings": definition.warnings[:1000]}, json.dumps(definition.document)
+    return {}, json.dumps(definition.document)

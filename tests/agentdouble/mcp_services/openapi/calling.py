@@ -43,11 +43,11 @@ def swagger_2(
     }
 
 
-def tools(document: Json, **options: Any) -> list[Tool]:
+def tools(document: Json) -> list[Tool]:
     """Return the tools that a client is told of."""
 
     async def ask() -> list[Tool]:
-        server = openapi.server(openapi.load(document, **options), base_url="http://api.example")
+        server = openapi.server(openapi.load(document), base_url="http://api.example")
         async with mcp.Client(server) as client:
             page = await client.list_tools()
             found = list(page.tools)
@@ -59,9 +59,9 @@ def tools(document: Json, **options: Any) -> list[Tool]:
     return anyio.run(ask)
 
 
-def schema(document: Json, **options: Any) -> Json:
+def schema(document: Json) -> Json:
     """Return the input schema of the tool ``op``."""
-    (found,) = [one.input_schema for one in tools(document, **options) if one.name == "op"]
+    (found,) = [one.input_schema for one in tools(document) if one.name == "op"]
     return found
 
 

@@ -31,9 +31,8 @@ def body(content: Json, **more: Any) -> Json:
     return openapi_3({"requestBody": {"content": content, **more}})
 
 
-def form(media_type: str, properties: Json, encoding: Json | None = None, **more: Any) -> Json:
-    entry: Json = {"schema": {"type": "object", "properties": properties, **more}}
-    return body({media_type: {**entry, **({"encoding": encoding} if encoding else {})}})
+def form(media_type: str, properties: Json) -> Json:
+    return body({media_type: {"schema": {"type": "object", "properties": properties}}})
 
 
 @pytest.mark.parametrize("value", [{"a": [1, "é", None]}, [1], "text", 1, None, {}])
@@ -72,30 +71,11 @@ def test_a_body_that_is_not_given_is_not_sent(api: str) -> None:
     assert ("", None) == (asked["body"], asked["headers"].get("content-type"))
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        ({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!"),
-        ({"patternProperties": {"^x-": {}}, "additionalProperties": False}, {"y": 1}),
-        ({"uniqueItems": True}, [1, 1]),
-        ({"type": "array", "items": {"type": "integer"}}, [*range(30_000), "a"]),
-    ],
-)
-def test_what_may_take_for_ever_to_check_is_left_to_the_api(
-    api: str, written: Json, value: Any
-) -> None:
-    """Patterns, comparisons of all items, and what comes after a lot of work."""
-    content = {"application/json": {"schema": written}}
-    document = openapi_3({"requestBody": {"content": content}}, version="3.1.0")
-
-    assert value == seen(document, api, {"body": value})["json"]
-
-
 def test_a_body_that_is_required_is_required(api: str) -> None:
     """The schema of the tool says so."""
     document = body({"application/json": {"schema": {}}}, required=True)
 
-    assert "The arguments are wrong: 'body' is a required property." == refused(document, api, {})
+    assert "The arguments are wrong: 'body' is required." == refused(document, api, {})
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "application/yaml"])
@@ -140,58 +120,41 @@ def test_the_media_type_of_a_file_is_one(api: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "encoding", "sent"),
+    ("value", "sent"),
     [
-        ("a b&c", None, "f=a%20b%26c"),
-        (["a", "b"], None, "f=a&f=b"),
-        ({"a": 1}, None, "f=%7B%22a%22%3A1%7D"),
-        (True, None, "f=true"),
-        (None, None, ""),
-        (["a", "b"], {"style": "form", "explode": False}, "f=a,b"),
-        (["a", "b"], {"style": "pipeDelimited", "explode": False}, "f=a%7Cb"),
-        ({"a": 1}, {"style": "deepObject", "explode": True}, "f%5Ba%5D=1"),
-        ("/x", {"allowReserved": True}, "f=/x"),
-        (["a"], {"contentType": "application/json"}, "f=%5B%22a%22%5D"),
+        ("a b&c", "f=a%20b%26c"),
+        (["a", "b"], "f=a&f=b"),
+        ({"a": 1}, "f=%7B%22a%22%3A1%7D"),
+        (True, "f=true"),
+        (None, ""),
     ],
 )
-def test_a_form_is_urlencoded(api: str, value: Any, encoding: Json | None, sent: str) -> None:
-    """Arrays are repeated and objects are JSON, unless the encoding says otherwise."""
-    document = form(FORM, {"f": {}}, {"f": encoding} if encoding else None)
-    asked = seen(document, api, {"body": {"f": value}})
+def test_a_form_is_urlencoded(api: str, value: Any, sent: str) -> None:
+    """Arrays are repeated and objects are JSON."""
+    asked = seen(form(FORM, {"f": {}}), api, {"body": {"f": value}})
 
     assert (sent, FORM) == (asked["body"], asked["headers"]["content-type"])
 
 
 @pytest.mark.parametrize(
-    ("written", "encoding", "value", "parts"),
+    ("written", "value", "parts"),
     [
-        ({"type": "string"}, None, "é", [["f", "é"]]),
-        ({"type": "integer"}, None, 3, [["f", "3"]]),
-        ({"type": "array"}, None, ["a", "b"], [["f", "a"], ["f", "b"]]),
-        ({"type": "object"}, None, {"a": 1}, [["f", '{"a":1}']]),
-        ({}, {"style": "form", "explode": False}, ["a", "b"], [["f", "a,b"]]),
-        ({"type": "array"}, {"contentType": "application/json"}, ["a"], [["f", '["a"]']]),
+        ({"type": "string"}, "é", [["f", "é"]]),
+        ({"type": "integer"}, 3, [["f", "3"]]),
+        ({"type": "array"}, ["a", "b"], [["f", "a"], ["f", "b"]]),
+        ({"type": "object"}, {"a": 1}, [["f", '{"a":1}']]),
         (
             {"type": "string", "format": "binary"},
-            None,
             PNG_64,
             [["f", ["f", "application/octet-stream", PNG_LATIN]]],
         ),
         (
             {"type": "string", "format": "binary"},
-            None,
             {"text": "a,b", "filename": "t.csv"},
             [["f", ["t.csv", "text/csv", "a,b"]]],
         ),
         (
-            {"type": "string", "format": "binary"},
-            {"contentType": "image/png, image/jpeg"},
-            PNG_64,
-            [["f", ["f", "image/png", PNG_LATIN]]],
-        ),
-        (
             {"type": "array", "items": {"type": "string", "format": "binary"}},
-            None,
             [PNG_64, {"text": "b", "media_type": "text/x"}],
             [
                 ["f", ["f", "application/octet-stream", PNG_LATIN]],
@@ -200,13 +163,9 @@ def test_a_form_is_urlencoded(api: str, value: Any, encoding: Json | None, sent:
         ),
     ],
 )
-def test_a_form_has_parts(
-    api: str, written: Json, encoding: Json | None, value: Any, parts: list[Any]
-) -> None:
+def test_a_form_has_parts(api: str, written: Json, value: Any, parts: list[Any]) -> None:
     """Texts, JSON and files, several of each."""
-    document = form(MULTIPART, {"f": written}, {"f": encoding} if encoding else None)
-
-    assert parts == seen(document, api, {"body": {"f": value}})["parts"]
+    assert parts == seen(form(MULTIPART, {"f": written}), api, {"body": {"f": value}})["parts"]
 
 
 def test_openapi_3_1_writes_files_otherwise(api: str) -> None:

@@ -19,7 +19,7 @@ def argument(written: Any, schemas: Json | None = None, version: str = "3.0.3") 
         version=version,
         components={"schemas": schemas or {}},
     )
-    found = schema(document, validate=False)
+    found = schema(document)
     Draft202012Validator.check_schema(found)
     return found
 

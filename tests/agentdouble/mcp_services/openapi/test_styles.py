@@ -41,22 +41,12 @@ def target(api: str, where: str, value: Any, written: dict[str, Any]) -> str:
         ("simple", False, OBJECT, "R,100,G,a%26b"),
         ("simple", True, OBJECT, "R=100,G=a%26b"),
         ("simple", True, ARRAY, "blue,black%2C%20brown"),
-        ("label", False, "blue", ".blue"),
-        ("label", False, ARRAY, ".blue,black%2C%20brown"),
-        ("label", True, ARRAY, ".blue.black%2C%20brown"),
-        ("label", False, OBJECT, ".R,100,G,a%26b"),
-        ("label", True, OBJECT, ".R=100.G=a%26b"),
-        ("matrix", False, "blue", ";color=blue"),
-        ("matrix", False, ARRAY, ";color=blue,black%2C%20brown"),
-        ("matrix", True, ARRAY, ";color=blue;color=black%2C%20brown"),
-        ("matrix", False, OBJECT, ";color=R,100,G,a%26b"),
-        ("matrix", True, OBJECT, ";R=100;G=a%26b"),
     ],
 )
-def test_a_path_has_three_styles(
+def test_a_path_is_simple(
     api: str, style: str | None, explode: bool | None, value: Any, expected: str
 ) -> None:
-    """Simple, label and matrix, exploded or not, as RFC 6570 writes them."""
+    """Exploded or not, as RFC 6570 writes it."""
     assert expected == target(api, "path", value, parameter("path", style, explode))
 
 
@@ -94,13 +84,6 @@ def test_a_query_has_four_styles(
 ) -> None:
     """Form, spaceDelimited, pipeDelimited and deepObject; what is null or empty is left out."""
     assert expected == target(api, "query", value, parameter("query", style, explode))
-
-
-def test_reserved_characters_stay_where_they_may(api: str) -> None:
-    """Not those that would end the query or begin another pair."""
-    written = parameter("query", None, None, allowReserved=True)
-
-    assert "color=/a:b?c=d;e,f%26g%23h%2Bi" == target(api, "query", "/a:b?c=d;e,f&g#h+i", written)
 
 
 @pytest.mark.parametrize(
@@ -173,16 +156,6 @@ def test_swagger_2_has_collection_formats(api: str, collection: str | None, expe
     document = swagger_2({"parameters": [written]}, method="get")
 
     assert f"/echo?{expected}" == seen(document, api, {"color": [1, 2]})["target"]
-
-
-def test_an_array_in_an_array_has_a_collection_format_too(api: str) -> None:
-    """In Swagger 2.0; the inner one is the items' own."""
-    items = {"type": "array", "items": {"type": "integer"}, "collectionFormat": "pipes"}
-    written = {"name": "color", "in": "query", "type": "array", "items": items}
-
-    document = swagger_2({"parameters": [written]}, method="get")
-
-    assert "/echo?color=1%7C2,3" == seen(document, api, {"color": [[1, 2], [3]]})["target"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -269,23 +268,6 @@ def test_arguments_too_long_for_a_url_are_refused(api: str) -> None:
     assert "The arguments make a URL that is too long." == said
 
 
-def test_what_nobody_thought_of_tells_its_kind_alone(
-    api: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its text could have the API's address in it, so neither caller nor log gets it."""
-    from agentdouble.mcp_services.openapi import requests
-
-    def broken(*_: Any) -> None:
-        raise KeyError("http://secret.example")
-
-    monkeypatch.setattr(requests, "build", broken)
-    with caplog.at_level(logging.DEBUG):
-        said = refused(get("/typed"), api, {})
-
-    assert "The tool 'op' failed (KeyError)." == said
-    assert "secret.example" not in caplog.text
-
-
 def test_an_unknown_tool_is_an_error(api: str) -> None:
     """It is named."""
     result = call(TYPED, api, tool="other", given={})
@@ -296,40 +278,15 @@ def test_an_unknown_tool_is_an_error(api: str) -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"n": "x"}, "The arguments are wrong: n: 'x' is not of type 'integer'."),
-        ({}, "The arguments are wrong: 'n' is a required property."),
-        (
-            {"n": 1, "m": 2},
-            "The arguments are wrong: Additional properties are not allowed ('m' was unexpected).",
-        ),
-        (
-            {"n": 1, "body": {"tags": ["a", 2]}},
-            "The arguments are wrong: body.tags[1]: 2 is not of type 'string'.",
-        ),
+        ({}, "The arguments are wrong: 'n' is required."),
+        ({"n": 1, "m": 2}, "The arguments are wrong: 'm' is not an argument."),
     ],
 )
 def test_a_wrong_argument_is_named(api: str, given: dict[str, Any], expected: str) -> None:
-    """With its place, before the API is asked."""
-    tags = {"type": "object", "properties": {"tags": {"items": {"type": "string"}}}}
-    document = openapi_3(
-        {
-            "parameters": [
-                {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
-            ],
-            "requestBody": {"content": {"application/json": {"schema": tags}}},
-        }
-    )
+    """Before the API is asked."""
+    parameter = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
 
-    assert expected == refused(document, api, given)
-
-
-def test_a_message_about_a_large_argument_is_short(api: str) -> None:
-    """It does not quote the whole of it."""
-    document = openapi_3(
-        {"requestBody": {"content": {"application/json": {"schema": {"type": "string"}}}}}
-    )
-
-    assert len(refused(document, api, {"body": list(range(10_000))})) < 400
+    assert expected == refused(openapi_3({"parameters": [parameter]}), api, given)
 
 
 def test_json_keeps_its_numbers(api: str) -> None:

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.openapi.definition import ApiKeyScheme, Definition, is_header_name
 
 if TYPE_CHECKING:
     import httpx
+
+    from agentdouble.mcp_services.openapi import Definition
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+
+
+@dataclass(frozen=True)
+class ApiKeyScheme:
+    """An API key that the definition declares: the ``name`` of a header, query key or cookie."""
+
+    name: str
+    where: Literal["header", "query", "cookie"]
 
 
 @dataclass(frozen=True)
@@ -114,3 +127,8 @@ def _visible(value: str, what: str) -> str:
     if not value or any(not " " < one <= "~" for one in value):
         raise DefinitionError(f"the {what} must be printable ASCII without spaces")
     return value
+
+
+def is_header_name(text: str) -> bool:
+    """Return whether a text can be the name of a header."""
+    return _TOKEN.match(text) is not None
