@@ -1,24 +1,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.types import ASGIApp
 
 from agentdouble import Emulator, serving
-from agentdouble.mcp_services import CommandBackend, McpBackend, ServerBackend
+from agentdouble.mcp_services import McpBackend, ServerBackend
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
 from tests.mcp_official import everything, ordinary
 from tests.mcp_official.everything.events import Events
 from tests.mcp_official.keyed import keyed
 from tests.mcp_official.suite import NotInstalledError, Suite, find_node
 
-DIRECT, FRONT, STDIO = "everything", "front", "stdio"
+DIRECT, FRONT = "everything", "front"
 ORDINARY, ORDINARY_FRONT = "ordinary", "ordinary-front"
 APP = "app"
 
@@ -27,8 +25,7 @@ APP = "app"
 def double() -> Iterator[Emulator]:
     """A double with the server and the application, each with a service in front of it.
 
-    ``stdio`` is the same server in a process, on its standard input and output. The application
-    also answers at ``/mcp``.
+    The application also answers at ``/mcp``.
     """
     with Emulator(ordinary.application(), pool_size=0) as double:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
@@ -37,8 +34,6 @@ def double() -> Iterator[Emulator]:
         for name, front in ((DIRECT, FRONT), (ORDINARY, ORDINARY_FRONT)):
             behind = server_of(double, name)
             double.mcp.create(front, McpBackend(behind["httpUrl"], behind["headers"]))
-        command = (sys.executable, "-W", "ignore", "-m", everything.__name__)
-        double.mcp.create(STDIO, CommandBackend(command, Path(__file__).parents[2]))
         yield double
 
 
@@ -66,7 +61,7 @@ def with_key(double: Emulator) -> Iterator[Callable[[str], str]]:
     """Tells the address at which a service answers to whoever cannot send its key."""
     with ExitStack() as stack:
         addresses = {APP: f"{double.url}/mcp"}
-        for service in (DIRECT, FRONT, STDIO, ORDINARY, ORDINARY_FRONT):
+        for service in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT):
             _, key = server_of(double, service)["headers"]["Authorization"].split()
             proxy = stack.enter_context(_served(keyed(double.url, key)))
             addresses[service] = f"{proxy}/mcp/{service}"

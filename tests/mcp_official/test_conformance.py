@@ -12,7 +12,6 @@ from tests.mcp_official.conftest import (
     FRONT,
     ORDINARY,
     ORDINARY_FRONT,
-    STDIO,
     server_of,
 )
 from tests.mcp_official.suite import Suite
@@ -41,8 +40,8 @@ NOT_OF_DECORATORS = {"json-schema-2020-12", "server-sse-polling"}
     ("service", "revision", "required"),
     [
         *((one, "2025-11-25", 30) for one in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, APP)),
-        # the other revision has a process for each scenario: tests.real_servers runs it
-        *((one, "2026-07-28", 37) for one in (DIRECT, FRONT, STDIO, ORDINARY, ORDINARY_FRONT, APP)),
+        # a command has a process for each session: tests.real_servers runs it
+        *((one, "2026-07-28", 37) for one in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, APP)),
     ],
 )
 def test_a_service_does_all_that_a_revision_requires(

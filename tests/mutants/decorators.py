@@ -17,9 +17,8 @@ from a2a.types import Task
 from agentdouble import serving
 from agentdouble.apps import mcp, simple
 from agentdouble.apps.a2a import A2AApp, application, assembly, classes
-from agentdouble.apps.mcp import tools
+from agentdouble.apps.mcp import checks
 from agentdouble.apps.mcp.hosting import Runner
-from agentdouble.apps.mcp.parameters import is_async
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.errors import DecorationError
 from tests.mutants import Mutant
@@ -263,7 +262,7 @@ def _parameters(accepts: Callable[[Any, inspect.Parameter], bool]) -> Mutate:
     """Accept parameters without an annotation, as strings."""
 
     def mutant(patch: pytest.MonkeyPatch) -> None:
-        whole, read = tools._check_parameter, tools.signature_of
+        whole, read = checks._check_parameter, checks.signature_of
 
         def check(function: Function, parameter: inspect.Parameter) -> None:
             if not accepts(function, parameter):
@@ -279,22 +278,22 @@ def _parameters(accepts: Callable[[Any, inspect.Parameter], bool]) -> Mutate:
             ]
             return found.replace(parameters=annotated)
 
-        patch.setattr(tools, "_check_parameter", check)
-        patch.setattr(tools, "signature_of", signature)
+        patch.setattr(checks, "_check_parameter", check)
+        patch.setattr(checks, "signature_of", signature)
 
     return mutant
 
 
 def _refuses_parameters(refuses: Callable[[inspect.Parameter], bool]) -> Mutate:
     def mutant(patch: pytest.MonkeyPatch) -> None:
-        whole = tools._check_parameter
+        whole = checks._check_parameter
 
         def check(function: Function, parameter: inspect.Parameter) -> None:
             if refuses(parameter) and not _is_ours(function):
                 raise _refused("tool", f"its parameter {parameter.name!r} is too complex")
             whole(function, parameter)
 
-        patch.setattr(tools, "_check_parameter", check)
+        patch.setattr(checks, "_check_parameter", check)
 
     return mutant
 
@@ -321,9 +320,9 @@ def _waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
 def _loses_async_tools(patch: pytest.MonkeyPatch) -> None:
     whole = mcp.MCPApp._add
 
-    def add(app: mcp.MCPApp, tool: tools.Tool, decorator: str) -> None:
-        if not is_async(tool.function):
-            whole(app, tool, decorator)
+    def add(app: mcp.MCPApp, offered: checks.Offered, **options: bool) -> None:
+        if not _is_async(offered.function):
+            whole(app, offered, **options)
 
     patch.setattr(mcp.MCPApp, "_add", add)
 
@@ -332,12 +331,12 @@ TOOLS: tuple[tuple[str, str, Mutate], ...] = (
     (
         "refuse_async_functions",
         ANY_TOOL,
-        _refuses(tools, "_check_kind", "tool", inspect.iscoroutinefunction),
+        _refuses(checks, "_check_kind", "tool", inspect.iscoroutinefunction),
     ),
     (
         "refuse_sync_functions",
         ANY_TOOL,
-        _refuses(tools, "_check_kind", "tool", lambda one: not _is_async(one)),
+        _refuses(checks, "_check_kind", "tool", lambda one: not _is_async(one)),
     ),
     ("wait_for_no_async_tool", ANY_TOOL, _waits_for_nothing),
     ("forget_async_tools", ANY_TOOL, _loses_async_tools),

@@ -17,9 +17,6 @@
     ├── StateError                a state that cannot be opened, read or written
     ├── ApplicationLoadError      an application that cannot be imported or served
     ├── DecorationError           a function that breaks the decorator contract (also a TypeError)
-    ├── ToolError                 an MCP tool with wrong arguments or a wrong result
-    │   ├── ToolArgumentsError
-    │   └── ToolResultError
     ├── CardError                 an agent card that lacks required fields (also a ValueError)
     ├── TurnTimeoutError          an A2A executor whose turn has not ended in time
     ├── ActionError               a control-plane action that is refused, with the platform's code
@@ -107,9 +104,6 @@ from agentdouble.errors.apps import (
     ApplicationLoadError,
     CardError,
     DecorationError,
-    ToolArgumentsError,
-    ToolError,
-    ToolResultError,
     TurnTimeoutError,
 )
 from agentdouble.errors.base import AgentDoubleError
@@ -267,12 +261,9 @@ __all__ = [
     "TooManyListenersError",
     "TooManyNotebooksError",
     "TooManySnapshotsError",
-    "ToolArgumentsError",
     "ToolCallError",
-    "ToolError",
     "ToolIdMissingError",
     "ToolNameTakenError",
-    "ToolResultError",
     "TurnTimeoutError",
     "UnknownInstanceError",
     "UnknownLanguageError",

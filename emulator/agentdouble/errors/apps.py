@@ -23,22 +23,6 @@ class DecorationError(AgentDoubleError, TypeError):
         self.decorator = decorator
 
 
-class ToolError(AgentDoubleError):
-    """A call of an MCP tool fails although its function did not; ``tool`` is the tool's name."""
-
-    def __init__(self, message: str, *, tool: str) -> None:
-        super().__init__(message)
-        self.tool = tool
-
-
-class ToolArgumentsError(ToolError):
-    """A tool cannot take the arguments of a call; the message names each field."""
-
-
-class ToolResultError(ToolError):
-    """A tool returned a value that it did not announce, or that is not JSON."""
-
-
 class CardError(AgentDoubleError, ValueError):
     """An agent card, or the URL it is made for, lacks required fields; ``fields`` names them."""
 

@@ -12,7 +12,7 @@ from a2a.server.tasks import InMemoryTaskStore
 from agentdouble import run_code as run_code_function
 from agentdouble.apps import A2AApp, simple
 from agentdouble.apps.a2a import classes
-from agentdouble.apps.mcp import tools
+from agentdouble.apps.mcp import checks
 from agentdouble.control_plane import invoke_tool_action
 from doublecheck import Credentials
 from tests.mutants.inside import inside
@@ -47,7 +47,7 @@ def accept_async_task(patch: pytest.MonkeyPatch) -> None:
 
 
 def accept_any_tool(patch: pytest.MonkeyPatch) -> None:
-    original = tools.signature_of
+    original = checks.signature_of
 
     def signature_of(*decorated: Any) -> inspect.Signature:
         found = original(*decorated)
@@ -57,7 +57,7 @@ def accept_any_tool(patch: pytest.MonkeyPatch) -> None:
         ]
         return found.replace(parameters=kept)
 
-    patch.setattr(tools, "signature_of", signature_of)
+    patch.setattr(checks, "signature_of", signature_of)
 
 
 def accept_any_executor(patch: pytest.MonkeyPatch) -> None:

@@ -6,39 +6,48 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mcp.types import Tool
 
 from agentdouble.apps import MCPApp
-from agentdouble.apps.mcp import server
-from agentdouble.apps.mcp.tool_results import Results
+from agentdouble.apps.mcp.server import AppServer
 from tests.mutants.inside import inside
 
 
+def _listed(patch: pytest.MonkeyPatch, change: Callable[[list[Tool]], list[Tool]]) -> None:
+    original = AppServer.list_tools
+
+    async def list_tools(self: AppServer) -> list[Tool]:
+        return change(await original(self))
+
+    patch.setattr(AppServer, "list_tools", list_tools)
+
+
 def list_a_tool_that_nobody_registered(patch: pytest.MonkeyPatch) -> None:
-    original = server._Tools.list
-
-    async def list_(self: Any, *asked: Any) -> Any:
-        found = await original(self, *asked)
-        found.tools = [*found.tools, found.tools[0].model_copy(update={"name": "another"})]
-        return found
-
-    patch.setattr(server._Tools, "list", list_)
+    _listed(patch, lambda tools: [*tools, tools[0].model_copy(update={"name": "another"})])
 
 
 def forget_the_schema(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(server, "_on_wire", _without(input_schema={"type": "object"}))
+    _listed(
+        patch, lambda tools: [_without(tool, input_schema={"type": "object"}) for tool in tools]
+    )
 
 
 def forget_the_description(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(server, "_on_wire", _without(description=""))
+    _listed(patch, lambda tools: [_without(tool, description="") for tool in tools])
 
 
-def _without(**replaced: Any) -> Callable[[Any], Any]:
-    original = server._on_wire
-    return lambda tool: original(tool).model_copy(update=replaced)
+def _without(tool: Tool, **replaced: Any) -> Tool:
+    return tool.model_copy(update=replaced)
 
 
 def return_text_alone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Results, "_structured", lambda *_: None)
+    original = AppServer.call_tool
+
+    async def call_tool(self: AppServer, *asked: Any) -> Any:
+        result: Any = await original(self, *asked)
+        return result.model_copy(update={"structured_content": None})
+
+    patch.setattr(AppServer, "call_tool", call_tool)
 
 
 def wrap_no_agent(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import copy
 import functools
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from starlette.applications import Starlette
@@ -16,8 +15,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble import guard, serving
+from agentdouble.apps.mcp import checks
+from agentdouble.apps.mcp.checks import Offered, names_at
 from agentdouble.apps.mcp.hosting import HostedTools, Runner
-from agentdouble.apps.mcp.tools import Tool, make_agent_tool, make_tool, names_at
 from agentdouble.errors import DecorationError
 from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import render_refusal
@@ -26,9 +26,7 @@ from agentdouble.shutdown import ShutdownMiddleware
 if TYPE_CHECKING:
     from mcp.server import Server
 
-    from agentdouble.apps.mcp.features import Features
-    from agentdouble.apps.mcp.offers import Offers
-    from agentdouble.apps.mcp.requests import Requests
+    from agentdouble.apps.mcp.server import AppServer
 
 PATH = "/mcp"
 
@@ -59,7 +57,7 @@ class MCPApp:
         self.name = name
         self.version = version
         self.instructions = instructions
-        self._tools: dict[str, Tool] = {}
+        self._offered: dict[tuple[str, str], Offered] = {}
         self._host()
 
     def _host(self) -> None:
@@ -75,8 +73,7 @@ class MCPApp:
     def again(self) -> MCPApp:
         """Return an application with the same functions, to be served beside this one."""
         other = copy.copy(self)
-        for made in ("server", "_features", "_requests"):
-            vars(other).pop(made, None)
+        vars(other).pop("_sdk", None)
         other._host()
         return other
 
@@ -113,7 +110,7 @@ class MCPApp:
         names = names_at(1)
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._add(make_tool(registered, names, name=name, description=description), "tool")
+            self._add(checks.tool(registered, names, name, description))
             return registered
 
         return register if function is None else register(function)
@@ -123,7 +120,8 @@ class MCPApp:
 
         Its docstring becomes the description. Raises DecorationError for any other function.
         """
-        self._add(make_agent_tool(function, names_at(1)), "agent_as_a_tool")
+        # its signature is known, so the SDK need not check it now
+        self._add(checks.agent(function, names_at(1)), now=False)
         return function
 
     def resource(
@@ -141,13 +139,12 @@ class MCPApp:
         string is sent as text, bytes as binary content, anything else as JSON. Raises
         DecorationError, also for a second resource with the same address.
         """
-        names, offers = names_at(1), self._offers
-        offers.check_address(uri)
-        shown = {"name": name, "title": title, "description": description, "mime_type": mime_type}
+        names = names_at(1)
+        checks.check_address(uri)
+        shown = {"title": title, "description": description, "mime_type": mime_type}
 
         def register(registered: AnyFunction) -> AnyFunction:
-            offers.add_resource(uri, registered, names, **shown)
-            self._grow()
+            self._add(checks.offered("resource", uri, registered, names, shown_name=name, **shown))
             return registered
 
         return register
@@ -178,11 +175,10 @@ class MCPApp:
         DecorationError, also for a second prompt with the same name.
         """
         names = names_at(1)
-        shown = {"name": name, "title": title, "description": description}
+        shown = {"shown_name": name, "title": title, "description": description}
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._offers.add_prompt(registered, names, **shown)
-            self._grow()
+            self._add(checks.offered("prompt", name, registered, names, **shown))
             return registered
 
         return register if function is None else register(function)
@@ -193,32 +189,33 @@ class MCPApp:
         ``def complete(ref, argument, context)`` gets the SDK's values and returns a Completion, a
         list of strings or None. Raises DecorationError for a second one.
         """
-        self._offers.set_completion(function, names_at(1))
-        self._grow()
+        names = names_at(1)
+        self._add(checks.offered("completion", "for arguments", function, names, description=None))
         return function
 
     @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools by their names."""
-        return MappingProxyType(self._tools)
+    def tools(self) -> Mapping[str, Callable[..., Any]]:
+        """The functions of the tools by their names."""
+        return {
+            name: offered.function
+            for (kind, name), offered in self._offered.items()
+            if kind == "tool"
+        }
 
-    @functools.cached_property
+    @property
     def server(self) -> Server[Any]:
         """The low-level server of the MCP SDK; the first access imports the SDK."""
-        import_now("agentdouble.apps.mcp.server")
-        from agentdouble.apps.mcp.server import make_server
+        return self._sdk.low_level
 
-        made: Server[Any] = make_server(
-            self.name,
-            self._tools,
-            self._alone,
-            lambda: self._requests,
-            self.instructions,
-            self.version,
-        )
-        if self._has_features:
-            self._features.install(made)
-        return made
+    @functools.cached_property
+    def _sdk(self) -> AppServer:
+        import_now("agentdouble.apps.mcp.server")
+        from agentdouble.apps.mcp.server import AppServer
+
+        server = AppServer(self.name, self.instructions, self.version, self._alone)
+        for offered in self._offered.values():
+            server.offer(offered)
+        return server
 
     @property
     def endpoint(self) -> HostedTools:
@@ -250,45 +247,17 @@ class MCPApp:
         """End the streams that only listen, when the server of this application stops."""
         self._hosted.begin_shutdown()
 
-    @property
-    def _has_features(self) -> bool:
-        """Whether the application uses more than tools; those alone change nothing for clients."""
-        return "_offers" in vars(self) or any(tool.asks for tool in self._tools.values())
-
-    @functools.cached_property
-    def _offers(self) -> Offers:
-        import_now("agentdouble.apps.mcp.offers")
-        from agentdouble.apps.mcp.offers import Offers
-
-        return Offers(self.name)
-
-    @functools.cached_property
-    def _requests(self) -> Requests:
-        import_now("agentdouble.apps.mcp.requests")
-        from agentdouble.apps.mcp.requests import Requests
-
-        return Requests(self.name, self._offers, self._alone)
-
-    @functools.cached_property
-    def _features(self) -> Features:
-        import_now("agentdouble.apps.mcp.features")
-        from agentdouble.apps.mcp.features import Features
-
-        return Features(self.name, self._offers, self._requests)
-
-    def _grow(self) -> None:
-        """Let a server that has been made already answer what the application uses by now."""
-        if "server" in vars(self) and self._has_features:
-            self._features.install(self.server)
-
-    def _add(self, tool: Tool, decorator: str) -> None:
-        if tool.name in self._tools:
+    def _add(self, offered: Offered, *, now: bool = True) -> None:
+        key = offered.kind, offered.name
+        if key in self._offered:
             raise DecorationError(
-                f"{self.name} has a tool {tool.name!r} already; give this one another name.",
-                decorator=decorator,
+                f"{self.name} has a {offered.kind} {offered.name!r} already; give this one another "
+                "name.",
+                decorator=offered.kind,
             )
-        self._tools[tool.name] = tool
-        self._grow()
+        if now or "_sdk" in vars(self):
+            self._sdk.offer(offered)
+        self._offered[key] = offered
 
     async def _not_found(self, _request: Request, _error: Exception) -> Response:
         message = f"{self.name} is an MCP application and answers at {PATH}."

@@ -1,84 +1,70 @@
-"""What a function of an MCPApp can ask of its request: the SDK's Context, on any loop."""
+"""What a function of an MCPApp can ask of its request: the SDK's Context, on any loop.
+
+The functions of an MCPApp may block, so they run on a loop of their own or in threads. The SDK's
+sessions belong to the server's loop: what is asked of them is handed over to it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from inspect import BoundArguments
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp import MCPError
-from mcp.server import ServerRequestContext
 from mcp.server.mcpserver import Context as SdkContext
-from mcp.server.mcpserver import ElicitationResult, MCPServer
-from mcp.shared.message import ServerMessageMetadata
-from mcp.types import (
-    INVALID_REQUEST,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    ClientCapabilities,
-    CreateMessageRequest,
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    ElicitationCapability,
-    InputResponseRequestParams,
-    ModelPreferences,
-    SamplingCapability,
-    SamplingMessage,
-    TextContent,
-)
-from mcp_types.version import is_version_at_least
+from mcp.types import ModelPreferences, SamplingMessage, TextContent
 from pydantic import PrivateAttr
 
-from agentdouble.apps.mcp.server_loop import OnServerLoop, ServerLoop, bind_optional
-
 if TYPE_CHECKING:
-    from mcp.server.connection import Connection
-    from mcp.server.elicitation import ElicitSchemaModelT, UrlElicitationResult
     from mcp.server.lowlevel.helper_types import ReadResourceContents
-    from mcp.server.subscriptions import SubscriptionBus
     from mcp.types import LoggingLevel, SamplingMessageContentBlock
     from pydantic import AnyUrl
 
-FIRST_WITH_ROUNDS = "2026-07-28"
-Request = ServerRequestContext[Any, Any]
-Run = Callable[[Callable[..., Any], BoundArguments], Awaitable[Any]]
+T = TypeVar("T")
+
 MAX_TOKENS = 512
 LOG_LEVEL = "agentdouble/log-level"
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
-_asked: ContextVar[Asked] = ContextVar("agentdouble_mcp_asked")
 
+class ServerLoop:
+    """The loop that creates the object; its coroutines can be awaited on any loop."""
 
-@dataclass
-class Asked:
-    """A request that is being answered; ``reached`` says whether a function has been called."""
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
 
-    context: Context
-    run: Run
-    reached: bool = False
-
-    @contextmanager
-    def current(self) -> Iterator[Asked]:
-        """Make this the request that the functions called inside belong to."""
-        token = _asked.set(self)
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the server's loop; cancel it if the caller is cancelled."""
+        if asyncio.get_running_loop() is self._loop:
+            return await coroutine
         try:
-            yield self
-        finally:
-            _asked.reset(token)
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:  # the loop has been closed
+            coroutine.close()
+            raise RuntimeError("The server has stopped, and its client cannot be asked.") from None
+        return await asyncio.wrap_future(future)
+
+    def bind(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that runs on the server's loop what the given one returns to await."""
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            value = function(*arguments, **named)
+            return self.run(value) if inspect.iscoroutine(value) else value
+
+        return call
 
 
-def asked() -> Asked:
-    """Return the request that the current code answers."""
-    return _asked.get()
+class OnServerLoop:
+    """An object of the SDK whose coroutines can be awaited on any loop."""
 
+    def __init__(self, loop: ServerLoop, wrapped: Any) -> None:
+        self._loop = loop
+        self._wrapped = wrapped
 
-def connection_of(session: Any) -> Connection:
-    """Return a session's connection: each request has a session object of its own in front."""
-    connection: Connection = session._connection
-    return connection
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._wrapped, name)
+        return self._loop.bind(value) if callable(value) else value
 
 
 class Context(SdkContext[Any, Any]):
@@ -86,17 +72,31 @@ class Context(SdkContext[Any, Any]):
 
     It has all that the SDK's has: ``report_progress``, ``info`` and the other levels, ``elicit``,
     ``read_resource``, ``notify_resource_updated``, ``headers``, ``request_id``, ``session``; and
-    ``sample``. Each is awaited where the function runs. What the client does not support is refused
-    with an error of the protocol, before it is asked.
+    ``sample``. Each is awaited where the function runs.
     """
 
     _loop: ServerLoop = PrivateAttr()
-    _asked: Asked = PrivateAttr()
+    _given: SdkContext[Any, Any] = PrivateAttr()
 
-    def __init__(self, loop: ServerLoop, run: Run, **given: Any) -> None:
-        super().__init__(**given)
-        self._loop = loop
-        self._asked = Asked(self, run)
+    @classmethod
+    def of(cls, given: SdkContext[Any, Any]) -> Context:
+        """Return a context of the SDK for a function on any loop; call it on the server's."""
+        loop, request = ServerLoop(), given.request_context
+        streams: Any = {
+            name: function if function is None else loop.bind(function)
+            for name in ("close_sse_stream", "close_standalone_sse_stream")
+            for function in [getattr(request, name)]
+        }
+        session: Any = OnServerLoop(loop, request.session)
+        make: Any = cls  # the SDK's own parameters, which pydantic's plugin does not know
+        made: Context = make(
+            request_context=dataclasses.replace(request, session=session, **streams),
+            mcp_server=given.mcp_server,
+            input_params=given._input_params,
+            subscriptions=OnServerLoop(loop, given._bus),
+        )
+        made._loop, made._given = loop, given
+        return made
 
     async def sample(
         self,
@@ -110,103 +110,33 @@ class Context(SdkContext[Any, Any]):
     ) -> SamplingMessageContentBlock | list[SamplingMessageContentBlock]:
         """Return what the client's model answers; ``.text`` is the text of a text.
 
-        Raises MCPError if the client cannot sample. ``session.create_message`` returns the whole
-        result, with the name of the model.
+        ``session.create_message`` returns the whole result, with the name of the model.
         """
-        self._check("ctx.sample", ClientCapabilities(sampling=SamplingCapability()))
         many = [messages] if isinstance(messages, str) else messages
-        asked = CreateMessageRequest(
-            params=CreateMessageRequestParams(
-                messages=[_message(one) for one in many],
-                system_prompt=system_prompt,
-                max_tokens=max_tokens,
-                temperature=temperature,
-                stop_sequences=None if stop_sequences is None else list(stop_sequences),
-                model_preferences=model_preferences,
-            )
+        result = await self.session.create_message(
+            messages=[_message(one) for one in many],
+            max_tokens=max_tokens,
+            system_prompt=system_prompt,
+            temperature=temperature,
+            stop_sequences=None if stop_sequences is None else list(stop_sequences),
+            model_preferences=model_preferences,
+            related_request_id=self.request_id,
         )
-        related = ServerMessageMetadata(related_request_id=self.request_id)
-        result: CreateMessageResult = await self.session.send_request(
-            asked, CreateMessageResult, metadata=related
-        )
-        return result.content
-
-    async def elicit(
-        self, message: str, schema: type[ElicitSchemaModelT]
-    ) -> ElicitationResult[ElicitSchemaModelT]:
-        """Ask the user to fill in a form; raise MCPError if the client cannot."""
-        self._check("ctx.elicit", ClientCapabilities(elicitation=ElicitationCapability()))
-        return await super().elicit(message, schema)
-
-    async def elicit_url(self, message: str, url: str, elicitation_id: str) -> UrlElicitationResult:
-        """Ask the user to open an address; raise MCPError if the client cannot."""
-        self._check("ctx.elicit_url", ClientCapabilities(elicitation=ElicitationCapability()))
-        return await super().elicit_url(message, url, elicitation_id)
+        content: SamplingMessageContentBlock | list[SamplingMessageContentBlock] = result.content
+        return content
 
     async def read_resource(self, uri: str | AnyUrl) -> Iterable[ReadResourceContents]:
         """Read a resource of this application; raise ResourceError, as the SDK does."""
-        with self._nested_invocation()._asked.current():
-            return await self._loop.run(super().read_resource(uri))
+        return await self._loop.run(super().read_resource(uri))
 
     async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
         """Send a log message, unless the client has asked for more severe ones only."""
-        least = connection_of(self.session).state.get(LOG_LEVEL, LEVELS[0])
+        least = self.session._connection.state.get(LOG_LEVEL, LEVELS[0])
         if level not in LEVELS or LEVELS.index(level) >= LEVELS.index(least):
             await super().log(level, data, logger_name=logger_name)
 
-    def _nested_invocation(self) -> Context:
-        return Context(
-            self._loop,
-            self._asked.run,
-            request_context=self._request_context,
-            mcp_server=self._mcp_server,
-            subscriptions=self._subscriptions,
-        )
-
-    def _check(self, what: str, needed: ClientCapabilities) -> None:
-        if is_version_at_least(self.protocol_version or "", FIRST_WITH_ROUNDS):
-            raise MCPError(
-                INVALID_REQUEST,
-                f"{what} cannot ask the client in the middle of a request of the protocol version "
-                f"{self.protocol_version}: return an InputRequiredResult, and find the answers in "
-                "ctx.input_responses when the client asks again.",
-            )
-        if not self.session.can_send_request:
-            raise MCPError(
-                INVALID_REQUEST, f"{what} can ask only as long as its request is not answered."
-            )
-        if not self.session.check_client_capability(needed):
-            declared = needed.model_dump(by_alias=True, mode="json", exclude_none=True)
-            raise MCPError(
-                MISSING_REQUIRED_CLIENT_CAPABILITY,
-                f"{what} needs a client that declares the capability {', '.join(declared)}.",
-                {"requiredCapabilities": declared},
-            )
-
-
-def ask(
-    request: Request,
-    params: InputResponseRequestParams | None,
-    server: MCPServer,
-    bus: SubscriptionBus,
-    run: Run,
-) -> Asked:
-    """Return a request to answer, with its context; call it on the server's loop."""
-    loop = ServerLoop()
-    given: Any = dataclasses.replace(
-        request,
-        session=OnServerLoop(loop, request.session),  # type: ignore[arg-type]
-        close_sse_stream=bind_optional(loop, request.close_sse_stream),
-        close_standalone_sse_stream=bind_optional(loop, request.close_standalone_sse_stream),
-    )
-    return Context(
-        loop,
-        run,
-        request_context=given,
-        mcp_server=server,
-        input_params=params,
-        subscriptions=OnServerLoop(loop, bus),
-    )._asked
+    def _nested_invocation(self) -> SdkContext[Any, Any]:
+        return self._given._nested_invocation()
 
 
 def _message(given: str | SamplingMessage) -> SamplingMessage:

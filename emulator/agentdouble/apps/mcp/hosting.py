@@ -14,15 +14,11 @@ import anyio.to_thread
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.application_loop import ApplicationLoop, containing_exit
-from agentdouble.apps.mcp.parameters import is_async
 from agentdouble.mcp_hosting import OPERATIONS, Endpoint
 from agentdouble.openapi.operation import described
 
 if TYPE_CHECKING:
     from mcp.server import Server
-    from mcp.server.subscriptions import ListenHandler
-
-    from agentdouble.apps.mcp.changes import Changes
 
 THREADS = 64  # for an application's sync functions; further calls wait
 
@@ -76,24 +72,10 @@ class Runner:
         self.loop = ApplicationLoop()
         self._threads = anyio.CapacityLimiter(THREADS)
 
-    @functools.cached_property
-    def changes(self) -> Changes:
-        """Where the functions publish changes."""
-        from agentdouble.apps.mcp.changes import Changes
-
-        return Changes()
-
-    @functools.cached_property
-    def listen(self) -> ListenHandler:
-        """The SDK's handler of requests that listen for changes."""
-        from mcp.server.subscriptions import ListenHandler
-
-        return ListenHandler(self.changes)
-
     async def run(self, function: Callable[..., Any], arguments: inspect.BoundArguments) -> Any:
         """Call a function and return its result; cancel it if the caller is cancelled."""
         call = functools.partial(function, *arguments.args, **arguments.kwargs)
-        if is_async(function):
+        if _is_async(function):
             return await self.loop.run(call())
         # A thread cannot be cancelled: after a cancelled call, the function keeps its thread until
         # it returns.
@@ -111,3 +93,9 @@ def current_runner(alone: Runner) -> Runner:
 def _contain_exit(call: Callable[[], Any]) -> Any:
     with containing_exit():
         return call()
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    """Return whether a call of a function, or of an object, returns a coroutine."""
+    call = getattr(function, "__call__", None)  # noqa: B004 (an object's own)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

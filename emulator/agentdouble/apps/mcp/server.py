@@ -1,145 +1,289 @@
-"""A low-level server of the MCP SDK with the tools of an MCPApp."""
+"""The SDK's MCPServer with the functions of an MCPApp.
+
+The functions run where they may block (``hosting.Runner``). Unlike in the SDK's own class, the text
+of an exception reaches the caller, a resource without variables may have a context, and a dict of a
+function without annotation is structured content.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from inspect import signature
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import BoundArguments, Parameter, isclass
+from typing import Any, get_args
 
+import pydantic_core
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.mcpserver import Context as SdkContext
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    CallToolRequestParams,
+    CallToolResult,
+    Completion,
+    EmptyResult,
+    GetPromptResult,
     InputRequiredResult,
-    ListToolsResult,
-    PaginatedRequestParams,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    TextContent,
+    Tool,
+    UnsubscribeRequestParams,
 )
-from mcp.types import Tool as ToolOnWire
 
-from agentdouble import ledger
+from agentdouble import causes, ledger
 from agentdouble.apps.contract import from_application, text_of
+from agentdouble.apps.mcp import checks
+from agentdouble.apps.mcp.changes import Changes
+from agentdouble.apps.mcp.checks import Offered
+from agentdouble.apps.mcp.context import LOG_LEVEL, Context
 from agentdouble.apps.mcp.hosting import Runner, current_runner
-from agentdouble.apps.mcp.invocations import invoked
-from agentdouble.apps.mcp.rounds import check_round
-from agentdouble.apps.mcp.tool_answers import Answer, answer_of, failure
-from agentdouble.apps.mcp.tool_arguments import UNKNOWN_ARGUMENTS
-from agentdouble.apps.mcp.tools import Tool
-from agentdouble.errors import ToolArgumentsError
+from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 from agentdouble.failing import beneath
-from agentdouble.mcp_hosting.pages import ToolPages
 
-if TYPE_CHECKING:
-    from agentdouble.apps.mcp.context import Asked
-    from agentdouble.apps.mcp.requests import Requests
+UNKNOWN_ARGUMENTS = "U-MCP-ARGUMENTS"
+MOST_VALUES = 100  # of a completion, by the protocol
 
-Context = ServerRequestContext[Any, Any]
-
+Request = ServerRequestContext[Any, Any]
+_request: ContextVar[Request] = ContextVar("agentdouble_mcp_request")
 _log = logging.getLogger(__name__)
 
 
-def make_server(
-    name: str,
-    tools: Mapping[str, Tool],
-    alone: Runner,
-    requests: Callable[[], Requests],
-    instructions: str | None,
-    version: str,
-) -> Any:
-    """Return a server that calls the tools; tools may be added later.
+class AppServer(MCPServer):
+    """The server of an application; ``alone`` runs functions where no place hosts it."""
 
-    ``alone`` runs them where no place hosts the server, ``requests`` makes the contexts for those
-    that ask for one.
-    """
-    server = _Tools(name, tools, alone, requests)
-    return Server(
-        name,
-        version=version,
-        instructions=instructions,
-        get_tool_input_schema=server.schema_of,
-        on_list_tools=server.list,
-        on_call_tool=server.call,
-    )
+    def __init__(self, name: str, instructions: str | None, version: str, alone: Runner) -> None:
+        changes = Changes()
+        with _keep_root_logger():
+            super().__init__(
+                name,
+                instructions=instructions,
+                version=version,
+                subscriptions=changes,
+                middleware=[self._in_request],
+            )
+        self._alone = alone
+        self._changes = changes
+        low = self.low_level
+        low.add_request_handler("logging/setLevel", SetLevelRequestParams, _set_level)
+        low.add_request_handler("resources/subscribe", SubscribeRequestParams, self._watch)
+        low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, self._unwatch)
 
+    @property
+    def low_level(self) -> Server[Any]:
+        """The low-level server of the SDK."""
+        return self._lowlevel_server
 
-class _Tools:
-    def __init__(
+    def offer(self, offered: Offered) -> None:
+        """Register a function; raise DecorationError if the SDK refuses it."""
+        context = _context_parameter(offered)
+        static = offered.kind == "resource" and "{" not in offered.name
+        call = self._for_sdk(offered, context, hidden=context if static else None)
+        register: Callable[[Any], Any]
+        try:
+            if offered.kind == "tool":
+                self.add_tool(call, **offered.shown)
+            elif offered.kind == "completion":
+                complete: Any = self.completion
+                complete()(self._completing(offered))
+            else:
+                decorate: Any = self.resource if offered.kind == "resource" else self.prompt
+                where = (offered.name,) if offered.kind == "resource" else ()
+                register = decorate(*where, **offered.shown)
+                register(call)
+        except Exception as error:  # of the SDK and of pydantic, without a common base
+            raise checks.error(offered.kind, offered.function, str(error)) from error
+
+    def _for_sdk(
+        self, offered: Offered, context: str | None, hidden: str | None
+    ) -> Callable[..., Any]:
+        """Return a function of keyword arguments, without the parameter that is ``hidden``."""
+
+        async def call(**given: Any) -> Any:
+            if context is not None:
+                sdk = given.get(context) or SdkContext(
+                    request_context=_request.get(), mcp_server=self, subscriptions=self._changes
+                )
+                given[context] = Context.of(sdk)
+            return _structured(offered, await self._run(offered, given))
+
+        signature = offered.signature
+        parameters = [
+            one.replace(kind=Parameter.KEYWORD_ONLY)
+            for name, one in signature.parameters.items()
+            if name != hidden
+        ]
+        returns = signature.return_annotation
+        returns = dict[str, Any] if returns is dict else returns
+        described: Any = call
+        described.__signature__ = signature.replace(
+            parameters=parameters, return_annotation=returns
+        )
+        described.__annotations__ = {one.name: one.annotation for one in parameters}
+        if returns is not signature.empty:
+            described.__annotations__["return"] = returns
+        described.__name__ = described.__qualname__ = offered.shown["name"]
+        return call
+
+    def _completing(self, offered: Offered) -> Callable[..., Any]:
+        async def complete(*values: Any) -> Completion | None:
+            given = dict(zip(offered.signature.parameters, values, strict=True))
+            found = await self._run(offered, given)
+            if found is None or isinstance(found, Completion):
+                return found
+            texts = list(found)
+            more = len(texts) > MOST_VALUES
+            return Completion(values=texts[:MOST_VALUES], total=len(texts), has_more=more)
+
+        return complete
+
+    async def _run(self, offered: Offered, given: dict[str, Any]) -> Any:
+        runner = current_runner(self._alone)
+        try:
+            return await runner.run(offered.function, BoundArguments(offered.signature, given))
+        except MCPError:
+            raise
+        except Exception as error:
+            failure = self._failure(offered, error)
+            if isinstance(failure, CallToolResult):
+                return failure
+            raise failure from error
+
+    def _failure(self, offered: Offered, error: Exception) -> Exception | CallToolResult:
+        own = beneath(error)
+        if own is not None:
+            return MCPError(INTERNAL_ERROR, own)
+        if offered.kind == "resource" and isinstance(error, ResourceError):
+            return error
+        what = f"The {offered.kind} {offered.name} of {self.name}"
+        _log.error("%s raised.", what, exc_info=from_application(error))
+        if offered.kind == "tool":
+            # a ToolError would get a text of the SDK in front
+            return CallToolResult(content=[TextContent(text=text_of(error))], is_error=True)
+        message = f"{what} failed: {text_of(error)}"
+        return (
+            ResourceError(message)
+            if offered.kind == "resource"
+            else MCPError(INTERNAL_ERROR, message)
+        )
+
+    async def list_tools(self) -> list[Tool]:
+        """List the tools, with schemas that forbid unknown arguments if these are refused."""
+        tools = await super().list_tools()
+        if ledger.choose(UNKNOWN_ARGUMENTS) == "refused":
+            for tool in tools:
+                tool.input_schema = {**tool.input_schema, "additionalProperties": False}
+        return tools
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: SdkContext[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; refuse unknown arguments if the ledger decides so."""
+        tool = self._tool_manager.get_tool(name)
+        if tool is None:
+            has = ", ".join(one.name for one in self._tool_manager.list_tools()) or "none"
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}. {self.name} has these: {has}.")
+        takes = tool.parameters.get("properties", {})
+        unknown = [one for one in arguments if one not in takes]
+        if unknown and ledger.choose(UNKNOWN_ARGUMENTS) == "refused":
+            raise ToolError(
+                f"{name} cannot take these arguments. It takes {', '.join(takes) or 'nothing'}, "
+                f"and was given {', '.join(unknown)}."
+            )
+        return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(
         self,
         name: str,
-        tools: Mapping[str, Tool],
-        alone: Runner,
-        requests: Callable[[], Requests],
-    ) -> None:
-        self._name = name
-        self._tools = tools
-        self._alone = alone
-        self._requests = requests
-        self._pages: tuple[object, ToolPages] | None = None
-
-    def schema_of(self, name: str) -> Mapping[str, Any] | None:
-        tool = self._tools.get(name)
-        return None if tool is None else tool.arguments.schema
-
-    async def list(self, _: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        state = (len(self._tools), ledger.choose(UNKNOWN_ARGUMENTS))  # no tool is ever replaced
-        if self._pages is None or self._pages[0] != state:
-            self._pages = state, ToolPages([_on_wire(tool) for tool in self._tools.values()])
-        return self._pages[1].page(params)
-
-    async def call(self, request: Context, params: CallToolRequestParams) -> Answer:
-        tool = self._tools.get(params.name)
-        if tool is None:
-            has = ", ".join(self._tools) or "none"
-            raise MCPError(
-                INVALID_PARAMS, f"Unknown tool: {params.name}. {self._name} has these: {has}."
-            )
+        arguments: dict[str, Any] | None = None,
+        context: SdkContext[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Render a prompt; raise MCPError if it is unknown or cannot take the arguments."""
         try:
-            return check_round(request, answer_of(tool, await self._value(tool, request, params)))
-        except MCPError:  # an error of the protocol that the tool raised
-            raise
-        except ToolArgumentsError as error:
-            return failure(str(error))
-        except Exception as error:
-            own = beneath(error)
-            if own is not None:
-                raise MCPError(INTERNAL_ERROR, own) from error
-            _log.error(
-                "The tool %s of %s raised.", tool.name, self._name, exc_info=from_application(error)
-            )
-            return failure(text_of(error))
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise MCPError(INVALID_PARAMS, f"{error}: {text_of(cause)}") from error
 
-    async def _value(self, tool: Tool, request: Context, params: CallToolRequestParams) -> Any:
-        values = tool.arguments.read(params.arguments or {})
-        if tool.asks:
-            with self._requests().asked(request, params) as asked:
-                return await _ask(tool, values, asked)
-        with invoked(self._name, request):
-            runner = current_runner(self._alone)
-            return await runner.run(tool.function, tool.arguments.bind(values))
+    async def _in_request(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        """Make run_code use the session that the headers name, with defaults for missing ones."""
+        headers: Any = {} if ctx.request is None else ctx.request.headers
+        invocation = Invocation(
+            user_id=headers.get("user_id") or DEFAULT_USER,
+            session_id=headers.get("session_id") or DEFAULT_SESSION,
+            agent=self.name,
+        )
+        with invoked_by(invocation), causes.passed_on(headers):
+            token = _request.set(ctx)
+            try:
+                return await call_next(ctx)
+            finally:
+                _request.reset(token)
 
+    async def _watch(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
+        manager = self._resource_manager
+        known = any(str(one.uri) == params.uri for one in manager.list_resources())
+        if not known and not any(one.matches(params.uri) for one in manager.list_templates()):
+            raise MCPError(INVALID_PARAMS, f"Unknown resource: {params.uri}", {"uri": params.uri})
+        self._changes.watch(_connection(request), params.uri)
+        return EmptyResult()
 
-async def _ask(tool: Tool, values: dict[str, Any], asked: Asked) -> Any:
-    """Call a tool that needs the context, or return what the client has to answer first."""
-    if tool.dependencies is not None:
-        resolve = tool.dependencies.resolve
-        found = await asked.run(resolve, signature(resolve).bind(values, asked.context))
-        if isinstance(found, InputRequiredResult):
-            return found
-        values.update(found)
-    if tool.context is not None:
-        values[tool.context] = asked.context
-    return await asked.run(tool.function, tool.arguments.bind(values))
+    async def _unwatch(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
+        self._changes.unwatch(_connection(request), params.uri)
+        return EmptyResult()
 
 
-def _on_wire(tool: Tool) -> ToolOnWire:
-    schema = tool.arguments.schema
-    if ledger.choose(UNKNOWN_ARGUMENTS) == "refused":
-        schema = {**schema, "additionalProperties": False}
-    return ToolOnWire(
-        name=tool.name,
-        description=tool.description,
-        input_schema=schema,
-        output_schema=tool.results.schema,
+async def _set_level(request: Request, params: SetLevelRequestParams) -> EmptyResult:
+    _connection(request).state[LOG_LEVEL] = params.level
+    return EmptyResult()
+
+
+def _connection(request: Request) -> Any:
+    """Return a session's connection: each request has a session object of its own in front."""
+    return request.session._connection
+
+
+def _context_parameter(offered: Offered) -> str | None:
+    """Return the name of the parameter that takes the context, or None; raise DecorationError."""
+    found = [
+        name for name, one in offered.signature.parameters.items() if _is_context(one.annotation)
+    ]
+    if len(found) > 1:
+        why = f"one parameter gets the context, and it has {len(found)}: {', '.join(found)}"
+        raise checks.error(offered.kind, offered.function, why)
+    return found[0] if found else None
+
+
+def _is_context(annotation: Any) -> bool:
+    alternatives = (annotation, *get_args(annotation))
+    return any(isclass(one) and issubclass(one, SdkContext) for one in alternatives)
+
+
+def _structured(offered: Offered, value: Any) -> Any:
+    """Return the dict of a tool without an annotation as structured content, too."""
+    annotated = offered.signature.return_annotation is not offered.signature.empty
+    if annotated or offered.kind != "tool" or not isinstance(value, dict):
+        return value
+    text = pydantic_core.to_json(value, fallback=str, indent=2).decode()
+    return CallToolResult(
+        content=[TextContent(text=text)],
+        structured_content=pydantic_core.to_jsonable_python(value, fallback=str),
     )
+
+
+@contextmanager
+def _keep_root_logger() -> Iterator[None]:
+    """Keep the SDK from configuring the root logger, which it does if that has no handler."""
+    root, handler = logging.getLogger(), logging.NullHandler()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)

@@ -113,29 +113,6 @@ def test_a_tool_asks_the_clients_model(double: Emulator) -> None:
     assert [("Be short.", "The capital of France?")] == prompts
 
 
-@pytest.mark.parametrize(
-    ("mode", "tool", "code", "message"),
-    [
-        (LEGACY, "ask", -32021, "ctx.elicit needs a client that declares the capability elicit"),
-        (LEGACY, "think", -32021, "ctx.sample needs a client that declares the capability samp"),
-        (MODERN, "ask", -32600, "ctx.elicit cannot ask the client in the middle of a request o"),
-        (MODERN, "think", -32600, "ctx.sample cannot ask the client in the middle of a request o"),
-        (LEGACY, "ask_in_rounds", -32603, "An InputRequiredResult was returned, which the protoc"),
-    ],
-)
-def test_what_a_client_cannot_do_is_not_asked(
-    double: Emulator, mode: str, tool: str, code: int, message: str
-) -> None:
-    """The error of the protocol says what is missing, or what to do instead."""
-
-    async def call(client: Client) -> tuple[int, str]:
-        return await error_of(client.call_tool(tool, {}))
-
-    found = ask(double.url, mode, call)
-
-    assert (code, message) == (found[0], found[1][: len(message)])
-
-
 def test_a_tool_asks_in_rounds(double: Emulator) -> None:
     """It is called again with the answers and its state, which the client cannot read."""
 
@@ -234,34 +211,24 @@ def test_a_context_asks_no_more_when_its_call_is_answered() -> None:
             await client.call_tool("leave", {})
             return await error_of(kept[0].elicit("Who are you?", Name))
 
-    expected = "ctx.elicit can ask only as long as its request is not answered."
-    assert (-32600, expected) == asyncio.run(call())
+    code, message = asyncio.run(call())
+    assert (-32600, True) == (code, "no back-channel" in message)
 
 
 def test_two_contexts_are_refused() -> None:
     """The error names both."""
-    with pytest.raises(DecorationError, match=r"gives one parameter the context; .* has 2: a, b"):
+    with pytest.raises(DecorationError, match="one parameter gets the context, and it has 2: a, b"):
 
         @MCPApp().tool
         def both(a: Context, b: Context) -> None: ...
 
 
-def test_tools_alone_announce_nothing_else() -> None:
-    """A first function with a context changes that, also in a server that runs already."""
-    app = MCPApp("growing")
-    app.tool(name="plain")(lambda: "x")
+@pytest.mark.parametrize("tool", ["ask", "think"])
+@both_eras
+def test_what_a_client_cannot_do_is_not_asked(double: Emulator, mode: str, tool: str) -> None:
+    """The error is one of the protocol."""
 
-    async def capabilities() -> set[str]:
-        async with Client(app.server, mode=LEGACY) as client:
-            return {*client.server_capabilities.model_dump(exclude_none=True)}
+    async def call(client: Client) -> tuple[int, str]:
+        return await error_of(client.call_tool(tool, {}))
 
-    before = asyncio.run(capabilities())
-
-    @app.tool
-    def later(ctx: Context) -> str:
-        return ctx.request_id
-
-    app.resource("late://here", name="here")(lambda: "here")
-
-    assert {"tools"} == before
-    assert {"tools", "logging", "resources"} == asyncio.run(capabilities())
+    assert -32600 == ask(double.url, mode, call)[0]
