@@ -146,7 +146,7 @@ def test_no_header_of_a_backend_can_hide_a_second_request(name: str) -> None:
 def test_keys_of_an_issuer_are_not_fetched_from_the_double(double: Emulator) -> None:
     """It is asked when the first token comes, whoever has brought that."""
     with pytest.raises(IssuerError, match="status 403"):
-        asyncio.run(issuers.fetch(f"{double.url}/_emulator/health"))
+        asyncio.run(issuers.Issuer(f"{double.url}/_emulator/health").keys(None))
 
 
 def test_run_code_does_not_steer_the_double(double: Emulator) -> None:

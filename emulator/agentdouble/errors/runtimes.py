@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from agentdouble.errors.base import AgentDoubleError
 
@@ -23,7 +22,6 @@ class AccessError(HostingError):
     """A runtime's gateway refuses a caller; ``kind`` is a short name for programs.
 
     ``status`` is the answer's status, and ``challenge`` its ``WWW-Authenticate``, if it has one.
-    ``call`` is the id of the refused JSON-RPC call, if the request is one.
     """
 
     def __init__(
@@ -34,13 +32,11 @@ class AccessError(HostingError):
         status: int,
         kind: str,
         challenge: str | None = None,
-        call: Any = None,
     ) -> None:
         super().__init__(name, message)
         self.status = status
         self.kind = kind
         self.challenge = challenge
-        self.call = call
 
 
 class AuthorizerError(HostingError):

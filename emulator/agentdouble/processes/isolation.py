@@ -57,10 +57,6 @@ MEASURES = {  # the effect of each measure, and the remedy if it is missing
         "a session sees and reaches its own processes alone, and all of them end at once",
         _NAMESPACES,
     ),
-    "ports": (
-        "a runtime's instance answers its gateway alone",
-        f"Linux 5.14 on x86-64 or ARM64, and {_NAMESPACES}",
-    ),
     "processes": ("a fork bomb ends with its session", f"root, or Linux 5.14 and {_NAMESPACES}"),
 }
 
@@ -97,7 +93,6 @@ class Isolation:
         *,
         network: Literal["shared", "own"] = "shared",
         network_of: int | None = None,
-        port: int | None = None,
         tcp_ports: tuple[int, ...] | None = None,
         visible: tuple[str, ...] = (),
         process_limit: int = 256,
@@ -108,8 +103,7 @@ class Isolation:
         ``run`` is the directory for the sockets of this kernel only. If each session can have its
         own user, this method makes one user the owner of the workspace, for all its kernels. If a
         separate network is not available, the shared one is used, so call ``offers`` first.
-        ``network_of`` is the pid of a kernel whose network this one joins. Only the double may
-        reach ``port``, if that measure is available.
+        ``network_of`` is the pid of a kernel whose network this one joins.
         """
         if not any(self.offers(name) for name in ("files", "landlock", "user")):
             return None
@@ -123,7 +117,6 @@ class Isolation:
             network="own" if own_network else "shared",
             network_of=network_of if own_network else None,
             processes="own" if self.offers("pid_namespace") else "shared",
-            port=port if self.offers("ports") else None,
             landlock=self.offers("landlock"),
             tcp_ports=tcp_ports,
             visible=visible,

@@ -37,19 +37,14 @@ def confinement_of(
     program: Program,
     visible: Iterable[str],
     process_limit: int,
-    port: int | None = None,
 ) -> Confinement | None:
-    """Return the tightest confinement in which a program can be read; raise OSError.
-
-    The program listens on ``port``, and only the double should reach it.
-    """
+    """Return the tightest confinement in which a program can be read; raise OSError."""
     shown = (str(program.directory), *visible)
     confinement = found.confinement_for(
         workspace,
         workspace.make_run(),
         visible=shown,
         process_limit=process_limit,
-        port=port,
     )
     if confinement is not None and found.offers("files"):
         _check_can_be_shown(shown, confinement.run)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentdouble import threads
@@ -40,12 +39,10 @@ _LARGEST = 128 * 1024  # bytes; the limit of Linux for a single argument
 class Forked:
     """A started process tree.
 
-    ``door`` leads to its port if the instance has a network of its own. ``hidden`` are paths that
-    the command names, but that the instance does not see.
+    ``hidden`` are paths that the command names, but that the instance does not see.
     """
 
     tree: Tree
-    door: Path | None = None
     hidden: Sequence[str] = ()
 
 
@@ -78,7 +75,6 @@ class Forks:
         workspace: Workspace,
         visible: Iterable[str],
         streams: Sequence[int],
-        port: int | None,
     ) -> Forked:
         """Fork a command into its confinement, with standard ``streams``; raise OSError.
 
@@ -90,13 +86,13 @@ class Forks:
         shown = (*visible, *self._settings.visible_paths, *command.needs)
         for last_try in (False, True):
             server = self._get_going()
-            confinement = await self._confinement(definition, workspace, shown, port)
+            confinement = await self._confinement(definition, workspace, shown)
             request = _request(command, workspace, confinement)
             _check_size(request)
             try:
                 tree = await server.fork(request, *streams)
                 hidden = _hidden(definition, command, confinement)
-                return Forked(tree, _door(confinement), hidden)
+                return Forked(tree, hidden)
             except ForkServerGoneError as error:  # it died; the next try starts another
                 if last_try:
                     raise OSError("the double's fork server has ended") from error
@@ -128,7 +124,7 @@ class Forks:
         return self._server
 
     async def _confinement(
-        self, definition: Definition, workspace: Workspace, visible: Iterable[str], port: int | None
+        self, definition: Definition, workspace: Workspace, visible: Iterable[str]
     ) -> Confinement | None:
         from agentdouble.processes import isolation
 
@@ -137,7 +133,7 @@ class Forks:
             return None
         found = await asyncio.shield(self._isolation)  # other starts wait for it, too
         limit = self._settings.process_limit
-        confinement = confinement_of(found, workspace, definition.program, visible, limit, port)
+        confinement = confinement_of(found, workspace, definition.program, visible, limit)
         uid = None if confinement is None else confinement.uid
         if uid is None or not isolation.is_session_user(uid):
             self._as_own_user = True
@@ -159,14 +155,6 @@ def _request(
         confinement=None if confinement is None else asdict(confinement),
         outputs=True,
     )
-
-
-def _door(confinement: Confinement | None) -> Path | None:
-    from agentdouble.processes.fork_server import doorway
-
-    if confinement is None or confinement.port is None:
-        return None
-    return Path(confinement.run, doorway.NAME)
 
 
 def _hidden(

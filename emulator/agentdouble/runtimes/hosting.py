@@ -90,7 +90,6 @@ class Hosting:
     def begin(self) -> None:
         """Answer from now on, and keep the least number of instances even without a request."""
         self._resources.push_async_callback(self._proxy.close)
-        self._resources.push_async_callback(self._gatekeeper.close)
         self._resources.push_async_callback(self.launcher.close)
         if self._runtimes.all():
             self.launcher.prepare()

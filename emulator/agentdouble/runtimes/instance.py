@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import socket
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import Literal
 
 from agentdouble.errors import RuntimeStartError
-from agentdouble.runtimes import reaching
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.ports import free_port
@@ -77,22 +75,6 @@ class Instance:
         """Whether the instance can be given another request."""
         room = self.in_flight < self.definition.scaling.max_concurrency
         return room and self.state == "ready" and self.alive
-
-    async def connect(self) -> socket.socket:
-        """Return a socket that is connected to the instance; raise OSError."""
-        door = None if self._process is None else self._process.door
-        return await reaching.connect(door, self.port)
-
-    @property
-    def keeper(self) -> int | None:
-        """The pid of the double's own helper, which does not count as one of its processes."""
-        door = None if self._process is None else self._process.door
-        return None if door is None else door.keeper
-
-    @property
-    def apart(self) -> bool:
-        """Whether only the double can reach it, because its port is in a network of its own."""
-        return self._process is not None and self._process.door is not None
 
     def failed(self) -> None:
         """Report that it could not be connected to: it gets no other request, and is ended."""

@@ -37,7 +37,6 @@ from agentdouble.runtimes.installations import visible_of
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.named_paths import interpreter_of
 from agentdouble.runtimes.process import Process
-from agentdouble.runtimes.reaching import Door
 from agentdouble.runtimes.streams import Conversation, LoggedStreams, Streams
 from agentdouble.settings import Settings
 
@@ -163,7 +162,7 @@ class Launcher:
             variables = {} if conversation else self._variables()
             command = command_of(definition, interpreter, variables, port)
             streams = conversation or LoggedStreams(log, self.make_workspace())
-            return await self._start(definition, command, interpreter.lies_in, streams, port)
+            return await self._start(definition, command, interpreter.lies_in, streams)
         except OSError as error:
             raise RuntimeStartError(definition.name, str(error)) from error
 
@@ -193,21 +192,19 @@ class Launcher:
         command: Command,
         visible: Sequence[str],
         streams: Streams,
-        port: int | None,
     ) -> Process:
         given: list[int] = []
         try:
             await streams.open(given)
             command = command.in_workspace(streams.workspace)
-            forked = await self._tree(definition, command, streams.workspace, visible, given, port)
+            forked = await self._tree(definition, command, streams.workspace, visible, given)
         except BaseException:
             await streams.abandon()
             raise
         finally:
             for descriptor in given:
                 os.close(descriptor)
-        door = None if forked.door is None else Door(forked.door)
-        return Process(forked.tree, streams, door, forked.hidden)
+        return Process(forked.tree, streams, forked.hidden)
 
     async def _tree(
         self,
@@ -216,8 +213,7 @@ class Launcher:
         workspace: Workspace,
         visible: Sequence[str],
         streams: Sequence[int],
-        port: int | None,
     ) -> Forked:
         if self._forks is not None:
-            return await self._forks.fork(definition, command, workspace, visible, streams, port)
+            return await self._forks.fork(definition, command, workspace, visible, streams)
         return Forked(await spawn(command.argv, command.cwd, command.env, streams))

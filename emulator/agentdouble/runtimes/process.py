@@ -7,7 +7,6 @@ import signal
 from collections.abc import Sequence
 from typing import Protocol
 
-from agentdouble.runtimes.reaching import Door
 from agentdouble.runtimes.streams import Streams
 
 
@@ -27,20 +26,12 @@ class Tree(Protocol):
 class Process:
     """The process tree of a started instance; ``exited`` is done when it has ended.
 
-    ``door`` is where its port is reached, if the port is in a network of its own. ``hidden`` are
-    paths that its command names, but that its confinement does not show.
+    ``hidden`` are paths that its command names, but that its confinement does not show.
     """
 
-    def __init__(
-        self,
-        tree: Tree,
-        streams: Streams,
-        door: Door | None = None,
-        hidden: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, tree: Tree, streams: Streams, hidden: Sequence[str] = ()) -> None:
         self._tree = tree
         self._streams = streams
-        self.door = door
         self.hidden = hidden
         self.pid = tree.pid
         self.exited: asyncio.Future[int | None] = tree.exited

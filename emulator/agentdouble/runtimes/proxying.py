@@ -10,8 +10,7 @@ connection is broken, too, so that half an answer is not taken for the whole.
 from __future__ import annotations
 
 import asyncio
-import socket
-from weakref import WeakKeyDictionary, WeakMethod
+from weakref import WeakKeyDictionary
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -22,7 +21,6 @@ from agentdouble.runtimes.headers import Address
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.ports import HOST
 from agentdouble.upstream import Answer, Connection, Connections
-from agentdouble.upstream.connections import Dial
 
 KEPT_S = 1.0  # no common server closes an idle connection earlier
 _STATUSES = range(200, 600)
@@ -66,22 +64,9 @@ class Proxy:
     def _to(self, instance: Instance) -> Connections:
         known = self._connections.get(instance)
         if known is None:
-            known = Connections(f"http://{HOST}:{instance.port}", KEPT_S, _dialling(instance))
+            known = Connections(f"http://{HOST}:{instance.port}", KEPT_S)
             self._connections[instance] = known
         return known
-
-
-def _dialling(instance: Instance) -> Dial:
-    """Return a function that connects to an instance, without keeping the instance alive."""
-    found = WeakMethod(instance.connect)
-
-    async def dial() -> socket.socket:
-        connect = found()
-        if connect is None:
-            raise ConnectionError("the instance has gone")
-        return await connect()
-
-    return dial
 
 
 def _lost(instance: Instance, error: AnswerLostError, *, amid: bool = False) -> InstanceLostError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,7 +17,6 @@ import psutil
 
 from agentdouble import threads
 from agentdouble.processes import usage
-from agentdouble.runtimes import reaching
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.ports import HOST
 from agentdouble.runtimes.process import Process
@@ -104,7 +104,9 @@ class Readiness:
         the processor time, and the instance needs that time to start.
         """
         loop, head = asyncio.get_running_loop(), b""
-        with await reaching.connect(self._process.door, self._port) as asked:
+        with socket.socket() as asked:
+            asked.setblocking(False)
+            await loop.sock_connect(asked, (HOST, self._port))
             self._connected = True
             await loop.sock_sendall(asked, _QUESTION % (HOST.encode(), self._port))
             while b"\n" not in head and len(head) < _LONGEST_STATUS_LINE:

@@ -43,7 +43,6 @@ class ShownInstance(TypedDict):
     version: int
     pid: int | None
     port: int | None
-    reached_by: str
     in_flight: int
     served: int
     created_at: str
@@ -181,7 +180,6 @@ class RuntimeRoutes:
             "version": instance.version,
             "pid": instance.pid,
             "port": instance.port,
-            "reached_by": "its double alone" if instance.apart else "this machine",
             "in_flight": instance.in_flight,
             "served": instance.served,
             "created_at": instance.created_at.isoformat(),

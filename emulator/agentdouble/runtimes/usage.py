@@ -44,14 +44,10 @@ class Used:
 
 @dataclass(frozen=True)
 class Tree:
-    """An instance's first process, and the memory limit of its processes, if there is one.
-
-    ``without`` is a process below it that belongs to the double.
-    """
+    """An instance's first process, and the memory limit of its processes, if there is one."""
 
     pid: int
     memory_limit: int | None = None
-    without: int | None = None
 
 
 class Sampler:
@@ -76,7 +72,7 @@ class Sampler:
         return max(interval_s, _REST * self._took_s)
 
     def _look_at(self, tree: Tree, table: Mapping[int, usage.Process]) -> Used:
-        found = [one for one in usage.tree((tree.pid,), table) if one.pid != tree.without]
+        found = usage.tree((tree.pid,), table)
         before = self._busy.get(tree, {})
         busy = self._busy[tree] = {process.pid: process.busy_s for process in found}
         spent_s = sum(now_s - _earlier(before, pid, now_s) for pid, now_s in busy.items())
@@ -122,7 +118,7 @@ class Watch:
         """Return what each instance uses, by name; add up its time, and end it above its limit."""
         async with self._looking:
             trees = {
-                instance.name: Tree(instance.pid, instance.definition.memory_limit, instance.keeper)
+                instance.name: Tree(instance.pid, instance.definition.memory_limit)
                 for _, instance in self._begun()
                 if instance.pid is not None
             }

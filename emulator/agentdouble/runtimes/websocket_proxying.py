@@ -112,7 +112,8 @@ async def _connected(instance: Instance, address: Address, scope: Scope) -> Clie
     passed = headers.onward(scope, address)
     return await Straight(
         f"ws://{host.decode('latin-1')}/",
-        sock=await instance.connect(),
+        host=HOST,
+        port=instance.port,
         create_connection=Verbatim,
         subprotocols=_protocols(scope) or None,
         additional_headers=[(n.decode("latin-1"), v.decode("latin-1")) for n, v in passed],

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
-from collections.abc import Awaitable, Callable
 from urllib.parse import SplitResult, urlsplit
 
 from agentdouble.errors import AnswerLostError
@@ -15,19 +13,14 @@ from agentdouble.upstream.connection import Answer, Connection, RawHeaders
 
 CONNECT_TIMEOUT_S = 10.0
 KEPT_S = 2.0  # less than the 5 s after which servers close
-Dial = Callable[[], Awaitable[socket.socket]]
 _PORTS = {"http": 80, "https": 443}
 
 
 class Connections:
-    """The connections to the server at ``url`` (scheme, host and port), as many as are needed.
+    """The connections to the server at ``url`` (scheme, host and port), as many as are needed."""
 
-    ``dial`` connects to the server in another way than by its name.
-    """
-
-    def __init__(self, url: str, kept_s: float = KEPT_S, dial: Dial | None = None) -> None:
+    def __init__(self, url: str, kept_s: float = KEPT_S) -> None:
         self._kept_s = kept_s
-        self._dial = dial
         parts = self._parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or _PORTS[parts.scheme]
@@ -68,15 +61,11 @@ class Connections:
         loop = asyncio.get_running_loop()
         tls = await self._trust()
         name = self._host if tls else None
-        connecting = (
-            self._dialled(self._dial)
-            if self._dial
-            else loop.create_connection(
-                lambda: Connection(self._free, self._lost),
-                *(self._host, self._port),
-                ssl=tls,
-                server_hostname=name,
-            )
+        connecting = loop.create_connection(
+            lambda: Connection(self._free, self._lost),
+            *(self._host, self._port),
+            ssl=tls,
+            server_hostname=name,
         )
         try:
             _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
@@ -86,16 +75,6 @@ class Connections:
             raise AnswerLostError(str(error), unreached=True) from None
         self._all.add(connection)
         return connection
-
-    async def _dialled(self, dial: Dial) -> tuple[asyncio.Transport, Connection]:
-        connected = await dial()
-        try:
-            return await asyncio.get_running_loop().create_connection(
-                lambda: Connection(self._free, self._lost), sock=connected
-            )
-        except BaseException:
-            connected.close()
-            raise
 
     async def _trust(self) -> ssl.SSLContext | None:
         if self._parts.scheme == "http":

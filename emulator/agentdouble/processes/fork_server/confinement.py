@@ -12,15 +12,7 @@ import resource
 from dataclasses import dataclass
 from typing import Literal
 
-from agentdouble.processes.fork_server import (
-    doorway,
-    landlock,
-    linux,
-    namespaces,
-    processes,
-    seccomp,
-    view,
-)
+from agentdouble.processes.fork_server import landlock, linux, namespaces, processes, seccomp, view
 
 MIB = 1024 * 1024
 
@@ -35,8 +27,7 @@ class Confinement:
     becomes; only root can set it.
 
     ``network`` "own" has only its own loopback device and needs ``namespaces``. ``network_of`` is
-    the pid of a kernel whose own network it joins. Only the double reaches ``port``, which is in a
-    separate network; it needs ``namespaces``, too. With ``processes`` "own", the kernel sees only
+    the pid of a kernel whose own network it joins. With ``processes`` "own", the kernel sees only
     the session's processes; this needs ``namespaces``, and this process must have been forked into
     the session's ``ProcessNamespace``.
 
@@ -60,7 +51,6 @@ class Confinement:
     network: Literal["shared", "own"] = "shared"
     network_of: int | None = None
     processes: Literal["shared", "own"] = "shared"
-    port: int | None = None
     landlock: bool = False
     tcp_ports: tuple[int, ...] | None = None
     visible: tuple[str, ...] = ()
@@ -85,8 +75,6 @@ def confine(asked: Confinement) -> None:
         _enter_namespaces(asked)
         home, tmp = view.HOME, view.TMP
         os.environ.update(HOME=home, TMPDIR=tmp)
-    if asked.port is not None:
-        doorway.keep_to_double(asked.run, asked.port)
     if asked.uid is not None:
         _become(asked.uid)
     give_up_rights()

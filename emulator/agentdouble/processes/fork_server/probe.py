@@ -25,7 +25,6 @@ from agentdouble.processes.fork_server.process_namespace import ProcessNamespace
 
 _PROCESS_LIMIT = 8
 _SEGMENT = 1 << 20
-_PORT = 20_000
 
 
 def main() -> None:
@@ -54,7 +53,6 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
     found["limits"] = _try(replace(base, own_limits=True), _others_limits_are_refused)
     found["tcp_ports"] = _try(replace(base, landlock=True, tcp_ports=()), _no_port_is_usable)
     found["network"] = found["files"] or _try(replace(base, network="own"), _has_loopback)
-    found["ports"] = found["files"] or _try(replace(base, port=_PORT), _port_is_apart)
     found["user"] = "only root can give each session a user of its own"
     if root:
         for place in places:
@@ -153,14 +151,6 @@ def _no_port_is_usable() -> None:
 def _has_loopback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         socket.create_connection(listener.getsockname()).close()
-
-
-def _port_is_apart() -> None:
-    with socket.create_server(("127.0.0.1", _PORT)) as listener, socket.socket() as other:
-        cookies = {one.getsockopt(socket.SOL_SOCKET, 71, 8) for one in (listener, other)}
-        if len(cookies) == 1:
-            raise OSError("a port of its own is one of the host's")
-        socket.create_connection(("127.0.0.1", _PORT)).close()
 
 
 def _forks_end() -> None:

@@ -11,7 +11,7 @@ from agentdouble.processes.fork_server import linux
 
 LOAD, EQUAL, AND, RETURN = 0x20, 0x15, 0x54, 0x06
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # their offsets in the data that a program reads
-ALLOW, ASK, REFUSE = 0x7FFF0000, 0x7FC00000, 0x00050000
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 
 Line = tuple[int, int, int, int]  # code, lines to skip if true, lines to skip if false, value
 

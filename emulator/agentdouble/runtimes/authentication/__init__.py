@@ -2,8 +2,8 @@
 
 ``authorizers`` has the values of a definition and their form in a settings file. The
 ``gatekeeper`` gets the ``identity`` of a request from ``keys`` or ``tokens``. ``tokens`` checks
-against the keys that ``issuers`` fetches. ``isolation`` limits an identity to its own sessions:
-``naming`` and ``a2a`` find the names in a request.
+against the keys that ``issuers`` fetches. ``isolation`` limits an identity to its own sessions,
+whose names ``naming`` finds in a request.
 """
 
 from agentdouble.runtimes.authentication.authorizers import (

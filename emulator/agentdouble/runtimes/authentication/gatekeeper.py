@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 from starlette.requests import HTTPConnection
@@ -18,11 +18,16 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble import journal, ledger
 from agentdouble.clock import Clock
-from agentdouble.runtimes.authentication import keys, tokens
+from agentdouble.runtimes.authentication import keys
 from agentdouble.runtimes.authentication.authorizers import Authorizer, KeyAuth
 from agentdouble.runtimes.authentication.identity import Identity, Ownership, passed_on
 from agentdouble.runtimes.authentication.isolation import Isolation
-from agentdouble.runtimes.authentication.issuers import Issuers
+from agentdouble.threads import import_in_thread
+
+if TYPE_CHECKING:
+    from agentdouble.runtimes.authentication.issuers import Issuers
+
+_TOKENS = "agentdouble.runtimes.authentication.tokens"
 
 
 class _Definition(Protocol):
@@ -57,7 +62,7 @@ class GatewayAuthenticator:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._issuers = Issuers(clock)
+        self._issuers: Issuers | None = None
         # The owners of its sessions are removed with a runtime.
         self._owned: MutableMapping[Guarded, Ownership] = WeakKeyDictionary()
 
@@ -76,13 +81,7 @@ class GatewayAuthenticator:
         isolation = Isolation(runtime.name, identity, owned)
         checked = await isolation.check(path, scope, receive)
         told = _told(scope, identity, authorizer)
-        if isolation.listens:  # the answer must not be compressed
-            told["headers"] = [one for one in told["headers"] if one[0] != b"accept-encoding"]
         return Admission(identity, told, checked, isolation.note(send))
-
-    async def close(self) -> None:
-        """Cancel the requests to issuers."""
-        await self._issuers.close()
 
     async def _identify(
         self, runtime: str, authorizer: Authorizer, connection: HTTPConnection
@@ -90,6 +89,10 @@ class GatewayAuthenticator:
         if isinstance(authorizer, KeyAuth):
             journal.note_secret(authorizer.name)
             return keys.identify(runtime, authorizer, connection)
+        await import_in_thread(_TOKENS)  # with cryptography and httpx, this takes 100 ms
+        from agentdouble.runtimes.authentication import issuers, tokens
+
+        self._issuers = self._issuers or issuers.Issuers()
         return await tokens.identify(runtime, authorizer, connection, self._issuers, self._clock)
 
 

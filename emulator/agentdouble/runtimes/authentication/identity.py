@@ -84,9 +84,9 @@ def _encoded(value: str) -> bytes:
 
 
 class Thing(NamedTuple):
-    """A user, session or task of an identity, by its name on the wire."""
+    """A user or session of an identity, by its name on the wire."""
 
-    kind: Literal["user", "caller", "session", "mcp", "context", "task"]
+    kind: Literal["user", "caller", "session", "mcp"]
     name: str
 
 
@@ -100,7 +100,6 @@ class Ownership:
     def __init__(self) -> None:
         self._owners: dict[Thing, Identity] = {}
         self._things: OrderedDict[Identity, OrderedDict[Thing, None]] = OrderedDict()
-        self.kinds: set[str] = set()  # of all things so far
 
     def owner(self, thing: Thing) -> Identity | None:
         """Return the owner of a thing, or None."""
@@ -122,7 +121,6 @@ class Ownership:
         owned[thing] = None
         owned.move_to_end(thing)
         self._owners[thing] = identity
-        self.kinds.add(thing.kind)
         if len(owned) > _MOST_THINGS:
             self._owners.pop(owned.popitem(last=False)[0])
         if len(self._things) > _MOST_IDENTITIES:

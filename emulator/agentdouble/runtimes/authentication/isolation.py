@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble.runtimes.authentication import a2a, naming, refusals
+from agentdouble.runtimes.authentication import naming, refusals
 from agentdouble.runtimes.authentication.identity import Identity, Ownership, Thing
 from agentdouble.runtimes.authentication.naming import AmbiguousError, Named
 
@@ -27,56 +27,33 @@ class Isolation:
         self._runtime = runtime
         self._identity = identity
         self._owned = owned
-        self.listens = False  # whether the answer names created tasks
 
     async def check(self, path: str, scope: Scope, receive: Receive) -> Receive:
         """Check a request; return the application's ``receive``, or raise AccessError."""
-        segments, method = naming.segments_of(path), scope.get("method", "")
-        self.listens = a2a.is_message(segments, method)
-        self._require(segments[:2] != ["debug", "trace"])  # ADK shows all sessions there
+        self._require(naming.segments_of(path)[:2] != ["debug", "trace"])  # ADK shows all sessions
         try:
             self._hold(naming.in_head(path, scope))
-            self._converse(a2a.in_head(segments, method, scope["query_string"]))
-            if not self.listens and not naming.is_run(path, method):
+            if not naming.is_run(path, scope.get("method", "")):
                 return receive
             body = await self._body(receive)
-            if self.listens:
-                self._converse(a2a.in_body(body))
-            else:
-                self._hold(naming.in_run(body))
+            self._hold(naming.in_run(body))
         except AmbiguousError as error:
             raise refusals.ambiguous(self._runtime, str(error)) from None
         return _again(body, receive)
 
     def note(self, send: Send) -> Send:
-        """Return the application's ``send``, which gives the caller what the answer creates."""
-        made = a2a.Made() if self.listens else None
+        """Return the application's ``send``, which gives the caller an MCP session that begins."""
 
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 ids = (v for n, v in message["headers"] if n.lower() == b"mcp-session-id")
                 self._take(Thing("mcp", one.decode("latin-1")) for one in ids)
-            elif message["type"] == "http.response.body" and made is not None:
-                last = not message.get("more_body", False)
-                found = made.feed(message.get("body", b""), last=last)
-                self._take(Thing("task", one) for one in found.tasks)
-                self._take(Thing("context", one) for one in found.contexts)
             await send(message)
 
         return noting
 
     def _take(self, things: Iterable[Thing]) -> None:
         self._owned.take(self._identity, things)
-
-    def _converse(self, asked: a2a.Asked) -> None:
-        """Refuse tasks and contexts of other identities, and lists of all tasks."""
-        named = [Thing("task", name) for name in asked.tasks]
-        contexts = [Thing("context", name) for name in asked.contexts]
-        if any(self._owned.is_anothers(one, self._identity) for one in (*named, *contexts)):
-            raise refusals.no_task(self._runtime, asked.call)
-        if asked.lists and (asked.call is not None or "task" in self._owned.kinds):
-            raise refusals.no_list(self._runtime, asked.call)
-        self._take(contexts)
 
     def _hold(self, named: Named) -> None:
         """Refuse names that belong to other identities, and give the identity the rest.

@@ -12,7 +12,6 @@ from agentdouble.runtimes.authentication.authorizers import Authorizer, KeyAuth
 from agentdouble.runtimes.authentication.naming import surface_of
 
 _INVALID_REQUEST = -32600  # JSON-RPC
-_OF_A2A = {"TaskNotFound": -32001, "UnsupportedOperation": -32004}
 
 
 def missing(runtime: str, authorizer: Authorizer) -> AccessError:
@@ -90,22 +89,6 @@ def no_session(runtime: str) -> AccessError:
     return AccessError(runtime, "Session not found", status=404, kind="NotFound")
 
 
-def no_task(runtime: str, call: Any) -> AccessError:
-    """Return the refusal of a task or context of another identity."""
-    return AccessError(runtime, "Task not found", status=404, kind="TaskNotFound", call=call)
-
-
-def no_list(runtime: str, call: Any) -> AccessError:
-    """Return the refusal of a list of all tasks, which would show those of other identities."""
-    return AccessError(
-        runtime,
-        "The tasks of all callers are not listed: name the contextId of a conversation of yours.",
-        status=400,
-        kind="UnsupportedOperation",
-        call=call,
-    )
-
-
 def _wanted(authorizer: Authorizer) -> str:
     if not isinstance(authorizer, KeyAuth):
         return "'Authorization: Bearer <token>' with a token of its issuer"
@@ -130,8 +113,6 @@ def _quotable(text: str) -> str:
 
 def render(error: AccessError, path: str) -> Response:
     """Return the answer to a refused request for ``path`` of a runtime."""
-    if error.call is not None and error.kind in _OF_A2A:
-        return JSONResponse(_failure(_OF_A2A[error.kind], str(error), error.call))
     headers = None if error.challenge is None else {"WWW-Authenticate": error.challenge}
     return JSONResponse(_body(error, path), error.status, headers)
 
@@ -139,11 +120,8 @@ def render(error: AccessError, path: str) -> Response:
 def _body(error: AccessError, path: str) -> dict[str, Any]:
     surface, message = surface_of(path), str(error)
     if surface == "mcp":
-        return _failure(_INVALID_REQUEST, message, None)
+        failure = {"code": _INVALID_REQUEST, "message": message}
+        return {"jsonrpc": "2.0", "id": None, "error": failure}
     if surface == "api":
         return {"detail": message}
     return {"error": {"message": message, "type": error.kind}}
-
-
-def _failure(code: int, message: str, call: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": call, "error": {"code": code, "message": message}}

@@ -17,7 +17,10 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Issuer:
-    """Serves discovery and keys until it is closed; ``answers`` replaces what a path answers."""
+    """Serves discovery and keys until it is closed; ``answers`` replaces what a path answers.
+
+    Below ``/<name>/``, it is another issuer with the same name and keys.
+    """
 
     def __init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -63,9 +66,10 @@ class Issuer:
         return jwt.encode(self.claims(subject, **changed), self.key, "ES256", headers)
 
     def _document(self, path: str) -> dict[str, Any]:
-        if path == "/keys":
+        if path.endswith("/keys"):
             return {"keys": self.keys}
-        return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+        below = path.partition("/.well-known")[0]
+        return {"issuer": self.url, "jwks_uri": f"{self.url}{below}/keys"}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         issuer = self
