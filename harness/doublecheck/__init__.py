@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from doublecheck.api.connect import connect_async as connect_async
     from doublecheck.api.platform import AsyncPlatform as AsyncPlatform
     from doublecheck.api.platform import Platform as Platform
-    from doublecheck.api.twin import twin as twin
     from doublecheck.api.unknowns import unknowns as unknowns
     from doublecheck.client.session_target import PlatformConfig as PlatformConfig
+    from doublecheck.compare.twin import twin as twin
     from doublecheck.errors import DoubleCheckError as DoubleCheckError
     from doublecheck.fixtures.prepared_sandboxes import prepared_sandbox as prepared_sandbox
     from doublecheck.notebook.live_display import show as show

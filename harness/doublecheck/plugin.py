@@ -11,10 +11,10 @@ from collections.abc import Generator
 import pytest
 
 from doublecheck import traceback_filter
+from doublecheck.compare import pytest_unknowns
 from doublecheck.contracts import exit_status
 from doublecheck.reports import pytest_calls, pytest_report
 from doublecheck.target import pytest_options
-from doublecheck.unknowns_report import pytest_unknowns
 
 FAKED_FILES = ("fs", "fs_class", "fs_module", "fs_session")  # the fixtures of pyfakefs
 

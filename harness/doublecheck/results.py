@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from doublecheck.client._sync.browser import Browser as Browser
     from doublecheck.client._sync.mcp import McpClient as McpClient
     from doublecheck.client._sync.sandbox import PlatformSandbox as PlatformSandbox
-    from doublecheck.comparing.differences import Difference as Difference
-    from doublecheck.comparing.references import References as References
+    from doublecheck.compare.differences import Comparison as Comparison
+    from doublecheck.compare.differences import Difference as Difference
     from doublecheck.contracts.clauses import Clause as Clause
     from doublecheck.contracts.run_result import Check as Check
     from doublecheck.exit_codes import ExitCode as ExitCode
     from doublecheck.reports.report import Report as Report
     from doublecheck.reports.report import Reports as Reports
-    from doublecheck.twins.comparison import Comparison as Comparison
     from doublecheck.values.agents import A2aAnswer as A2aAnswer
     from doublecheck.values.agents import AgentEvent as AgentEvent
     from doublecheck.values.agents import AgentEvents as AgentEvents

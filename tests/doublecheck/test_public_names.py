@@ -95,7 +95,6 @@ MOVED = {
         "McpTools",
         "Output",
         "PlatformSandbox",
-        "References",
         "Report",
         "Reports",
         "Session",

@@ -15,12 +15,12 @@ import pytest
 
 import tests.mutants as package
 from doublecheck import contracts
+from doublecheck.compare import pytest_usage
 from doublecheck.contracts import examples, wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.verdicts import VERDICT, Verdict
 from doublecheck.runner import runner
-from doublecheck.unknowns_report import usage
 from tests.mutants import Mutant, watched
 
 CAUGHT, SURVIVED, EXPECTED, BROKEN = "caught", "survived", "expected to survive", "broken"
@@ -29,7 +29,7 @@ _NO_TABLES = ("__main__", "campaign", "test_campaign")
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 PATIENCE_S = 3.0  # with a mutant that holds a stream back: a double in this process is no cloud
 # Each run has a double of its own, which ends with the run: nobody needs to tidy it up.
-UNASKED = ((usage._Journal, "relied_on"), (Leftovers, "remove"))
+UNASKED = ((pytest_usage._Journal, "relied_on"), (Leftovers, "remove"))
 
 
 @cache

@@ -1,1 +1,1 @@
-"""The functions for Python and notebooks: check, twin, calibrate, connect and unknowns."""
+"""The functions for Python and notebooks: check, calibrate, connect and unknowns."""

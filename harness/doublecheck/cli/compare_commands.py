@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+import sys
 from typing import Annotated, Any
 
 import typer
 
+from doublecheck import atomic_files
 from doublecheck.cli import options
+from doublecheck.errors import TargetError
 
 TWIN_EXAMPLES = """
 [bold]Examples[/bold]
@@ -18,9 +21,9 @@ TWIN_EXAMPLES = """
 
   doublecheck twin --url ... --target live --allow-writes --profile profile.toml
 
-  doublecheck twin --url http://127.0.0.1:8001 --script conversation.toml --json
+  doublecheck twin --url http://127.0.0.1:8001 --json
 
-Without --allow-writes it only reads from a live platform, and says what it left out. Sessions that it makes are removed. A profile, which doublecheck calibrate writes, makes the double answer as a deployment does where the specification leaves that open.
+Without --allow-writes it only reads from a live platform, and says what it left out. Sandbox sessions that it makes are removed. A profile, which doublecheck calibrate writes, makes the double answer as a deployment does where the specification leaves that open.
 
 [bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: a platform could not be asked, 5: nothing was compared
 """
@@ -34,12 +37,6 @@ def twin(
     double: options.Double = None,
     apps: options.Apps = None,
     profile: options.Profile = None,
-    script: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The requests, in TOML (default: some on every surface)."
-        ),
-    ] = None,
     agent: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The agent to run (default: one that both have)."),
@@ -49,13 +46,33 @@ def twin(
     **platform: Any,
 ) -> None:
     """Send the same requests to a double and to another platform and print the differences."""
-    from doublecheck.twins import command
+    from rich.console import Console
 
-    code = command.twin(
-        command.PlatformOptions(**platform),
-        command.DoubleOptions(double, apps or (), profile),
-        script,
-        command.OutputOptions(html, as_json),
-        agent,
-    )
-    raise typer.Exit(code)
+    from doublecheck.client._sync.platform import Platform
+    from doublecheck.compare import html_page, text
+    from doublecheck.compare.twin import compare, configured, double_of
+
+    if html is not None and not html.parent.is_dir():
+        raise TargetError(f"There is no folder {html.parent} to write {html.name} to.")
+    with (
+        configured(**platform) as live,
+        double_of(double, apps or (), profile) as target,
+        Platform(target) as ours,
+        Platform(live) as theirs,
+    ):
+        comparison = compare(ours, theirs, None, agent, live.allow_writes, _progress)
+    if html is not None:
+        try:
+            atomic_files.write(html, html_page.page(comparison))
+        except OSError as error:
+            raise TargetError(f"{html} cannot be written: {error.strerror}.") from None
+    if as_json:
+        print(json.dumps(text.document(comparison), indent=2))  # noqa: T201
+    else:
+        text.show(comparison, Console())
+    raise typer.Exit(comparison.exit_code)
+
+
+def _progress(count: int, total: int, name: str) -> None:
+    if sys.stderr.isatty():
+        print(f"{count}/{total} {name}", file=sys.stderr)  # noqa: T201

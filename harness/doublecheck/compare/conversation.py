@@ -1,0 +1,235 @@
+"""A conversation: the requests to both platforms, part by part.
+
+The default conversation uses every surface. A live platform is only read from unless more is
+allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from doublecheck.client._sync.platform import Platform
+from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
+from doublecheck.target.surfaces import Surface
+from doublecheck.values.agents import AgentSession, McpTool
+from doublecheck.wire import calls
+from doublecheck.wire.mcp import next_cursor
+
+Talk = Callable[[Platform], object]
+
+_TTL_S = 120
+_ECHO = "echo"
+_JSON = {"Content-Type": "application/json"}
+_CODES = (
+    ("python3", "x = 6 * 7\nprint(x)"),
+    ("python3", "x + 1"),
+    ("python3", "import sys\nprint('out')\nprint('err', file=sys.stderr)\n{'a': [1, 2]}"),
+    ("python3", "raise ValueError('on purpose')"),
+    ("javascript", "console.log([1, 2, 3].length)"),
+    ("cobol", "DISPLAY 'no such language'."),
+)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A part of a conversation: its requests, and the surfaces it needs.
+
+    ``talk`` sends the requests to a platform; it runs once for each. ``writes`` says that it
+    invokes or creates something there, ``does`` what, and ``skipped`` why it cannot run.
+    """
+
+    name: str
+    surfaces: tuple[Surface, ...]
+    talk: Talk = field(repr=False)
+    writes: bool = False
+    does: str = "creates something"
+    skipped: str | None = None
+
+
+def default(
+    double: Platform, live: Platform, token: str, agent: str | None = None
+) -> Sequence[Topic]:
+    """Return a conversation over all surfaces; ``token`` makes its names unique.
+
+    First it reads from both platforms which agents and tools they have in common; ``agent`` selects
+    the agent to run.
+    """
+    agent = agent or _first(
+        _common(double, live, "api_server", lambda platform: platform.list_apps())
+    )
+    tool = _first(_common(double, live, "mcp", _callable_tools))
+    named = partial(_without, "no application that both have")
+    return (
+        Topic("probes", ("application",), _probes),
+        Topic(
+            "invocations",
+            ("application",),
+            partial(_invocations, token=token),
+            writes=True,
+            does="invokes an agent",
+        ),
+        Topic("what the API server has", ("api_server",), _api_server),
+        Topic(
+            "refusals of runs", ("api_server",), _refused_runs, writes=True, does="asks for runs"
+        ),
+        Topic(
+            "sessions and runs",
+            ("api_server",),
+            partial(_sessions, app=agent or "", token=token),
+            writes=True,
+            skipped=named(agent),
+        ),
+        Topic("refusals of the control plane", ("control_plane",), _refusals),
+        Topic(
+            "code in the sandbox",
+            ("sandbox",),
+            partial(_sandbox, token=token),
+            writes=True,
+            does="runs code",
+        ),
+        Topic("MCP", ("mcp",), _mcp),
+        Topic(
+            "a tool of MCP",
+            ("mcp",),
+            partial(_tool, name=tool or "", token=token),
+            writes=True,
+            does="calls tools",
+            skipped=_without("no tool that both have and that is not destructive", tool),
+        ),
+        Topic(
+            "the agent card",
+            ("a2a",),
+            lambda platform: platform.request("GET", "/.well-known/agent-card.json"),
+        ),
+        Topic("A2A", ("a2a",), _a2a, writes=True, does="sends messages to an agent"),
+    )
+
+
+def _common(
+    double: Platform, live: Platform, surface: Surface, ask: Callable[[Platform], Collection[str]]
+) -> Collection[str]:
+    if not (double.target.offers(surface) and live.target.offers(surface)):
+        return ()
+    try:
+        return set(ask(double)) & set(ask(live))
+    except (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError):
+        return ()  # the part that sends the request shows the wrong answer
+
+
+def _first(names: Collection[str]) -> str | None:
+    """Return ``echo`` if it is among the names, else the first one."""
+    return _ECHO if _ECHO in names else min(names, default=None)
+
+
+def _without(what: str, name: str | None) -> str | None:
+    return None if name else what
+
+
+def _probes(platform: Platform) -> None:
+    for name in ("ping", "health", "readiness", "liveness"):
+        platform.request("GET", f"/{name}")
+
+
+def _invocations(platform: Platform, token: str) -> None:
+    who = {"user_id": "twin", "session_id": f"twin-{token}", "request_id": token}
+    for body in (b'{"prompt": "Hello."}', b"not JSON", b"[]"):
+        platform.request("POST", "/invoke", headers={**_JSON, **who}, content=body)
+
+
+def _api_server(platform: Platform) -> None:
+    for path in ("/list-apps", "/version", "/apps/no-such-app/users/twin/sessions/no-session"):
+        platform.request("GET", path)
+
+
+def _refused_runs(platform: Platform) -> None:
+    body = {
+        "appName": "no-such-app",
+        "userId": "twin",
+        "sessionId": "no-session",
+        "newMessage": {"role": "user", "parts": [{"text": "Hello."}]},
+    }
+    for document in (body, {}):
+        platform.request("POST", "/run", headers=_JSON, content=calls.json_content(document))
+
+
+def _sessions(platform: Platform, app: str, token: str) -> None:
+    user = f"twin-{token}"
+    with suppress(RefusedError):
+        platform.delete_session(platform.create_session(app, user_id=user))
+    session = platform.create_session(app, user_id=user, session_id=token, state={"key": "value"})
+    try:
+        _turns(platform, session)
+    finally:
+        platform.delete_session(session)
+    with suppress(RefusedError):
+        platform.get_session(app, token, user_id=user)
+
+
+def _turns(platform: Platform, session: AgentSession) -> None:
+    with suppress(RefusedError):
+        platform.create_session(session.app_name, user_id=session.user_id, session_id=session.id)
+    platform.run(session, "Hello.")
+    list(platform.run_sse(session, "Say it in pieces.", streaming=True))
+    with suppress(AnswerError):  # the body of the list is open
+        platform.list_sessions(session.app_name, user_id=session.user_id)
+    platform.get_session(session.app_name, session.id, user_id=session.user_id)
+    platform.list_artifacts(session)
+
+
+def _refusals(platform: Platform) -> None:
+    # without a signature, and none of them invokes anything
+    for query in ("Action=ListTools&Version=2025-10-30", "Action=NoSuchAction&Version=2025-10-30"):
+        request = calls.Request("POST", f"{platform.target.control_plane}/?{query}", _JSON, b"{}")
+        platform.send(request)
+
+
+def _sandbox(platform: Platform, token: str) -> None:
+    for language, code in _CODES:
+        with suppress(RefusedError):
+            platform.run_code(code, language, user_id="twin", session_id=token, ttl_s=_TTL_S)
+
+
+def _callable_tools(platform: Platform) -> Collection[str]:
+    with platform.mcp() as client:
+        page = client.ask("tools/list")
+        tools, followed = list(page["tools"]), list[str]()
+        while (cursor := next_cursor(page, followed)) is not None:
+            page = client.ask("tools/list", cursor=cursor)
+            tools += page["tools"]
+    return {
+        tool["name"] for tool in tools if not tool.get("annotations", {}).get("destructiveHint")
+    }
+
+
+def _mcp(platform: Platform) -> None:
+    with platform.mcp() as client:
+        client.tools()
+
+
+def _tool(platform: Platform, name: str, token: str) -> None:
+    # an agent behind a tool names its sandbox session by these
+    who = {"user_id": "twin", "session_id": f"twin-{token}"}
+    with platform.mcp(headers=who) as client:
+        with suppress(RefusedError):
+            client.call("no-such-tool")
+        tool = next(tool for tool in client.tools() if tool.name == name)
+        with suppress(RefusedError):
+            client.call(name, **dict(_arguments(tool)))
+
+
+def _arguments(tool: McpTool) -> Iterator[tuple[str, object]]:
+    """Yield arguments that a tool's schema allows, if the schema is simple."""
+    # also valid as code, for which an agent that runs it gives the same answer every time
+    values = {"string": "'Hello.'", "integer": 1, "number": 1.5, "boolean": True}
+    properties = tool.input_schema.get("properties", {})
+    for name in tool.input_schema.get("required", ()):
+        yield name, values.get(properties.get(name, {}).get("type"), {})
+
+
+def _a2a(platform: Platform) -> None:
+    client = platform.a2a()
+    client.send("Hello.")
+    list(client.stream("Hello again."))

@@ -1,0 +1,169 @@
+"""The results of a comparison: the differences of two answers, call by call and part by part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+from doublecheck.exit_codes import ExitCode
+from doublecheck.notebook_repr import Shown, counted
+from doublecheck.wire.exchanges import Exchange
+
+Kind = Literal["value", "type", "only double", "only live"]
+
+
+class Class(str, Enum):
+    """The class of a difference, an answer or a conversation; the worst comes first.
+
+    A difference is assumed if an unknown that the double's answer relied on explains it.
+    """
+
+    DIVERGES = "diverges"
+    ONLY_LIVE = "only live"
+    ONLY_DOUBLE = "only double"
+    ASSUMED = "assumed"
+    SAME = "same"
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the specification allows it."""
+        return self in (Class.ASSUMED, Class.SAME)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where two answers differ; ids and times are shown as references.
+
+    ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]`` inside
+    a stream. ``because`` names the unknown that explains the difference, if any.
+    """
+
+    kind: Kind
+    path: str
+    double: Any = None
+    live: Any = None
+    because: str | None = None
+
+    @property
+    def cls(self) -> Class:
+        """The class of the difference."""
+        if self.because is not None:
+            return Class.ASSUMED
+        if self.kind == "only live":
+            return Class.ONLY_LIVE
+        return Class.ONLY_DOUBLE if self.kind == "only double" else Class.DIVERGES
+
+    def __repr__(self) -> str:
+        return f"<Difference {self.cls.value}: {self}>"
+
+    def __str__(self) -> str:
+        reason = f" ({self.because})" if self.because else ""
+        if self.kind in ("only live", "only double"):
+            value = self.live if self.kind == "only live" else self.double
+            return f"{self.path}: {self.kind}: {value!r}{reason}"
+        what = "" if self.kind == "value" else f"{self.kind}: "
+        return f"{self.path}: {what}double {self.double!r}, live {self.live!r}{reason}"
+
+
+def worst(classes: Iterable[Class]) -> Class:
+    """Return the worst of some classes, ``same`` if there are none."""
+    return min(classes, key=list(Class).index, default=Class.SAME)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One call on both platforms, without secrets; None for a side that did not make it."""
+
+    operation: str
+    double: Exchange | None
+    live: Exchange | None
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def cls(self) -> Class:
+        """The class of the call."""
+        if self.live is None:
+            return Class.ONLY_DOUBLE
+        if self.double is None:
+            return Class.ONLY_LIVE
+        return worst(difference.cls for difference in self.differences)
+
+    def __repr__(self) -> str:
+        differences = counted(len(self.differences), "difference")
+        return f"<Compared {self.operation}: {self.cls.value}, {differences}>"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a conversation; ``skipped`` is the reason why it was skipped."""
+
+    name: str
+    calls: tuple[Compared, ...] = ()
+    skipped: str | None = None
+
+    @property
+    def cls(self) -> Class:
+        """The class of the part."""
+        return worst(call.cls for call in self.calls)
+
+    def __repr__(self) -> str:
+        calls = counted(len(self.calls), "call")
+        outcome = f"skipped: {self.skipped}" if self.skipped else f"{self.cls.value}, {calls}"
+        return f"<Part {self.name}: {outcome}>"
+
+
+@dataclass(frozen=True)
+class Comparison(Shown, drawn_by="compare.html_page.frame"):
+    """A whole conversation on both platforms; ``double`` and ``live`` are their addresses."""
+
+    double: str
+    live: str
+    parts: tuple[Part, ...]
+
+    @property
+    def calls(self) -> tuple[Compared, ...]:
+        """Every call, in order."""
+        return tuple(call for part in self.parts for call in part.calls)
+
+    @property
+    def cls(self) -> Class:
+        """The class of the conversation."""
+        return worst(part.cls for part in self.parts)
+
+    @property
+    def outcome(self) -> str:
+        """The class of the conversation in words; without a call it is no verdict."""
+        return self.cls.value if self._compared else "nothing compared"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the comparison comes to, as the exit code of ``doublecheck twin``."""
+        if not self._compared:
+            return ExitCode.NOTHING_CHECKED
+        return ExitCode.PASSED if self.cls.harmless else ExitCode.FAILED
+
+    @property
+    def _compared(self) -> bool:
+        """Whether a side has answered any call: two platforms that are gone are not the same."""
+        sides = (side for call in self.calls for side in (call.double, call.live))
+        return any(side is not None and side.status is not None for side in sides)
+
+    def counts(self) -> Mapping[Class, int]:
+        """Count the calls by class, the worst first."""
+        counts = Counter(call.cls for call in self.calls)
+        return {cls: counts[cls] for cls in Class if counts[cls]}
+
+    def summary(self) -> str:
+        """Return one line: the calls counted by class, and the skipped parts."""
+        counts = ", ".join(f"{count} {cls.value}" for cls, count in self.counts().items())
+        skipped = sum(1 for part in self.parts if part.skipped)
+        parts = f"; {skipped} of {len(self.parts)} parts were skipped" if skipped else ""
+        calls = counted(len(self.calls), "call")
+        return f"{calls}: {counts or 'nothing was compared'}{parts}."
+
+    def __repr__(self) -> str:
+        counts = "".join(f", {count} {cls.value}" for cls, count in self.counts().items())
+        return f"<Comparison {self.outcome}: {counted(len(self.calls), 'call')}{counts}>"

@@ -1,0 +1,191 @@
+"""The fields whose values differ between any two platforms: ids, times, prose and the like.
+
+A comparison passes over a value only if its field is declared here. An id is not passed over: it
+must stand for the same thing everywhere, as ``ids.Pairs`` says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any, Literal
+
+from doublecheck.compare.ids import CALL, TIME, is_time
+
+Kind = Literal["id", "time", "prose", "json", "traceback", "content"]
+
+_INDEX = re.compile(r"\[\d+\]")
+_WILDCARDS = {r"\*\*": ".*", r"\[\*\]": r"\[\d+\]", r"\*": r"[^.\[\]]+"}
+_WILDCARD = re.compile("|".join(map(re.escape, _WILDCARDS)))
+_ACTIONS = "actions"  # the operations of the control plane
+_INVOKE = ("InvokeTool*",)
+_PROBES = ("GET */ping", "GET */health", "GET */readiness", "GET */liveness")
+_SESSIONS = ("* */sessions", "* */sessions/{session}")
+_RUNS = ("POST */run", "POST */run_sse")
+_TURNS = (*_SESSIONS, *_RUNS)
+_ARTIFACTS = ("* */artifacts*",)
+_MCP = ("/mcp*",)
+_A2A = (
+    *("* SendMessage", "* SendStreamingMessage", "* GetTask", "* CancelTask", "* ListTasks"),
+    *("* SubscribeToTask", "* message/*", "* tasks/*", "* */message:*", "* */tasks*"),
+)
+_OUTPUT = "$.Result.Result.data.outputs[*]"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the answers to some operations.
+
+    An ``id`` is compared by what it stands for, ``prose`` without the ids and times in it, ``json``
+    by its structure. A ``time`` and a ``traceback`` only have to be there. ``content`` is compared as
+    it is, whatever follows in the list.
+    """
+
+    kind: Kind
+    operations: tuple[str, ...]
+    paths: tuple[str, ...]
+    noun: str = "id"
+
+
+def _of_events(*names: str) -> tuple[str, ...]:
+    return tuple(
+        f"{event}.{name}" for event in ("$[*]", "events[*]$", "$.events[*]") for name in names
+    )
+
+
+def _of_tasks(*names: str) -> tuple[str, ...]:
+    return tuple(f"{document}.{name}" for document in ("$", "events[*]$") for name in names)
+
+
+FIELDS = (
+    # the sandbox; what its code prints is content, and lines of a traceback name the platform's files
+    Field("content", _INVOKE, (f"{_OUTPUT}.data**", f"{_OUTPUT}.text")),
+    Field("json", _INVOKE, ("$.Result.Result",)),
+    Field("id", _INVOKE, ("$.Result.SessionId", "$.Result.Result.data.session_id"), "session"),
+    Field("id", _INVOKE, ("$.Result.Result.data.msg_id",), "message"),
+    Field("id", _INVOKE, ("$.Result.Result.data.command_id",), "command"),
+    Field("traceback", _INVOKE, (f"{_OUTPUT}.traceback",)),
+    # the control plane
+    Field("id", (_ACTIONS,), ("$.ResponseMetadata.RequestId",), "request"),
+    Field("id", (_ACTIONS,), ("$.Result.ToolId", "$.Result.**.ToolId"), "tool"),
+    Field(
+        "id", (_ACTIONS,), ("$.Result.UserSessionId", "$.Result.**.UserSessionId"), "user session"
+    ),
+    Field(
+        "id", (_ACTIONS,), ("$.Result.SessionId", "$.Result.SessionInfos[*].SessionId"), "session"
+    ),
+    Field(
+        "prose",
+        (_ACTIONS,),
+        (
+            "$.ResponseMetadata.Error.Message",
+            "$.ResponseMetadata.Error.Data.**",
+            "$.Result.Logs",
+            "$.Result.**Endpoint",
+            "$.Result.**Url",
+        ),
+    ),
+    Field("time", (_ACTIONS,), ("$.Result.**At", "$.Result.**Time")),
+    Field(
+        "id",
+        ("Create*", "Get*", "List*", "Update*", "Delete*", "Release*", "*Session*"),
+        ("$.Result.**Id", "$.Result.NextToken"),
+    ),
+    # the API server
+    Field("id", _SESSIONS, ("$.id", "$[*].id"), "session"),
+    Field("time", _SESSIONS, ("$.lastUpdateTime", "$[*].lastUpdateTime")),
+    Field("id", _TURNS, _of_events("id"), "event"),
+    Field("id", _TURNS, _of_events("invocationId"), "invocation"),
+    Field(
+        "id",
+        _TURNS,
+        _of_events(
+            "content.parts[*].functionCall.id",
+            "content.parts[*].functionResponse.id",
+            "longRunningToolIds[*]",
+        ),
+        "call",
+    ),
+    Field("time", _TURNS, _of_events("timestamp")),
+    Field("time", _RUNS, _of_tasks("error_details.timestamp")),
+    Field(
+        "prose",
+        (*_TURNS, *_ARTIFACTS),
+        ("$.detail", "$.detail[*].msg", *_of_tasks("error_details.**")),
+    ),
+    Field("time", _ARTIFACTS, ("**.createTime", "**.updateTime")),
+    # MCP and A2A; an answer repeats the number of its request, and an agent's parts are content
+    Field("id", (*_MCP, *_A2A), _of_tasks("id"), CALL),
+    Field("json", _MCP, _of_tasks("result.content[*].text")),
+    Field("prose", (*_MCP, *_A2A), ("**.error.message", "$.error.message")),
+    Field("content", _A2A, ("**.parts[*]**",)),
+    Field("id", _A2A, _of_tasks("**taskId", "result.id", "**task.id"), "task"),
+    Field("id", _A2A, _of_tasks("**contextId"), "context"),
+    Field("id", _A2A, _of_tasks("**messageId"), "message"),
+    Field("id", _A2A, _of_tasks("**artifactId"), "artifact"),
+    Field("time", _A2A, _of_tasks("**status.timestamp")),
+    # probes
+    Field("time", _PROBES, ("$.timestamp",)),
+)
+
+
+class Fields:
+    """The declared fields of the answers to one operation."""
+
+    def __init__(self, operation: str, fields: Iterable[Field] = FIELDS) -> None:
+        self._fields = [field for field in fields if is_operation(operation, field.operations)]
+        self._known: dict[str, Field | None] = {}
+
+    def kind(self, path: str) -> Kind | None:
+        """Return the kind of the field at a path, None if it is not declared."""
+        field = self._at(path)
+        return None if field is None else field.kind
+
+    def noun_of(self, value: Any, path: str) -> str | None:
+        """Return the noun of an id, ``time`` for a time at its field, or None."""
+        field = self._at(path)
+        if field is None or isinstance(value, (bool, type(None))) or value == "":
+            return None
+        if field.kind == "time":
+            return TIME if is_time(value) else None
+        return field.noun if field.kind == "id" and isinstance(value, (str, int)) else None
+
+    def _at(self, path: str) -> Field | None:
+        like = _INDEX.sub("[0]", path)  # elements of an array are alike, and there may be many
+        if like not in self._known:
+            fields = (field for field in self._fields if is_path(like, field.paths))
+            self._known[like] = next(fields, None)
+        return self._known[like]
+
+
+def is_operation(operation: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns matches an operation; ``actions`` are the control plane's."""
+    return any(
+        "/" not in operation if pattern == _ACTIONS else fnmatchcase(operation, pattern)
+        for pattern in patterns
+    )
+
+
+def is_path(path: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns matches a path: * is a name, [*] an index, ** anything below."""
+    return any(_compiled(pattern).fullmatch(path) for pattern in patterns)
+
+
+def is_text(text: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns matches a text."""
+    return any(fnmatchcase(text, pattern) for pattern in patterns)
+
+
+def text_of(value: Any) -> str:
+    """Return a value as patterns see it: a text itself, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    escaped = re.escape(pattern)
+    return re.compile(_WILDCARD.sub(lambda match: _WILDCARDS[match[0]], escaped), re.DOTALL)

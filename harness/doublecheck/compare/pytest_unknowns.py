@@ -1,0 +1,165 @@
+"""The options about unknowns, and the summary: which tests relied on which unknowns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from doublecheck.compare.pytest_usage import RELIED_ON, SWEPT, Noting, report_property
+from doublecheck.notebook_repr import counted
+from doublecheck.target import pytest_options
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+_FIRST = 2
+_WORDS = {"passed": "passes", "failed": "fails", "skipped": "is skipped"}
+_PROFILE_VARIABLE = "AGENTDOUBLE_PROFILE"
+
+
+def add(group: pytest.OptionGroup) -> None:
+    """Add the options to the plugin's group."""
+    group.addoption(
+        "--platform-profile",
+        metavar="FILE",
+        help="profile.toml whose alternatives the double uses, from doublecheck calibrate",
+    )
+    group.addoption(
+        "--platform-strict",
+        action="store_true",
+        help="fail tests that rely on what the specification leaves open and no profile settles",
+    )
+    group.addoption(
+        "--platform-sweep",
+        action="store_true",
+        help="run tests again under each alternative of each unknown that they rely on",
+    )
+
+
+def configure(config: pytest.Config) -> None:
+    """Apply the options; raise UsageError for a wrong combination."""
+    strict, sweep = config.getoption("platform_strict"), config.getoption("platform_sweep")
+    if strict and sweep:
+        raise pytest.UsageError(
+            "--platform-strict and --platform-sweep exclude each other: choose one of them."
+        )
+    shared = _shared(config)
+    if sweep and shared:
+        raise pytest.UsageError(
+            "--platform-sweep changes the answers of the double, and these workers share one "
+            "that runs already: leave out -n, or --platform-url, so that each has its own."
+        )
+    if config.getoption("platform_profile"):
+        _take_profile(config)
+    noting = Noting(strict=strict, running=not pytest_options.in_process(config), shared=shared)
+    config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
+    config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
+    if sweep:
+        from doublecheck.compare.pytest_sweep import Sweeping
+
+        config.pluginmanager.register(Sweeping(noting), "doublecheck-unknowns-sweeping")
+
+
+def _shared(config: pytest.Config) -> bool:
+    """Whether several workers use one double."""
+    return pytest_options.runs_already(config) and hasattr(config, "workerinput")
+
+
+def _take_profile(config: pytest.Config) -> None:
+    """Make every double that is started from now on use the profile."""
+    if pytest_options.runs_already(config):
+        raise pytest.UsageError(
+            "--platform-profile is for a double that the tests start. The one at --platform-url "
+            "runs already: agentdouble serve --profile FILE."
+        )
+    from agentdouble import profiles
+    from agentdouble.errors import ProfileError
+
+    file = Path(config.getoption("platform_profile")).absolute()
+    try:
+        profiles.read(file)
+    except ProfileError as error:
+        raise pytest.UsageError(f"--platform-profile: {error}") from None
+    patch = pytest.MonkeyPatch()
+    patch.setenv(_PROFILE_VARIABLE, str(file))  # also for a double of another interpreter
+    config.add_cleanup(patch.undo)
+
+
+class Summary:
+    """Two sections at the end of a test run; none if no test used a double."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """Write the sections."""
+        reports = list(_reports(terminalreporter))
+        verbosity = self._config.get_verbosity()
+        _write_relied_on(terminalreporter, _relied_on(reports), verbosity)
+        if self._config.getoption("platform_sweep"):
+            _write_swept(terminalreporter, _swept(reports))
+
+
+def _reports(reporter: TerminalReporter) -> Iterator[pytest.TestReport]:
+    for reports in reporter.stats.values():
+        yield from (report for report in reports if isinstance(report, pytest.TestReport))
+
+
+def _relied_on(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[str]]:
+    """Return the tests by the unknowns that they relied on."""
+    tests: dict[str, list[str]] = {}
+    for report in reports:
+        if report.when == "call":
+            for id_ in report_property(report, RELIED_ON).split(", "):
+                tests.setdefault(id_, []).append(report.nodeid)
+    tests.pop("", None)
+    return dict(sorted(tests.items()))
+
+
+def _write_relied_on(
+    reporter: TerminalReporter, tests: Mapping[str, list[str]], verbosity: int
+) -> None:
+    if not tests:
+        return
+    count = len({test for names in tests.values() for test in names})
+    title = f"{counted(count, 'test')} relied on {counted(len(tests), 'unknown')}"
+    if verbosity < 1:
+        reporter.write_line(f"{title}, which the specification leaves open (-v shows them)")
+        return
+    reporter.section(f"{title}, which the specification leaves open", sep="-")
+    for id_, names in tests.items():
+        if verbosity > 1:
+            lines = "".join(f"\n  {name}" for name in names)
+        else:
+            more = len(names) - _FIRST
+            lines = f" {', '.join(names[:_FIRST])}{f' and {more} more' if more > 0 else ''}"
+        reporter.write_line(f"{id_} ({counted(len(names), 'test')}):{lines}")
+
+
+def _swept(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[dict[str, Any]]]:
+    """Return the results of the runs under alternatives, by test."""
+    return {
+        report.nodeid: json.loads(report_property(report, SWEPT))
+        for report in reports
+        if report.when == "call" and report_property(report, SWEPT)
+    }
+
+
+def _write_swept(reporter: TerminalReporter, swept: Mapping[str, list[dict[str, Any]]]) -> None:
+    runs = sum(len(of_test) for of_test in swept.values())
+    reporter.section(f"{counted(len(swept), 'test')} run {runs} times under alternatives", sep="-")
+    sensitive = 0
+    for test, of_test in sorted(swept.items()):
+        changed = [each for each in of_test if each["outcome"] != each["before"]]
+        sensitive += bool(changed)
+        for each in changed:
+            before, after = _WORDS[each["before"]], _WORDS[each["outcome"]]
+            reporter.write_line(
+                f"{test}: sensitive to {each['unknown']}: {before} with `{each['in_force']}`, "
+                f"{after} with `{each['alternative']}`"
+            )
+    reporter.write_line(f"{sensitive} sensitive, {len(swept) - sensitive} not")

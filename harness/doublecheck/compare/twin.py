@@ -1,0 +1,159 @@
+"""twin(): send the same requests to a double and to another platform and compare."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentdouble.errors import AgentDoubleError
+from doublecheck.api.connect import connect
+from doublecheck.client import doubles, open_target
+from doublecheck.client._sync.platform import Platform
+from doublecheck.compare import run
+from doublecheck.compare.conversation import Talk, Topic, default
+from doublecheck.compare.differences import Comparison, Part
+from doublecheck.errors import InterruptedTwinError, TargetError
+from doublecheck.runner.progress_bar import Bar
+from doublecheck.runner.subject import target_of
+from doublecheck.target.config_files import nearest_project
+from doublecheck.target.plan import Sources, plan
+from doublecheck.target.target import Target
+
+if TYPE_CHECKING:
+    from doublecheck.client._async.platform import AsyncPlatform
+
+
+def twin(
+    double: Platform | AsyncPlatform | str | None = None,
+    other: Platform | AsyncPlatform | str | None = None,
+    *,
+    target: str | None = None,
+    conversation: Talk | None = None,
+    agent: str | None = None,
+    profile: str | Path | None = None,
+    allow_writes: bool = False,
+) -> Comparison:
+    """Send the same requests to a double and to another platform and return the differences.
+
+    Each platform is an open one or a URL. Without ``double`` a new one is started; ``target`` names
+    the other platform in the configuration. The requests use every surface and an agent: ``agent``,
+    or one that both platforms have. A function, ``conversation``, replaces these requests: it is
+    called with each Platform. A new double answers as the file ``profile`` says, which
+    ``calibrate`` writes. Only with ``allow_writes`` is anything invoked or created on a live
+    platform; sandbox sessions that are made are removed.
+
+    Raises TargetError, UnreachableError, and InterruptedTwinError, which contains the results so
+    far.
+    """
+    with ExitStack() as stack:
+        live = _other(other, target, stack)
+        with (
+            Platform(_double(double, profile, stack)) as ours,
+            Platform(live) as theirs,
+            Bar("twin") as bar,
+        ):
+            allowed = allow_writes or live.allow_writes
+            return compare(ours, theirs, conversation, agent, allowed, bar.show)
+
+
+def compare(
+    double: Platform,
+    live: Platform,
+    conversation: Talk | None,
+    agent: str | None,
+    allow_writes: bool,
+    progress: Callable[[int, int, str], object],
+) -> Comparison:
+    """Compare two open platforms; call ``progress`` with the count, the total and each part."""
+    token = secrets.token_hex(4)
+    if conversation is None:
+        topics = default(double, live, token, agent)
+    else:
+        topics = [
+            Topic("conversation", (), conversation, writes=True, does="runs your conversation")
+        ]
+    parts: list[Part] = []
+
+    def on_part(part: Part) -> None:
+        parts.append(part)
+        progress(len(parts), len(topics), part.name)
+
+    try:
+        return run.run(
+            topics, double, live, allow_writes=allow_writes, names=(token,), on_part=on_part
+        )
+    except KeyboardInterrupt:
+        comparison = Comparison(double.url, live.url, tuple(parts))
+        raise InterruptedTwinError(comparison, len(topics)) from None
+
+
+@contextmanager
+def double_of(
+    url: str | None = None, apps: Sequence[str] = (), profile: Path | None = None
+) -> Iterator[Target]:
+    """Yield the double at ``url``, or start one for the context; raise TargetError."""
+    if url is not None:
+        for option, value in (("--app", apps), ("--profile", profile)):
+            if value:
+                raise TargetError(
+                    f"{option} applies to a double that is started here, not to a running one."
+                )
+        yield doubles.running_double(url)
+        return
+    with ExitStack() as stack:
+        try:
+            settings: Mapping[str, Any] = {"profile": profile} if profile else {}
+            target = stack.enter_context(doubles.serving_double(*apps, **settings))
+        except AgentDoubleError as error:
+            raise TargetError(f"No double can be started: {error}") from None
+        yield target
+
+
+@contextmanager
+def configured(**options: Any) -> Iterator[Target]:
+    """Open the platform that options and the configuration name, and yield it."""
+    values = {name: value for name, value in options.items() if value is not None}
+    sources = Sources(values, project=nearest_project(), spelled="--{}".format)
+    planned = plan(sources)
+    if planned.in_process:
+        raise TargetError("Name the platform to compare with: --url, or --target.")
+    with open_target.opened(sources, planned) as target:
+        yield target
+
+
+def _double(
+    double: Platform | AsyncPlatform | str | None, profile: str | Path | None, stack: ExitStack
+) -> Target:
+    if double is None:
+        file = None if profile is None else Path(profile)
+        return stack.enter_context(double_of(profile=file))
+    if profile is not None:
+        raise TargetError("profile= is about a double that is started here, not a running one.")
+    if isinstance(double, str):
+        return doubles.running_double(double)
+    target = target_of(double)
+    if target.kind != "double":
+        raise TargetError(
+            f"{target.url} is a live platform: pass the double first, then the other platform."
+        )
+    return open_target.require_answer(target)
+
+
+def _other(
+    other: Platform | AsyncPlatform | str | None, target: str | None, stack: ExitStack
+) -> Target:
+    if other is None and target is None:
+        raise TargetError(
+            "Name the platform to compare the double with: twin(double, other), or target=..."
+        )
+    if other is None:
+        return stack.enter_context(configured(target=target))
+    if target is not None:
+        raise TargetError(f"Both a platform and the target {target!r} are given: say one of them.")
+    if not isinstance(other, str):
+        return open_target.require_answer(target_of(other))
+    with connect(other) as platform:
+        return open_target.require_answer(platform.target)

@@ -1,1 +1,0 @@
-"""Compare two platforms' answers to one call, with pure functions."""

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from doublecheck.compare.answers import Answer, differences
+from doublecheck.compare.differences import Class, Difference, worst
+from doublecheck.compare.ids import Pairs
+
+pytestmark = pytest.mark.smoke
+
+JSON = "application/json"
+
+
+def answer(document: Any, status: int = 200, unknowns: str = "", kind: str = JSON) -> Answer:
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return Answer(status, {"content-type": kind, "x-agentdouble-unknowns": unknowns}, body)
+
+
+def stream(*data: str) -> Answer:
+    body = "".join(f"data: {one}\n\n" for one in data).encode()
+    return Answer(200, {"content-type": "text/event-stream; charset=utf-8"}, body)
+
+
+def test_the_charset_of_a_content_type_says_nothing() -> None:
+    """Its media type does."""
+    ours, theirs = answer("a", kind="application/json; charset=utf-8"), answer("a")
+
+    assert () == differences(ours, theirs, Pairs())
+    (found,) = differences(ours, answer("a", kind="text/plain"), Pairs())
+    assert Difference("value", "content-type", JSON, "text/plain") == found
+
+
+def test_after_another_status_nothing_is_compared() -> None:
+    """The bodies are about something else."""
+    found = differences(answer({"a": 1}), answer({"detail": "no"}, 404), Pairs())
+
+    assert (Difference("value", "status", 200, 404),) == found
+
+
+def test_no_answer_is_a_difference() -> None:
+    """On one side; on both it is none."""
+    broken = Answer(None, error="reset")
+
+    assert (Difference("value", "status", 200, "no answer"),) == differences(
+        answer(1), broken, Pairs()
+    )
+    assert () == differences(broken, broken, Pairs())
+
+
+@pytest.mark.parametrize(
+    ("double", "live"),
+    [
+        (stream("a", "b", "c"), stream("ab", "c")),
+        (stream('{"x": 1}'), stream('{"x":1}')),
+        (
+            stream(
+                '{"partial": true, "content": {"parts": [{"text": "Hel"}]}}',
+                '{"partial": true, "content": {"parts": [{"text": "lo"}]}}',
+            ),
+            stream('{"partial": true, "content": {"parts": [{"text": "Hello"}]}}'),
+        ),
+    ],
+)
+def test_where_a_stream_cuts_its_text_says_nothing(double: Answer, live: Answer) -> None:
+    """Increments are joined before events are compared."""
+    assert () == differences(double, live, Pairs())
+
+
+def test_events_are_compared_in_their_order() -> None:
+    """A further one and a changed one show, with their place."""
+    found = differences(
+        stream('{"x": 1}', '{"x": 2}'), stream('{"x": 1}', '{"x": 3}', '{"error": "e"}'), Pairs()
+    )
+
+    assert (
+        Difference("value", "events[1]$.x", 2, 3),
+        Difference("only live", "events[2]", live={"error": "e"}),
+    ) == found
+
+
+def test_an_endpoint_may_be_empty() -> None:
+    """The specification says so itself."""
+    ours, theirs = (answer({"Result": {"Endpoint": one}}) for one in ("", "http://x"))
+
+    (found,) = differences(ours, theirs, Pairs(), "InvokeTool RunCode")
+
+    assert "section 2.8" == found.because
+
+
+def test_the_worst_class_counts() -> None:
+    """Of no difference it is that all is the same."""
+    assert Class.SAME is worst([])
+    assert Class.DIVERGES is worst([Class.ASSUMED, Class.DIVERGES, Class.ONLY_LIVE])
+
+
+def test_what_is_nested_too_deeply_is_a_text() -> None:
+    """It is compared as one, instead of ending the comparison."""
+    ours, theirs = (answer(b"[" * 500 + last + b"]" * 500) for last in (b"1", b"2"))
+
+    (found,) = differences(ours, theirs, Pairs())
+
+    assert ("value", "$") == (found.kind, found.path)
+
+
+def test_an_answer_that_breaks_off_is_a_difference() -> None:
+    """What was there before is compared, too."""
+    whole, broken = stream("a"), dataclasses.replace(stream("a"), error="ReadError: reset")
+
+    (found,) = differences(whole, broken, Pairs())
+
+    assert Difference("value", "end", "whole", "ReadError: reset") == found
+
+
+def test_an_answer_that_is_not_whole_is_no_same_answer() -> None:
+    """What comes after its beginning is not known."""
+    ours, theirs = (dataclasses.replace(answer("a"), cut=cut) for cut in (False, True))
+
+    (found,) = differences(ours, theirs, Pairs())
+
+    assert ("end", Class.DIVERGES) == (found.path, found.cls)
+
+
+def test_bytes_that_are_no_text_are_compared() -> None:
+    """Each of them, though all look the same as text."""
+    ours, theirs = (answer(bytes([one]) * 4, kind="image/png") for one in (0xFE, 0xFF))
+
+    (found,) = differences(ours, theirs, Pairs())
+
+    assert ("value", "$") == (found.kind, found.path)
+    assert found.double.startswith("4 bytes, SHA-256 ")
+
+
+def test_increments_of_different_authors_are_different_events() -> None:
+    """Only pieces of one text are joined."""
+    increment = '{"partial": true, "author": "%s", "content": {"parts": [{"text": "%s"}]}}'
+    ours = stream(increment % ("a", "Hel"), increment % ("a", "lo"))
+    theirs = stream(increment % ("a", "Hel"), increment % ("b", "lo"))
+
+    assert ["events[0]$.content.parts[0].text", "events[1]"] == [
+        one.path for one in differences(ours, theirs, Pairs(), "POST /run_sse")
+    ]
+
+
+def test_an_mcp_session_stays_the_same() -> None:
+    """Its id is in a header, another one on each side."""
+    pairs = Pairs()
+    sessions = [("d1", "l1"), ("d1", "l1"), ("d1", "l2")]
+    answers = [
+        [dataclasses.replace(answer({}), headers={"mcp-session-id": one}) for one in both]
+        for both in sessions
+    ]
+
+    found = [differences(*both, pairs) for both in answers]
+
+    assert [(), ()] == found[:2]
+    assert (Difference("value", "mcp-session-id", "<MCP session 1>", "l2"),) == found[2]

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from doublecheck.compare.differences import Difference
+from doublecheck.compare.documents import Documents
+from doublecheck.compare.fields import Fields
+from doublecheck.compare.ids import Pairs
+from doublecheck.wire.calls import Request
+
+pytestmark = pytest.mark.smoke
+
+UUID = "0b0f3c1e-6f0e-4f0c-9d3e-2f6b7a1c9e{:02d}"
+RUN_CODE, SESSION = "InvokeTool RunCode", "GET /apps/{app}/users/{user}/sessions/{session}"
+
+
+def compare(
+    double: Any, live: Any, operation: str = "POST /invoke", pairs: Pairs | None = None
+) -> list[Difference]:
+    return list(Documents(pairs or Pairs(), Fields(operation)).compare(double, live))
+
+
+def paths(operation: str, double: Any, live: Any, pairs: Pairs | None = None) -> list[str]:
+    return [difference.path for difference in compare(double, live, operation, pairs)]
+
+
+def envelope(session: str, inner_session: str | None = None, **data: Any) -> dict[str, Any]:
+    inner = {"data": {"session_id": inner_session or session, **data}}
+    return {"Result": {"SessionId": session, "Result": json.dumps(inner)}}
+
+
+def request(url: str = "http://x/", **document: Any) -> Request:
+    return Request("POST", url, {}, json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("double", "live", "expected"),
+    [
+        ({"a": [1, None, True, "x"]}, {"a": [1, None, True, "x"]}, []),
+        ({"a": 1}, {}, [Difference("only double", "$.a", double=1)]),
+        ({}, {"a b": 1}, [Difference("only live", '$["a b"]', live=1)]),
+        ({"a": 1}, {"a": "1"}, [Difference("type", "$.a", 1, "1")]),
+        ({"a": True}, {"a": 1}, [Difference("type", "$.a", True, 1)]),
+        ({"a": None}, {"a": 1}, [Difference("type", "$.a", None, 1)]),
+        ({"a": [1]}, {"a": {}}, [Difference("type", "$.a", [1], {})]),
+        (["x", "y"], ["x", "z"], [Difference("value", "$[1]", "y", "z")]),
+        (["x", "y"], ["y"], [Difference("only double", "$[0]", double="x")]),
+        (["y"], ["x", "y"], [Difference("only live", "$[0]", live="x")]),
+        ({"x_id": "a1"}, {"x_id": "b2"}, [Difference("value", "$.x_id", "a1", "b2")]),
+    ],
+)
+def test_a_difference_has_a_place_and_both_values(
+    double: Any, live: Any, expected: list[Difference]
+) -> None:
+    """Missing, extra, of another type, of another value."""
+    assert expected == compare(double, live)
+
+
+@pytest.mark.parametrize(
+    ("operation", "double", "live"),
+    [
+        (RUN_CODE, envelope("s-1a2b3c4d"), envelope("s-5e6f7a8b")),
+        (
+            SESSION,
+            {"id": "7", "lastUpdateTime": 1795420126.4},
+            {"id": "x", "lastUpdateTime": 1795429999},
+        ),
+        (SESSION, {"detail": f"no {UUID.format(1)}"}, {"detail": f"no {UUID.format(2)}"}),
+        ("GET /ping", {"timestamp": 1795420126}, {"timestamp": 1795420127.5}),
+        ("/mcp tools/call", {"m": "<f at 0x7f0011223344>"}, {"m": "<f at 0x7f9911223344>"}),
+    ],
+)
+def test_a_declared_field_has_other_values_on_each_platform(
+    operation: str, double: Any, live: Any
+) -> None:
+    """Ids, times, prose with them in it; and addresses in memory, wherever code prints them."""
+    assert [] == paths(operation, double, live)
+
+
+@pytest.mark.parametrize(
+    ("operation", "double", "live"),
+    [
+        ("POST /invoke", {"order_id": 17}, {"order_id": 18}),
+        ("POST /invoke", {"id": UUID.format(1)}, {"id": UUID.format(2)}),
+        ("POST /invoke", {"at": "2026-01-02T03:04:05Z"}, {"at": "2027-01-02T03:04:05Z"}),
+        ("POST /invoke", {"total": 1_500_000_000}, {"total": 1_600_000_000}),
+        ("POST /invoke", {"duration_ms": 1}, {"duration_ms": 2}),
+        ("POST /invoke", {"traceback": ["a"]}, {"traceback": ["b"]}),
+        ("POST /invoke", {"text": '{"a": 1}'}, {"text": '{"a":1}'}),
+        (SESSION, {"lastUpdateTime": 1795420126}, {"lastUpdateTime": "banana"}),
+        (SESSION, {"state": {"id": "a1"}}, {"state": {"id": "a2"}}),
+        (
+            "POST /run",
+            [{"content": {"parts": [{"text": UUID.format(1)}]}}],
+            [{"content": {"parts": [{"text": UUID.format(2)}]}}],
+        ),
+    ],
+)
+def test_any_other_field_has_the_same_value(operation: str, double: Any, live: Any) -> None:
+    """Though it looks like an id or a time, or is called like one."""
+    assert 1 == len(paths(operation, double, live))
+
+
+@pytest.mark.parametrize("text", ["18446744073709551616", "4f2c2dfba8c841819d66f6b2a08a412c"])
+def test_what_code_prints_is_compared_as_it_is(text: str) -> None:
+    """A long number is a result, and so is a hash."""
+    ours, theirs = (
+        envelope(session, outputs=[{"text": printed, "traceback": None}])
+        for session, printed in (("s-1a2b3c4d", text), ("s-5e6f7a8b", text[::-1]))
+    )
+
+    assert ["$.Result.Result.data.outputs[0].text"] == paths(RUN_CODE, ours, theirs)
+
+
+def test_a_traceback_has_to_be_there() -> None:
+    """Its lines are the platform's own."""
+    ours, theirs, none = (
+        envelope("s-1a2b3c4d", outputs=[{"traceback": lines}]) for lines in (["a"], ["b", "c"], [])
+    )
+
+    assert [] == paths(RUN_CODE, ours, theirs)
+    assert ["$.Result.Result.data.outputs[0].traceback[0]"] == paths(RUN_CODE, ours, none)
+
+
+@pytest.mark.parametrize(
+    ("double", "live"),
+    [
+        ([("s-1", "s-1"), ("s-1", "s-1")], [("s-a", "s-a"), ("s-b", "s-b")]),
+        ([("s-1", "s-1"), ("s-2", "s-2")], [("s-a", "s-a"), ("s-a", "s-a")]),
+        ([("s-1", "s-1")], [("s-a", "s-b")]),
+        ([("s-1", "s-2")], [("s-a", "s-a")]),
+    ],
+)
+def test_ids_have_the_same_pattern_on_both_sides(
+    double: list[tuple[str, str]], live: list[tuple[str, str]]
+) -> None:
+    """A session keeps its id, two have two, and two fields that agree on one side agree on both."""
+    pairs = Pairs()
+    found = [
+        paths(RUN_CODE, envelope(*ours), envelope(*theirs), pairs)
+        for ours, theirs in itertools.zip_longest(double, live)
+    ]
+
+    assert [] != list(itertools.chain(*found))
+
+
+def test_an_id_that_contradicts_is_shown() -> None:
+    """The double's by its name, the other as it is."""
+    pairs = Pairs()
+    compare(envelope("s-1a2b3c4d"), envelope("s-5e6f7a8b"), RUN_CODE, pairs)
+
+    assert [
+        Difference("value", "$.Result.SessionId", "<session 1>", "s-0d0d0d0d"),
+        Difference("value", "$.Result.Result.data.session_id", "<session 1>", "s-0d0d0d0d"),
+    ] == compare(envelope("s-1a2b3c4d"), envelope("s-0d0d0d0d"), RUN_CODE, pairs)
+
+
+@pytest.mark.parametrize("field", ["UserSessionId", "ToolId"])
+def test_an_answer_is_about_the_name_in_its_request(field: str) -> None:
+    """Also if both sides were asked for the same name."""
+    pairs = Pairs()
+    pairs.learn(request(**{field: "a1"}), request(**{field: "a1"}))
+    right, wrong = {"Result": {field: "a1"}}, {"Result": {field: "b2"}}
+
+    assert [] == compare(right, right, RUN_CODE, pairs)
+    assert [Difference("value", f"$.Result.{field}", "a1", "b2")] == compare(
+        right, wrong, RUN_CODE, pairs
+    )
+
+
+def test_names_in_the_paths_of_requests_are_matched() -> None:
+    """The answers must have them, too."""
+    pairs = Pairs()
+    pairs.learn(request("http://x/sessions/d1"), request("http://y/sessions/l1"))
+
+    assert [] == paths(SESSION, {"id": "d1"}, {"id": "l1"}, pairs)
+    assert ["$.id"] == paths(SESSION, {"id": "d1"}, {"id": "l2"}, pairs)
+
+
+def test_an_answer_repeats_the_number_of_its_request() -> None:
+    """Numbers of several clients may meet."""
+    pairs, operation = Pairs(), "/mcp tools/list"
+    for ours, theirs in ((5, 8), (8, 8), (8, 5)):
+        pairs.learn(request(id=ours), request(id=theirs))
+        assert [] == paths(operation, {"id": ours}, {"id": theirs}, pairs)
+
+    assert ["$.id"] == paths(operation, {"id": 8}, {"id": 6}, pairs)

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentdouble import ledger
+from doublecheck.compare.answers import Answer, differences
+from doublecheck.compare.differences import Class
+from doublecheck.compare.ids import Pairs
+
+pytestmark = pytest.mark.smoke
+
+JSON = "application/json"
+INVOKE, RUN_CODE, SESSIONS = "POST /invoke", "InvokeTool RunCode", "GET /apps/{app}/users/{user}"
+
+
+def answer(document: Any, status: int = 200, unknowns: str = "", kind: str = JSON) -> Answer:
+    headers = {"content-type": kind, "x-agentdouble-unknowns": unknowns}
+    return Answer(status, headers, json.dumps(document).encode())
+
+
+def result(**fields: Any) -> dict[str, Any]:
+    inner = {"success": True, "message": "done", "data": {"status": "ok"}, **fields}
+    return {"Result": {"SessionId": "s-1a2b3c4d", "Result": json.dumps(inner)}}
+
+
+def classes(
+    double: Answer, live: Answer, operation: str, request: str = ""
+) -> list[tuple[str, Class]]:
+    found = differences(double, live, Pairs(), operation, request)
+    return [(one.path, one.cls) for one in found]
+
+
+def test_every_unknown_declares_what_it_explains() -> None:
+    """Or says why no answer shows it; a forgotten one would make its alternatives diverge."""
+    undeclared = [
+        one.id
+        for one in ledger.unknowns().values()
+        if bool(one.explains) == bool(one.not_visible)
+        or any(not (effect.operations and effect.paths) for effect in one.explains)
+    ]
+
+    assert [] == undeclared
+
+
+@pytest.mark.parametrize(
+    ("operation", "double", "live", "expected"),
+    [
+        (INVOKE, "a", {"response": "a"}, [("$", Class.ASSUMED)]),
+        (INVOKE, {"a": 1}, {"response": {"a": 1}}, [("$", Class.ASSUMED)]),
+        (
+            INVOKE,
+            "a",
+            {"response": "b"},
+            [("$", Class.ASSUMED), ("$.response", Class.DIVERGES)],
+        ),
+        (INVOKE, "a", "b", [("$", Class.DIVERGES)]),
+        (INVOKE, "a", {"answer": "a"}, [("$", Class.DIVERGES)]),
+        ("GET /list-apps", ["a"], {"apps": [{"name": "a"}]}, [("$", Class.ASSUMED)]),
+        (
+            "GET /list-apps",
+            ["a"],
+            {"apps": [{"name": "b"}]},
+            [("$", Class.ASSUMED), ("$.apps[*].name[0]", Class.DIVERGES)],
+        ),
+        ("POST /run", "a", {"response": "a"}, [("$", Class.DIVERGES)]),
+    ],
+)
+def test_an_envelope_is_explained_and_its_content_compared(
+    operation: str, double: Any, live: Any, expected: list[tuple[str, Class]]
+) -> None:
+    """The alternatives say where the content is; it must be the same there."""
+    unknowns = "U-INVOKE-ENVELOPE, U-LIST-APPS"
+
+    found = classes(answer(double, unknowns=unknowns), answer(live), operation)
+
+    assert expected == found
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (409, 200, "U-SESSION-DUPLICATE"),
+        (409, 400, "U-SESSION-DUPLICATE"),
+        (200, 409, "U-SESSION-DUPLICATE"),
+        (200, 422, "U-SESSION-CREATE"),
+        (409, 503, None),
+        (409, 404, None),
+        (200, 500, None),
+    ],
+)
+def test_a_status_is_explained_if_both_are_those_of_alternatives(
+    ours: int, theirs: int, expected: str | None
+) -> None:
+    """A status that no alternative has is none that the question leaves open."""
+    relied = answer({}, ours, unknowns="U-SESSION-CREATE, U-SESSION-DUPLICATE")
+    operation = "POST /apps/{app}/users/{user}/sessions"
+
+    (found,) = differences(relied, answer({}, theirs), Pairs(), operation, '{"state": 1}')
+
+    assert expected == found.because
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"success": False},
+        {"message": "THE WRONG ANSWER"},
+        {"data": {"status": "banana"}},
+        {"data": {"status": "ok", "outputs": []}},
+    ],
+)
+def test_a_deadline_that_moves_explains_no_other_answer(lie: dict[str, Any]) -> None:
+    """Every use of a session relies on these, from its second execution on."""
+    unknowns = "U-TTL-EXTENDS, U-TTL-REPEATED, U-INVOKETOOL-WIRE, U-EXEC-LIMITS, U-SIGNING"
+
+    found = classes(answer(result(), unknowns=unknowns), answer(result(**lie)), RUN_CODE)
+
+    assert found
+    assert Class.ASSUMED not in {cls for _, cls in found}
+
+
+def test_whether_an_error_is_a_success_is_open_and_nothing_else_of_it() -> None:
+    """An answer relies on that only if it is about an error."""
+    error = {"data": {"status": "error"}}
+    ours = answer(result(success=False, **error), unknowns="U-EXEC-SUCCESS")
+
+    assert [("$.Result.Result.success", Class.ASSUMED)] == classes(
+        ours, answer(result(success=True, **error)), RUN_CODE
+    )
+    assert [
+        ("$.Result.Result.success", Class.ASSUMED),
+        ("$.Result.Result.data.status", Class.DIVERGES),
+    ] == classes(ours, answer(result(success=True)), RUN_CODE)
+    assert [("$.Result.Result.success", Class.DIVERGES)] == classes(
+        ours, answer(result(success="no", **error)), RUN_CODE
+    )
+
+
+@pytest.mark.parametrize(
+    ("double", "live", "expected"),
+    [
+        ({"id": "a1"}, {}, Class.ONLY_DOUBLE),
+        ({"state": {}}, {}, Class.ASSUMED),
+        ({"state": {"a": 1}}, {"state": {"a": 2}}, Class.DIVERGES),
+        ({"userId": "a"}, {"userId": "b"}, Class.DIVERGES),
+        ({"events": []}, {}, Class.ONLY_DOUBLE),
+        ({}, {"more": 1}, Class.ONLY_LIVE),
+    ],
+)
+def test_a_field_that_is_open_may_be_missing_and_not_be_another(
+    double: Any, live: Any, expected: Class
+) -> None:
+    """The id and the history of a session are specified."""
+    operation = "GET /apps/{app}/users/{user}/sessions/{session}"
+    relied = answer(double, unknowns="U-SESSION-FIELDS, U-EVENT-FIELDS")
+
+    ((_, cls),) = classes(relied, answer(live), operation)
+
+    assert expected is cls
+
+
+@pytest.mark.parametrize(
+    ("double", "live", "expected"),
+    [
+        ((401, "MissingAuthenticationToken"), 200, Class.DIVERGES),
+        ((401, "MissingAuthenticationToken"), 403, Class.ASSUMED),
+        ((401, "MissingAuthenticationToken"), 500, Class.DIVERGES),
+        ((403, "AccessDenied"), 200, Class.DIVERGES),
+        ((200, None), 401, Class.DIVERGES),
+    ],
+)
+def test_how_a_signature_is_refused_is_open_and_not_whether(
+    double: tuple[int, str | None], live: int, expected: Class
+) -> None:
+    """A platform that lets an unsigned request pass diverges, and one that refuses a signed one."""
+    status, code = double
+    document = {"Result": {}} if code is None else {"ResponseMetadata": {"Error": {"Code": code}}}
+
+    ((path, cls),) = classes(
+        answer(document, status, unknowns="U-SIGNING, U-ERROR-SHAPE"), answer({}, live), RUN_CODE
+    )
+
+    assert ("status", expected) == (path, cls)
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [("js", Class.ASSUMED), ("python3", Class.DIVERGES), ("javascript", Class.DIVERGES)],
+)
+def test_only_other_names_of_languages_may_be_refused(language: str, expected: Class) -> None:
+    """Every alternative knows one of each."""
+    request = json.dumps({"OperationPayload": json.dumps({"kernel_name": language})})
+    relied = answer({"Result": {}}, unknowns="U-KERNEL-NAMES")
+
+    ((_, cls),) = classes(relied, answer({}, 400), RUN_CODE, request)
+
+    assert expected is cls
+
+
+def test_what_the_answer_did_not_rely_on_explains_nothing() -> None:
+    """The double's answer names its unknowns."""
+    assert [("$", Class.DIVERGES)] == classes(answer("a"), answer({"response": "a"}), INVOKE)
+
+
+def test_a_field_that_both_have_somewhere_is_missing_nowhere() -> None:
+    """Otherwise events that have changed places would be fields that are open."""
+    final, partial = {"content": {}}, {"content": {}, "partial": True}
+    relied = answer([partial, final], unknowns="U-EVENT-FIELDS")
+
+    assert [("$[0].partial", Class.ASSUMED)] == classes(relied, answer([final, final]), "POST /run")
+    assert [("$[0].partial", Class.ONLY_DOUBLE), ("$[1].partial", Class.ONLY_LIVE)] == classes(
+        relied, answer([final, {**partial, "partial": 1}]), "POST /run"
+    )

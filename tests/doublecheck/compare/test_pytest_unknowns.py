@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from doublecheck import Target
+
+pytestmark = pytest.mark.libraries
+
+EXAMPLE = """
+import httpx
+
+def test_failing_code(platform):
+    assert not platform.run_code("1/0").success
+
+def test_running_code(platform):
+    assert platform.run_code("1").success
+
+def test_of_another_client(platform_server):
+    assert httpx.get(platform_server.url + "/ping").json()["status"]
+
+def test_without_a_platform():
+    pass
+"""
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    """A profile that settles what failing code comes to."""
+    file = tmp_path / "profile.toml"
+    file.write_text('[unknowns]\nU-EXEC-SUCCESS = "true"\n')
+    return file
+
+
+@pytest.fixture(autouse=True)
+def _keys(platform_server: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of this run's double; where the tests in it start one, they have its own."""
+    for name, value in platform_server.environment().items():
+        if not name.endswith(("HOST", "SCHEME")):
+            monkeypatch.setenv(name, value)
+
+
+def run(pytester: pytest.Pytester, *options: str, test: str = EXAMPLE) -> pytest.RunResult:
+    pytester.makepyfile(test_it=test)
+    return pytester.runpytest_inprocess("-p", "no:cacheprovider", *options)
+
+
+def test_the_summary_says_which_tests_relied_on_which_unknowns(
+    pytester: pytest.Pytester, platform_server: Target
+) -> None:
+    """By unknown, with the tests; also what a client of the test's own asked."""
+    result = run(pytester, "-v", f"--platform-url={platform_server.url}")
+
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(
+        [
+            "-* 3 tests relied on * unknowns, which the specification leaves open *-",
+            "U-EXEC-LIMITS (2 tests): test_it.py::test_failing_code, test_it.py::test_running_code",
+            "U-EXEC-SUCCESS (1 test): test_it.py::test_failing_code",
+            "U-PROBE-BODIES (1 test): test_it.py::test_of_another_client",
+        ]
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("-q",)])
+def test_the_summary_is_one_line_unless_more_is_asked_for(
+    pytester: pytest.Pytester, platform_server: Target, options: tuple[str, ...]
+) -> None:
+    """It says where to find the rest."""
+    url = f"--platform-url={platform_server.url}"
+    result = run(pytester, *options, url, "-k", "another_client")
+
+    result.stdout.fnmatch_lines(["1 test relied on 2 unknowns, which *(-v shows them)"])
+    result.stdout.no_fnmatch_line("U-PROBE-BODIES*")
+
+
+def test_long_lists_of_tests_are_cut_unless_all_are_asked_for(
+    pytester: pytest.Pytester, platform_server: Target
+) -> None:
+    """The first are named and the others counted."""
+    test = """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_ping(platform, number):
+            platform.ping()
+    """
+    options = [f"--platform-url={platform_server.url}"]
+    short, long = (run(pytester, *options, *more, test=test) for more in (["-v"], ["-vv"]))
+
+    line = "U-PROBE-BODIES (4 tests): test_it.py::test_ping[[]0], test_it.py::test_ping[[]1] and 2"
+    short.stdout.fnmatch_lines([f"{line} more"])
+    all_ = [f"  test_it.py::test_ping[[]{number}]" for number in range(4)]
+    long.stdout.fnmatch_lines(["U-PROBE-BODIES (4 tests):", *all_])
+
+
+def test_strict_fails_tests_that_rely_on_unknowns(
+    pytester: pytest.Pytester, platform_server: Target
+) -> None:
+    """It says how each is settled; a test that fails by itself keeps its own reason."""
+    test = EXAMPLE + "\ndef test_wrong(platform):\n    assert platform.ping() == 'wrong'\n"
+    result = run(pytester, f"--platform-url={platform_server.url}", "--platform-strict", test=test)
+
+    result.assert_outcomes(passed=1, failed=4)
+    refusal = "*--platform-strict: this test relies on U-PROBE-BODIES, U-PROBE-ERROR, which *no"
+    result.stdout.fnmatch_lines(
+        [f'{refusal} profile settles*a line of its [[]unknowns]: U-PROBE-BODIES = "object".*']
+    )
+    result.stdout.fnmatch_lines(["*test_wrong - *AssertionError*"])
+
+
+def test_what_a_profile_settles_is_no_guess(pytester: pytest.Pytester, profile: Path) -> None:
+    """The double lives it, the summary leaves it out, and strict does not mind."""
+    test = """
+        import os
+
+        def test_it(platform, platform_clock):
+            assert platform.run_code("1/0").success
+            assert os.environ["AGENTDOUBLE_PROFILE"]
+    """
+    result = run(pytester, "-v", f"--platform-profile={profile}", test=test)
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["U-EXEC-LIMITS (1 test): *"])
+    result.stdout.no_fnmatch_line("U-EXEC-SUCCESS*")
+
+
+def test_a_test_settled_as_a_whole_passes_under_strict(
+    pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    """With a profile that has all that it relies on."""
+    file = tmp_path / "profile.toml"
+    file.write_text('[unknowns]\nU-PROBE-BODIES = "text"\nU-PROBE-ERROR = "default-function"\n')
+    test = "def test_it(platform):\n    assert platform.ping()\n"
+
+    result = run(pytester, "--platform-strict", f"--platform-profile={file}", test=test)
+
+    result.assert_outcomes(passed=1)
+
+
+def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
+    pytester: pytest.Pytester, platform_server: Target
+) -> None:
+    """Each alternative of what a test relied on is tried; fixtures of the session stay."""
+    test = """
+        import httpx
+        import pytest
+
+        @pytest.fixture(scope="module")
+        def module():
+            yield print("module made")
+            print("module ended")
+
+        @pytest.fixture
+        def own():
+            yield print("own made")
+
+        def test_success(platform, module, own):
+            assert not platform.run_code("1/0").success
+
+        def test_tolerant(platform, module):
+            assert platform.run_code("1").success
+
+        def test_picky(platform_server):
+            assert httpx.get(platform_server.url + "/ping").text == "no such text"
+
+        def test_nothing(module):
+            pass
+    """
+    url = platform_server.url
+    result = run(pytester, "-s", f"--platform-url={url}", "--platform-sweep", test=test)
+
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "test_it.py::test_success: sensitive to U-EXEC-SUCCESS: passes with `false`, fails*",
+            "1 sensitive, 2 not",
+        ]
+    )
+    made = [result.stdout.str().count(f"{what}") for what in ("module made", "module ended")]
+    assert [1, 1] == made
+    assert 1 < result.stdout.str().count("own made")
+
+
+def test_sweep_leaves_the_double_as_it_was(
+    pytester: pytest.Pytester, platform_server: Target
+) -> None:
+    """Also where a test fails in its fixtures under an alternative."""
+    test = """
+        import pytest
+
+        @pytest.fixture
+        def session(platform):
+            return platform.create_session("echo", session_id="s")
+
+        def test_fields(session):
+            assert session.user_id == "anonymous"
+
+        @pytest.fixture
+        def picky(platform):
+            assert not platform.run_code("1/0").success
+
+        def test_picky(picky):
+            pass
+
+        def test_default(platform):
+            assert not platform.run_code("1/0").success
+    """
+    url = f"--platform-url={platform_server.url}"
+    result = run(pytester, url, "--platform-sweep", "-k", "picky", test=test)
+    again = run(pytester, url, "-k", "default", test=test)
+
+    result.assert_outcomes(passed=1, deselected=2)
+    result.stdout.fnmatch_lines(["*test_picky: sensitive to U-EXEC-SUCCESS: passes with `false`*"])
+    again.assert_outcomes(passed=1, deselected=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--platform-strict", "--platform-sweep"), "choose one of them"),
+        (("--platform-profile=none.toml",), "--platform-profile: The profile *none.toml cannot be"),
+        (
+            ("--platform-profile=p.toml", "--platform-url=http://127.0.0.1:1"),
+            "*agentdouble serve --profile",
+        ),
+    ],
+)
+def test_what_cannot_be_is_wrong_usage(
+    pytester: pytest.Pytester, options: tuple[str, ...], told: str
+) -> None:
+    """The error says what to do instead."""
+    result = run(pytester, *options)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    result.stderr.fnmatch_lines([f"ERROR: *{told}*"])
+
+
+def test_a_double_that_is_gone_costs_nothing_but_the_note(pytester: pytest.Pytester) -> None:
+    """The test's own outcome stands."""
+    test = """
+        import agentdouble, pytest
+        from doublecheck import Target
+
+        @pytest.fixture(scope="session")
+        def _doublecheck_server():
+            with agentdouble.Emulator() as double:
+                yield Target.of(double)
+
+        def test_it(request, platform_server):
+            target = request.getfixturevalue("platform_server")
+            assert target.url
+            import doublecheck.compare.pytest_usage
+            object.__setattr__(target, "url", "http://127.0.0.1:1")
+    """
+    run(pytester, test=test).assert_outcomes(passed=1)
+
+
+def test_workers_tell_what_their_tests_relied_on(pytester: pytest.Pytester) -> None:
+    """Each has a double of its own; the summary is written where they come together."""
+    pytest.importorskip("xdist", reason="pytest-xdist is not installed")
+    pytester.makepyfile(test_it=EXAMPLE)
+
+    result = pytester.runpytest_subprocess("-n1", "--platform-sweep", "-k", "another or without")
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "1 test relied on 2 unknowns, *",
+            "*another_client: sensitive to U-PROBE-BODIES: passes with `object`, fails with `text`",
+        ]
+    )

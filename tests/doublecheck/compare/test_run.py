@@ -1,0 +1,253 @@
+"""A conversation with two platforms: what is the same, what differs, and where."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from rich.console import Console
+
+from doublecheck import DoubleCheckError, Platform, Secret, Target
+from doublecheck.client.doubles import serving_double
+from doublecheck.compare import conversation, html_page, text
+from doublecheck.compare.conversation import Topic
+from doublecheck.compare.differences import Class, Compared, Comparison, Part
+from doublecheck.compare.run import run
+from tests.doublecheck.compare.conftest import application
+from tests.doublecheck.compare.liar import LIES, Liar, seen_as_live, serving_liar
+
+CHEAP = ("probes", "invocations", "what the API server has", "sessions and runs")
+KEYS = {"access_key": "AKLTtwin", "secret_key": "c2VjcmV0"}
+
+
+def compare(one: Platform, two: Platform, *names: str, allow_writes: bool = True) -> Comparison:
+    topics = [topic for topic in conversation.default(one, two, "tok1") if topic.name in names]
+    return run(topics, one, two, allow_writes=allow_writes)
+
+
+def invoke(one: Platform, two: Platform, **payload: object) -> Compared:
+    def talk(platform: Platform) -> None:
+        content = json.dumps({"prompt": "x", **payload}).encode()
+        headers = {"Content-Type": "application/json", "user_id": "u"}
+        platform.request("POST", "/invoke", headers=headers, content=content)
+
+    topic = Topic("an invocation", ("application",), talk)
+    (call,) = run([topic], one, two, allow_writes=False).calls
+    return call
+
+
+def test_a_double_is_the_same_as_itself(one: Platform) -> None:
+    """Whatever ids and times its answers have."""
+    comparison = compare(one, one, *CHEAP)
+
+    assert {Class.SAME: len(comparison.calls)} == comparison.counts()
+    assert len(comparison.calls) > 15
+
+
+def test_chosen_alternatives_are_assumed(one: Platform, two: Platform) -> None:
+    """Each difference names the unknown that leaves it open; everything else is the same."""
+    comparison = compare(one, two, *CHEAP)
+
+    assert Class.ASSUMED is comparison.cls
+    reasons = {each.because for call in comparison.calls for each in call.differences}
+    assert {"U-INVOKE-ENVELOPE", "U-LIST-APPS", "U-SESSION-DELETE"} == reasons
+
+
+def test_another_text_diverges_and_other_pieces_of_it_do_not(
+    one: Platform, two: Platform, three: Platform
+) -> None:
+    """The text is what the specification says is returned."""
+    differs, streamed = invoke(one, three), invoke(one, two, pieces=True)
+
+    assert Class.DIVERGES is differs.cls
+    assert ["$: double 'Hello.', live 'Good day.'"] == [str(each) for each in differs.differences]
+    sides = (streamed.double, streamed.live)
+    assert [3, 2] == [side.body.count(b"data: ") for side in sides if side is not None]
+    assert Class.SAME is streamed.cls
+
+
+def test_unknowns_of_a_stream_come_from_the_journal(one: Platform) -> None:
+    """Its headers are sent before its end."""
+
+    def talk(platform: Platform) -> None:
+        list(platform.run_sse(platform.create_session("echo"), "x"))
+
+    comparison = run([Topic("a stream", (), talk)], one, one, allow_writes=False)
+
+    (_, stream) = comparison.calls
+    assert stream.double is not None
+    assert "U-EVENT-FIELDS" in stream.double.headers["x-agentdouble-unknowns"]
+
+
+def test_parts_that_cannot_run_are_skipped_with_the_reason(one: Platform, two: Platform) -> None:
+    """By permission, and by the platform's own declaration."""
+    reading = compare(one, two, "probes", "sessions and runs", allow_writes=False)
+    with Platform(dataclasses.replace(two.target, offered=frozenset({"a2a"}))) as bare:
+        refused = compare(one, bare, "probes")
+
+    assert [
+        None,
+        "it creates something on the live platform, which needs --allow-writes (in Python allow_writes=True)",
+        "the live platform does not offer application",
+    ] == [part.skipped for part in (*reading.parts, *refused.parts)]
+
+
+def test_a_call_of_one_side_only_is_shown(one: Platform, two: Platform) -> None:
+    """The other calls are still matched."""
+
+    def talk(platform: Platform) -> None:
+        platform.ping()
+        if platform is one:
+            platform.health()
+
+    comparison = run([Topic("t", (), talk)], one, two, allow_writes=False)
+
+    assert [Class.SAME, Class.ONLY_DOUBLE] == [call.cls for call in comparison.calls]
+
+
+def test_no_secret_is_shown(two: Platform) -> None:
+    """Neither keys that are sent nor those that an answer repeats."""
+    secret = "correct-horse-battery"
+
+    def talk(platform: Platform) -> None:
+        headers = {"Content-Type": "application/json"}
+        content = json.dumps({"prompt": secret}).encode()
+        platform.request("POST", f"/invoke?{secret}", headers=headers, content=content)
+
+    with Platform(dataclasses.replace(two.target, api_key=Secret(secret))) as keyed:
+        comparison = run([Topic("t", (), talk)], keyed, keyed, allow_writes=False)
+
+    shown = json.dumps(text.document(comparison)) + html_page.page(comparison)
+    assert (False, True) == (secret in shown, "invoke?***" in shown)
+
+
+def test_pages_and_notebooks_escape_the_answers_of_platforms(one: Platform, two: Platform) -> None:
+    """A notebook shows the page in a sandboxed frame."""
+    topic = Topic("<script>alert(1)</script>", (), lambda platform: platform.request("GET", "/<b>"))
+
+    comparison = run([topic], one, two, allow_writes=False)
+
+    page = html_page.page(comparison)
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "default-src &#x27;none&#x27;" in page
+    bundle = comparison._repr_mimebundle_()
+    assert "<Comparison same: 1 call, 1 same>" == bundle["text/plain"]
+    assert ("<iframe sandbox=" in bundle["text/html"], "<script" in bundle["text/html"]) == (
+        True,
+        False,
+    )
+
+
+def test_the_tree_shows_parts_calls_and_differences(one: Platform, three: Platform) -> None:
+    """With a line that sums it up."""
+    comparison = Comparison(one.url, three.url, (_part(invoke(one, three)),))
+    console = Console(width=100, file=io.StringIO(), record=True)
+
+    text.show(comparison, console)
+
+    assert [
+        f"double {one.url}, live {three.url}",
+        "└── an invocation  diverges",
+        "    └── POST /invoke  diverges",
+        "        └── $: value",
+        '              double "Hello."',
+        '              live   "Good day."',
+        "",
+        "1 call: 1 diverges.",
+    ] == [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def _part(call: Compared) -> Part:
+    return Part("an invocation", (call,))
+
+
+@pytest.fixture(scope="module")
+def honest() -> Iterator[Target]:
+    with serving_double(application("Hello."), **KEYS) as target:
+        yield target
+
+
+@pytest.fixture(scope="module")
+def hidden() -> Iterator[Target]:
+    """The double behind the liar."""
+    with serving_double(application("Hello."), **KEYS) as target:
+        yield target
+
+
+@pytest.fixture(scope="module")
+def liar(hidden: Target) -> Iterator[Liar]:
+    with serving_liar(hidden.url) as liar:
+        yield liar
+
+
+def _calls(platform: Platform) -> None:
+    """Make the calls that the lies are about; a lie may be no answer at all."""
+    for code, name in (("x = 6 * 7; print(x)", "a"), ("print(x + 1)", "a"), ("print(1)", "b")):
+        with suppress(DoubleCheckError):
+            platform.run_code(code, session_id=name)
+    session = platform.create_session("echo")
+    platform.run(session, "one")
+    with suppress(DoubleCheckError):
+        list(platform.run_sse(session, "two", streaming=True))
+    platform.get_session("echo", session.id)
+    platform.delete_session(session)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("lie", [None, *LIES])
+def test_a_lie_diverges_and_the_reports_show_its_place(
+    honest: Target, hidden: Target, liar: Liar, lie: str | None
+) -> None:
+    """A platform that tells the truth is the same, whatever ids it has."""
+    topic = Topic("calls", (), _calls, writes=True)
+    with (
+        Platform(honest) as double,
+        Platform(seen_as_live(hidden, liar)) as live,
+        liar.telling(LIES[lie][0] if lie else lambda *_: None),
+    ):
+        comparison = run([topic], double, live, allow_writes=True)
+
+    places = {
+        (call.operation, each.path)
+        for call in comparison.calls
+        for each in call.differences
+        if not each.cls.harmless
+    }
+    if lie is None:
+        assert ({Class.SAME: 8}, set()) == (comparison.counts(), places)
+        return
+    _, operation, path = LIES[lie]
+    assert not comparison.cls.harmless
+    assert (operation, path) in places
+    console = Console(width=300, file=io.StringIO(), record=True)
+    text.show(comparison, console)
+    assert f"{path}: " in console.export_text()
+    assert path in html_page.page(comparison).replace("&quot;", '"')
+    assert path in {
+        each["path"]
+        for part in text.document(comparison)["parts"]
+        for call in part["calls"]
+        for each in call["differences"]
+    }
+
+
+def test_a_session_that_cannot_be_removed_is_reported(
+    honest: Target, hidden: Target, liar: Liar
+) -> None:
+    """By its name and its platform."""
+    topic = Topic("code", (), lambda one: one.run_code("1", session_id="kept"), writes=True)
+    with (
+        Platform(honest) as double,
+        Platform(seen_as_live(hidden, liar)) as live,
+        liar.telling(lambda name, _nth, _document: 403 if name == "DeleteSession" else None),
+    ):
+        comparison = run([topic], double, live, allow_writes=True)
+
+    assert f"agent_anonymous_kept could not be removed from {liar.url}" == (
+        comparison.parts[-1].skipped
+    )
