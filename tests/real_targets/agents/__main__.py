@@ -7,10 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.real_targets.agents import INSTALL, both
 from tests.real_targets.agents.cases import CASES
-from tests.real_targets.agents.comparing import Compared, compare
-from tests.real_targets.agents.differences import KINDS, unexplained
-from tests.real_targets.agents.servers import INSTALL, both
+from tests.real_targets.agents.comparing import KINDS, Compared, compare, unexplained
 
 HEAD = "| agent | about | requests | events | differs |\n|---|---|---|---|---|"
 _SHOWN = 6  # of one agent: the others often follow from the first

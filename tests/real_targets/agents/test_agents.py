@@ -1,14 +1,58 @@
-"""Each agent, on ``adk api_server`` and on the double."""
+"""Agents on ``adk api_server`` and on the double, and agents of veadk in a runtime.
+
+veadk pins older protocol libraries than the double; ``DOUBLECHECK_VEADK_PYTHON`` names an
+interpreter with veadk-python.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from agentdouble import Emulator
+from tests.real_targets.agents import INSTALL, both, has_both, names, write
 from tests.real_targets.agents.cases import CASES, Case
-from tests.real_targets.agents.comparing import compare
-from tests.real_targets.agents.differences import unexplained
+from tests.real_targets.agents.comparing import compare, unexplained
+from tests.real_targets.agents.conversation import Conversation
+
+CLOSED = "expected ',' or ']', but got '<stream end>' (PLACE/root_agent.yaml:3)"
+EXTRA = "instructions: Extra inputs are not permitted (PLACE/root_agent.yaml:3)"
+MISTYPED = (
+    "tools.0.name: Field required (PLACE/part.yaml:4); "
+    "tools.0.nane: Extra inputs are not permitted (PLACE/part.yaml:4)"
+)
+MISSING = (
+    "Invalid fully qualified name: missing_part.models.none: ModuleNotFoundError: "
+    "No module named 'missing_part.models', in 'PLACE/root_agent.yaml'"
+)
+IMPORT = "ModuleNotFoundError: No module named 'nothing_of_that_name' (PLACE/agent.py:3)"
+RAISED = "ValueError: a setting is missing (PLACE/agent.py:3)"
+VEADK = "DOUBLECHECK_VEADK_PYTHON"
+VEADK_SERVER = (
+    "-m",
+    "google.adk.cli",
+    "api_server",
+    "--port",
+    "$PORT",
+    "--session_service_uri=memory://",
+)
+
+
+@pytest.fixture(scope="module", params=[(), ("--state", "sqlite:///state.db")], ids=["", "kept"])
+def servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, str]]:
+    """The addresses of ``adk api_server`` and of the double, in memory and with a database."""
+    python = os.environ.get("DOUBLECHECK_ADK_PYTHON", "")
+    if not python or not has_both(python):
+        pytest.skip(f"DOUBLECHECK_ADK_PYTHON names no Python with both: {INSTALL}")
+    folder: Path = tmp_path_factory.mktemp("agents")
+    with both(python, folder, request.param) as addresses:
+        yield addresses
 
 
 @pytest.mark.parametrize("case", [pytest.param(one, id=one.app) for one in CASES])
@@ -18,8 +62,54 @@ def test_an_agent_behaves_the_same_on_both(servers: tuple[str, str], case: Case)
 
 
 def test_every_agent_is_asked() -> None:
-    """Each of ``applications`` has a case."""
-    folder = Path(__file__).parent / "applications"
-    there = {one.stem for one in folder.iterdir() if not one.name.startswith((".", "__"))}
+    """Each of the agents has a case."""
+    assert names() <= {one.app for one in CASES}
 
-    assert there <= {one.app for one in CASES}
+
+@pytest.mark.parametrize(
+    ("app", "why"),
+    [
+        ("broken_yaml", CLOSED),
+        ("wrong_yaml", EXTRA),
+        ("broken_part", MISTYPED),
+        ("missing_part", MISSING),
+        ("broken_import", IMPORT),
+        ("raises_value_error", RAISED),
+    ],
+)
+def test_the_reason_is_told_with_file_and_line(
+    servers: tuple[str, str], app: str, why: str
+) -> None:
+    """In the detail of status 500; the other agents of the directory run."""
+    talk = Conversation(servers[1], app)
+    talk.create()
+    talk.run("hello")
+    answer = talk.answers[-1]
+    detail = re.sub(rf"[^ (']*/{app}/", "PLACE/", answer.body["detail"])
+
+    assert (500, f"Failed to load agent {app!r}: {why}") == (answer.status, detail)
+
+
+@pytest.mark.skipif(VEADK not in os.environ, reason=f"{VEADK} names no Python that has veadk")
+def test_an_agent_of_veadk_runs_code_in_the_double_that_hosts_it(tmp_path: Path) -> None:
+    """Its own API server is the runtime; its run_code finds the sandbox by the variables."""
+    write(tmp_path)
+    with Emulator() as double:
+        url = double.runtimes.create(
+            "coder",
+            command=[os.environ[VEADK], "-W", "ignore", *VEADK_SERVER, "veadk"],
+            directory=tmp_path,
+            environment=double.environment("veadk"),
+            start_timeout_s=120,
+        )
+        talk = Conversation(url, "coder")
+        talk.create()
+        events = talk.run("compute")
+
+    returned = [
+        part["functionResponse"]["response"]["result"]
+        for event in events
+        for part in event["content"]["parts"]
+        if "functionResponse" in part
+    ]
+    assert ['"text": "42\\n"' in one for one in returned] == [True]

@@ -1,6 +1,0 @@
-"""An agent whose sessions begin with a history."""
-
-from google.adk.agents import LlmAgent
-from scripted import echo, model
-
-root_agent = LlmAgent(name="llm", model=model(echo), description="Echoes", instruction="Be short.")

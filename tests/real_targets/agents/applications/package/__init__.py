@@ -1,5 +1,0 @@
-"""A package whose agent imports relatively."""
-
-from .parts.build import root_agent
-
-__all__ = ["root_agent"]

@@ -1,1 +1,0 @@
-GREETING = "from a package"

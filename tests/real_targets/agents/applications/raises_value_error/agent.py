@@ -1,3 +1,0 @@
-"""An agent whose module raises ValueError."""
-
-raise ValueError("a setting is missing")

@@ -1,1 +1,0 @@
-"""A package without an agent."""

@@ -1,3 +1,0 @@
-"""A root_agent that is no agent."""
-
-root_agent = "an agent"
