@@ -1,32 +1,41 @@
-"""Mutants of the double, each of which breaks one sentence of the specification.
+"""Mutants: platforms that break one clause of the contract each, which its checks must notice.
 
-``python -m tests.mutants`` runs them all and prints how many the checks catch, by clause.
+``wire`` changes requests and answers in front of a double, ``changes`` has the changes that tables
+share, and the other modules are tables: by clause, the name and the change of each mutant. None
+touches the double inside. ``python -m tests.mutants`` runs them all and prints, by clause, how
+many the checks notice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+
+from tests.mutants.wire import Change, installed
+
+Breaks = Change | Sequence[Change] | Callable[[pytest.MonkeyPatch], None]
+Table = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A double that breaks a sentence.
+    """A platform that breaks a clause; ``breaks`` are changes on the wire, or of public names."""
 
-    ``clause`` is the clause that names the ``sentence`` of the specification, and ``also`` are
-    others that do; a failed check of one of them catches the mutant. ``change`` is a change on the
-    wire (``wire.py``) or a function that patches the double inside. ``survives`` says why no check
-    can be expected to see it.
-    """
-
-    name: str
     clause: str
-    sentence: str
-    change: Callable[[pytest.MonkeyPatch], None]
-    also: tuple[str, ...] = ()
-    survives: str = ""
+    name: str
+    breaks: Breaks
 
     def __str__(self) -> str:
         return f"{self.clause}-{self.name}"
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        """Make every double that starts from now on break the clause."""
+        if isinstance(self.breaks, Change):
+            installed(patch, (self.breaks,))
+        elif isinstance(self.breaks, Sequence):
+            installed(patch, tuple(self.breaks))
+        else:
+            self.breaks(patch)

@@ -1,446 +1,557 @@
-"""Mutants of the simple application: what reaches its entrypoint and its sandbox."""
+"""Mutants of simple applications (INV), their probes (PRB) and hosted runtimes (HST)."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl
 
-import pytest
-
-from agentdouble.apps.simple import SimpleApp
-from agentdouble.code_tool import DEFAULT_SESSION, Invocation
-from tests.mutants import Mutant, lossy, wire
+from tests.mutants.changes import (
+    always,
+    answers_after,
+    at,
+    cut,
+    drop,
+    drop_if,
+    first,
+    previous,
+    to_ascii,
+    unix_lines,
+    where,
+)
+from tests.mutants.wire import (
+    DROP,
+    Answer,
+    Ask,
+    Change,
+    Headers,
+    Request,
+    actions,
+    answered,
+    answers,
+    around,
+    calls,
+    events,
+    raw_events,
+    refused,
+    requested,
+    requests,
+    routed,
+    statuses,
+    text_of,
+)
 
 INVOKE = "POST */invoke"
+BARE = "GET /runtimes/reference-bare"
+
 USUAL = ("user_id", "session_id", "request_id")
 OF_HTTP = (
-    *("host", "content-type", "content-length", "transfer-encoding", "connection"),
-    *("accept", "accept-encoding", "user-agent", "authorization", "cookie", "traceparent"),
-)
-
-BODY = "body (JSON object): prompt, user input (2.1)"
-FIELDS = "other custom fields, any type: passed to the entrypoint in the payload (2.1)"
-CUSTOM = "other custom headers: passed to the entrypoint in headers (2.1)"
-TRACE = "header request_id: request trace identifier (2.1)"
-IDENTIFIERS = "header user_id: user identifier, session_id: session identifier (2.1)"
-DEFAULTS = "The entrypoint may fall back to defaults when user_id or session_id is absent (2.1)"
-SELECTS = "session_id: session identifier; also selects the sandbox instance (2.1)"
-
-
-# ---- payload
-
-
-def _prompt(change: Callable[[str], Any]) -> wire.Change:
-    """Change the prompt on its way to the entrypoint."""
-
-    def payload(given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(given.get("prompt"), str):
-            return {**given, "prompt": change(given["prompt"])}
-        return given
-
-    return wire.requests(INVOKE, payload)
-
-
-def _fields(keep: Callable[[str, Any], bool]) -> wire.Change:
-    """Lose fields of the payload on their way to the entrypoint."""
-
-    def payload(given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        return {name: value for name, value in given.items() if keep(name, value)}
-
-    return wire.requests(INVOKE, payload)
-
-
-def _values(change: Callable[[Any], Any]) -> wire.Change:
-    """Change the values of the payload on their way to the entrypoint, whatever their depth."""
-
-    def deep(value: Any) -> Any:
-        if isinstance(value, dict):
-            return change({name: deep(inner) for name, inner in value.items()})
-        return change([deep(inner) for inner in value] if isinstance(value, list) else value)
-
-    def payload(given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        return {name: deep(value) for name, value in given.items()}
-
-    return wire.requests(INVOKE, payload)
-
-
-def _text(change: Callable[[str], Any]) -> Callable[[Any], Any]:
-    return lambda value: change(value) if isinstance(value, str) else value
-
-
-def _keep_the_fields_of_earlier_requests(patch: pytest.MonkeyPatch) -> None:
-    kept: dict[str, Any] = {}
-
-    def payload(given: Any, request: wire.Request) -> Any:
-        if not isinstance(given, dict):
-            return given
-        session = kept.setdefault(request.headers.get("session_id", ""), {})
-        merged = {**session, **given}
-        session.update({name: value for name, value in given.items() if name != "do"})
-        return merged
-
-    wire.install(patch, wire.requests(INVOKE, payload))
-
-
-def _take_the_user_of_the_header(given: Any, request: wire.Request) -> Any:
-    if isinstance(given, dict) and "user_id" in given and "user_id" in request.headers:
-        return {**given, "user_id": request.headers["user_id"]}
-    return given
-
-
-def _without_white_space_names(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {name.strip().replace(" ", "_"): inner for name, inner in value.items()}
-
-
-def _in_lower_case(given: Any) -> Any:
-    if not isinstance(given, dict):
-        return given
-    return {name.lower(): value for name, value in given.items()}
-
-
-def _flattened(given: Any) -> Any:
-    if not isinstance(given, dict):
-        return given
-    flat: dict[str, Any] = {}
-    for name, value in given.items():
-        nested = isinstance(value, dict) and value
-        flat.update({f"{name}.{k}": v for k, v in value.items()} if nested else {name: value})
-    return flat
-
-
-PAYLOAD = (
-    ("strip_the_prompt", BODY, _prompt(str.strip)),
-    ("cut_the_prompt_at_2000_characters", BODY, _prompt(lambda text: text[:2000])),
-    ("cut_the_prompt_at_64_kib", BODY, _prompt(lambda text: text[:65536])),
-    ("join_the_lines_of_the_prompt", BODY, _prompt(lambda text: " ".join(text.split("\n")))),
-    ("read_cr_lf_in_the_prompt_as_lf", BODY, _prompt(lambda text: text.replace("\r\n", "\n"))),
-    (
-        "read_escapes_in_the_prompt_twice",
-        BODY,
-        _prompt(lambda text: text.replace("\\n", "\n").replace("\\t", "\t")),
-    ),
-    (
-        "escape_html_in_the_prompt",
-        BODY,
-        _prompt(lambda text: text.replace("&", "&amp;").replace("<", "&lt;")),
-    ),
-    (
-        "lose_characters_beyond_the_basic_plane",
-        BODY,
-        _prompt(lambda text: "".join(one for one in text if ord(one) < 0x10000)),
-    ),
-    ("lose_an_empty_prompt", BODY, _fields(lambda name, value: name != "prompt" or value != "")),
-    ("lose_fields_that_are_null", FIELDS, _fields(lambda _name, value: value is not None)),
-    ("lose_fields_that_are_false", FIELDS, _fields(lambda _name, value: value is not False)),
-    ("read_booleans_as_numbers", FIELDS, wire.requests(INVOKE, lossy.booleans_as_numbers)),
-    ("lose_empty_lists_and_objects", FIELDS, _fields(lambda _name, value: value not in ([], {}))),
-    ("lose_fields_with_an_underscore_first", FIELDS, _fields(lambda name, _: name[:1] != "_")),
-    ("lose_fields_named_like_a_header", FIELDS, _fields(lambda name, _: name not in USUAL)),
-    ("lose_fields_of_non_ascii_names", FIELDS, _fields(lambda name, _: name.isascii())),
-    (
-        "take_user_id_of_the_body_from_the_header",
-        FIELDS,
-        wire.requests(INVOKE, _take_the_user_of_the_header),
-    ),
-    (
-        "lower_the_case_of_names",
-        FIELDS,
-        wire.requests(INVOKE, _in_lower_case),
-    ),
-    ("make_dotted_names_of_nested_fields", FIELDS, wire.requests(INVOKE, _flattened)),
-    ("change_white_space_in_nested_names", FIELDS, _values(_without_white_space_names)),
-    (
-        "say_numbers_as_text",
-        FIELDS,
-        _values(lambda value: str(value) if type(value) in (int, float) else value),
-    ),
-    (
-        "say_booleans_as_text",
-        FIELDS,
-        _values(lambda value: str(value).lower() if isinstance(value, bool) else value),
-    ),
-    (
-        "say_nested_objects_as_text",
-        FIELDS,
-        _values(lambda value: json.dumps(value) if isinstance(value, dict) and value else value),
-    ),
-    (
-        "keep_the_first_of_each_list",
-        FIELDS,
-        _values(lambda value: value[:1] if isinstance(value, list) else value),
-    ),
-    ("strip_custom_texts", FIELDS, _values(_text(str.strip))),
-    (
-        "replace_non_ascii_in_texts",
-        FIELDS,
-        _values(_text(lossy.to_ascii)),
-    ),
-    ("keep_the_fields_of_earlier_requests", FIELDS, _keep_the_fields_of_earlier_requests),
+    *("host", "accept", "accept-encoding", "connection", "user-agent"),
+    *("content-type", "content-length", "transfer-encoding", "authorization"),
 )
 
 
-# ---- headers
+def is_object(value: Any) -> bool:
+    """Return whether a value is an object."""
+    return isinstance(value, dict)
 
 
-def _headers(change: Callable[[wire.Headers], Any]) -> wire.Change:
-    """Change the headers in place on their way to the entrypoint."""
-    return wire.requested(INVOKE, lambda request: change(request.headers))
+def is_text(value: Any) -> bool:
+    """Return whether a value is a text."""
+    return isinstance(value, str)
 
 
-def _custom(change: Callable[[str, str], str | None]) -> wire.Change:
+# ---- requests
+
+
+def payload(change: Callable[[Any], Any]) -> Change:
+    """Change the JSON object of invocations."""
+    return requests(INVOKE, where(is_object, change))
+
+
+def prompt(change: Callable[[str], Any]) -> Change:
+    """Change the prompt of invocations."""
+    return payload(at("prompt", where(is_text, change)))
+
+
+def headers(change: Callable[[Headers], Any]) -> Change:
+    """Change the headers of invocations in place."""
+    return requested(INVOKE, lambda request: change(request.headers))
+
+
+def custom(change: Callable[[str, str], str | None]) -> Change:
     """Change the values of custom headers; None loses one."""
 
-    def in_place(headers: wire.Headers) -> None:
-        for name in [name for name in headers if name not in (*USUAL, *OF_HTTP)]:
-            changed = change(name, headers.pop(name))
+    def in_place(all_headers: Headers) -> None:
+        for name in set(all_headers) - {*USUAL, *OF_HTTP}:
+            changed = change(name, all_headers.pop(name))
             if changed is not None:
-                headers[name] = changed
+                all_headers[name] = changed
 
-    return _headers(in_place)
-
-
-def _ids(change: Callable[[str], str]) -> wire.Change:
-    """Change the values of user_id, session_id and request_id."""
-    return _headers(
-        lambda headers: headers.update(
-            {name: change(headers[name]) for name in USUAL if name in headers}
-        )
-    )
+    return headers(in_place)
 
 
-def _keep_one_custom_header(headers: wire.Headers) -> None:
-    custom = [name for name in headers if name not in (*USUAL, *OF_HTTP)]
-    for name in custom[:-1]:
-        del headers[name]
+def header(name: str, change: Callable[[str], str]) -> Change:
+    """Change the value of a header where it is sent."""
+    return headers(lambda some: some.update({name: change(some[name])}) if name in some else None)
 
 
-def _swap_user_and_session(headers: wire.Headers) -> None:
-    if "user_id" in headers and "session_id" in headers:
-        headers["user_id"], headers["session_id"] = headers["session_id"], headers["user_id"]
+def absent(name: str, value: Callable[[Headers], str | None]) -> Change:
+    """Fill a header in where it is absent."""
+    return headers(lambda some: some.setdefault(name, value(some) or "") if value(some) else None)
 
 
-def _first_of_a_session(name: str) -> Callable[[pytest.MonkeyPatch], None]:
-    """Keep the first value of a header for all later requests of the session."""
-
-    def mutant(patch: pytest.MonkeyPatch) -> None:
-        first: dict[str, str] = {}
-
-        def in_place(headers: wire.Headers) -> None:
-            if name in headers and "session_id" in headers:
-                headers[name] = first.setdefault(headers["session_id"], headers[name])
-
-        wire.install(patch, _headers(in_place))
-
-    return mutant
-
-
-def _show_the_last_requests_headers(patch: pytest.MonkeyPatch) -> None:
-    last: dict[str, str] = {}
-
-    def in_place(headers: wire.Headers) -> None:
-        custom = {name: headers[name] for name in headers if name not in (*USUAL, *OF_HTTP)}
-        headers.update({name: value for name, value in last.items() if name not in headers})
-        last.clear()
-        last.update(custom)
-
-    wire.install(patch, _headers(in_place))
-
-
-def _number(text: str) -> str:
+def number(text: str) -> str:
+    """Read a number and write it again."""
     return str(int(text)) if text.isdecimal() else text
 
 
-HEADERS = (
-    ("lose_request_id", TRACE, _headers(lambda headers: headers.pop("request_id", None))),
-    (
-        "replace_request_id",
-        TRACE,
-        _headers(lambda headers: headers.update(request_id=uuid.uuid4().hex)),
-    ),
-    ("keep_the_first_request_id_of_a_session", TRACE, _first_of_a_session("request_id")),
-    ("keep_the_first_user_id_of_a_session", IDENTIFIERS, _first_of_a_session("user_id")),
-    ("swap_user_id_and_session_id", IDENTIFIERS, _headers(_swap_user_and_session)),
-    ("lower_the_case_of_ids", IDENTIFIERS, _ids(str.lower)),
-    ("cut_ids_at_32_characters", IDENTIFIERS, _ids(lambda text: text[:32])),
-    ("read_ids_as_numbers", IDENTIFIERS, _ids(_number)),
-    (
-        "read_hyphens_in_ids_as_underscores",
-        IDENTIFIERS,
-        _ids(lambda text: text.replace("-", "_")),
-    ),
-    ("lose_custom_headers", CUSTOM, _custom(lambda _name, _value: None)),
-    (
-        "lose_custom_headers_with_an_x",
-        CUSTOM,
-        _custom(lambda name, value: None if name.startswith("x-") else value),
-    ),
-    (
-        "lose_custom_headers_without_an_x",
-        CUSTOM,
-        _custom(lambda name, value: value if name.startswith("x-") else None),
-    ),
-    (
-        "lose_custom_headers_with_an_underscore",
-        CUSTOM,
-        _custom(lambda name, value: None if "_" in name else value),
-    ),
-    ("keep_one_custom_header", CUSTOM, _headers(_keep_one_custom_header)),
-    ("cut_custom_headers_at_a_comma", CUSTOM, _custom(lambda _, value: value.partition(",")[0])),
-    ("cut_custom_headers_at_a_semicolon", CUSTOM, _custom(lambda _, value: value.split(";")[0])),
-    ("cut_custom_headers_at_256_characters", CUSTOM, _custom(lambda _, value: value[:256])),
-    ("lower_the_case_of_custom_headers", CUSTOM, _custom(lambda _, value: value.lower())),
-    ("decode_percent_signs_in_custom_headers", CUSTOM, _custom(lambda _, value: unquote(value))),
-    ("lose_empty_custom_headers", CUSTOM, _custom(lambda _, value: value or None)),
-    ("show_the_custom_headers_of_the_request_before", CUSTOM, _show_the_last_requests_headers),
-)
+def fields_of_earlier_requests() -> Change:
+    """Keep the fields of the session's earlier requests."""
+    kept: dict[str, Any] = {}
+
+    def merged(body: Any, request: Request) -> Any:
+        session = kept.setdefault(request.header("session_id"), {})
+        whole = {**session, **body}
+        session.update(drop("do")(body))
+        return whole
+
+    return requests(INVOKE, merged)
 
 
-def _given(name: str, value: Callable[[wire.Headers], str | None]) -> wire.Change:
-    """Give a header to requests that lack it."""
-
-    def in_place(headers: wire.Headers) -> None:
-        found = value(headers)
-        if name not in headers and found is not None:
-            headers[name] = found
-
-    return _headers(in_place)
+# ---- answers
 
 
-def _last(name: str) -> Callable[[pytest.MonkeyPatch], None]:
-    """Give a request that lacks a header the last one that was seen."""
-
-    def mutant(patch: pytest.MonkeyPatch) -> None:
-        seen = [""]
-
-        def in_place(headers: wire.Headers) -> None:
-            if name in headers:
-                seen[:] = [headers[name]]
-            elif seen[0]:
-                headers[name] = seen[0]
-
-        wire.install(patch, _headers(in_place))
-
-    return mutant
+def string(change: Callable[[str], Any]) -> Change:
+    """Change the string that the entrypoint returned."""
+    return answers(INVOKE, where(is_text, change))
 
 
-def _fail_without(*names: str) -> wire.Change:
-    def answer(answer: wire.Answer, request: wire.Request) -> None:
-        if any(name not in request.headers for name in names):
-            answer.status = 500
-            answer.body = b'{"error": {"message": "Internal Server Error", "type": "KeyError"}}'
+def raised(change: Callable[[Answer, Request], None], kind: str = "") -> Change:
+    """Change the answers to exceptions of the entrypoint, or to those of one kind, in place."""
 
-    return wire.answered(INVOKE, answer)
+    def in_place(answer: Answer, request: Request) -> None:
+        if answer.status == 500 and f'"{kind}'.encode() in answer.body:
+            change(answer, request)
 
-
-def _lose_both_without_one(headers: wire.Headers) -> None:
-    if "user_id" not in headers or "session_id" not in headers:
-        headers.pop("user_id", None)
-        headers.pop("session_id", None)
+    return answered(INVOKE, in_place)
 
 
-ABSENT = (
-    ("fill_in_a_user_id", _given("user_id", lambda _: "platform-user")),
-    ("fill_in_a_session_id", _given("session_id", lambda _: uuid.uuid4().hex)),
-    ("fill_in_an_empty_user_id", _given("user_id", lambda _: "")),
-    ("fill_in_null_for_a_session_id", _given("session_id", lambda _: "null")),
-    (
-        "take_the_user_id_for_a_session_id",
-        _given("session_id", lambda headers: headers.get("user_id")),
-    ),
-    ("give_the_user_id_of_an_earlier_request", _last("user_id")),
-    ("give_the_session_id_of_an_earlier_request", _last("session_id")),
-    ("fail_without_a_user_id", _fail_without("user_id")),
-    ("fail_without_a_session_id", _fail_without("session_id")),
-    ("lose_both_where_one_is_absent", _headers(_lose_both_without_one)),
-)
-
-
-# ---- the sandbox's instance
-
-
-def _selected(
-    change: Callable[[Invocation, Mapping[str, str]], str],
-) -> Callable[[pytest.MonkeyPatch], None]:
-    """Select the instance by another session id."""
-
-    def mutant(patch: pytest.MonkeyPatch) -> None:
-        whole = SimpleApp._invocation
-
-        def invocation(app: SimpleApp, headers: Mapping[str, str]) -> Invocation:
-            found = whole(app, headers)
-            return replace(found, session_id=change(found, headers))
-
-        patch.setattr(SimpleApp, "_invocation", invocation)
-
-    return mutant
-
-
-def _session_of_the_request_before(patch: pytest.MonkeyPatch) -> None:
-    last = [DEFAULT_SESSION]
-
-    def before(found: Invocation, _headers: Mapping[str, str]) -> str:
-        last.append(found.session_id)
-        return last.pop(0)
-
-    _selected(before)(patch)
-
-
-def _first_session_of_a_user(patch: pytest.MonkeyPatch) -> None:
-    first: dict[str, str] = {}
-    _selected(lambda found, _: first.setdefault(found.user_id, found.session_id))(patch)
-
-
-def _new_instance_after_an_error(patch: pytest.MonkeyPatch) -> None:
+def after_exception(route: str, *, failures: int = 1, session: bool = False) -> tuple[Change, ...]:
+    """Refuse the requests of a route after exceptions, or those of the same session."""
     failed: list[str] = []
 
-    def note(result: Any, request: wire.Request) -> Any:
-        if not result["success"]:
-            failed.append(request.json["UserSessionId"])
-        return result
+    def note(answer: Answer, request: Request) -> None:
+        if answer.status == 500:
+            failed.append(request.header("session_id"))
 
-    def select(found: Invocation, _headers: Mapping[str, str]) -> str:
-        times = sum(one.startswith(found.user_session_id) for one in failed)
-        return f"{found.session_id}-{times}" if times else found.session_id
+    def down(request: Request) -> bool:
+        return len(failed) >= failures and (not session or request.header("session_id") in failed)
 
-    wire.install(patch, wire.executions(note))
-    _selected(select)(patch)
+    return refused(route, down, 503), answered(INVOKE, note)
 
 
-def _session_of_requests_with_a_user(found: Invocation, headers: Mapping[str, str]) -> str:
-    return found.session_id if "user_id" in headers else DEFAULT_SESSION
+def error_again() -> Change:
+    """Repeat an error to the next request."""
+    pending: list[bytes] = []
+
+    def in_place(answer: Answer, _request: Request) -> None:
+        if answer.status == 500:
+            pending.append(answer.body)
+        elif pending:
+            answer.status, answer.body = 500, pending.pop()
+
+    return answered(INVOKE, in_place)
 
 
-INSTANCES = (
-    ("use_one_instance_for_all", _selected(lambda *_: DEFAULT_SESSION)),
-    ("use_one_instance_a_user", _first_session_of_a_user),
-    ("use_another_instance_each_time", _selected(lambda *_: uuid.uuid4().hex)),
-    ("use_the_session_of_the_request_before", _session_of_the_request_before),
-    ("use_the_default_session_without_a_user", _selected(_session_of_requests_with_a_user)),
-    ("use_a_new_instance_after_an_error", _new_instance_after_an_error),
-    ("ignore_the_case_of_the_session_id", _selected(lambda found, _: found.session_id.lower())),
-    ("read_the_first_8_characters", _selected(lambda found, _: found.session_id[:8])),
-    ("read_the_first_32_characters", _selected(lambda found, _: found.session_id[:32])),
-    (
-        "read_hyphens_as_underscores",
-        _selected(lambda found, _: found.session_id.replace("-", "_")),
-    ),
-    ("read_numbers_without_leading_zeros", _selected(lambda found, _: _number(found.session_id))),
-)
+def no_json(change: Callable[[Answer], None]) -> Change:
+    """Change the refusals of bodies that are not JSON in place."""
+
+    def in_place(answer: Answer, request: Request) -> None:
+        if answer.status == 400 and request.json is None:
+            change(answer)
+
+    return answered(INVOKE, in_place)
 
 
-MUTANTS: tuple[Mutant, ...] = (
-    *(Mutant(name, "INV-01", sentence, change) for name, sentence, change in PAYLOAD),
-    *(Mutant(name, "INV-02", sentence, change) for name, sentence, change in HEADERS),
-    *(Mutant(name, "INV-03", DEFAULTS, change) for name, change in ABSENT),
-    *(Mutant(name, "INV-09", SELECTS, change) for name, change in INSTANCES),
-)
+def taken(change: Callable[[str], Any]) -> Change:
+    """Take a body that is not JSON for an object, unless the function returns None."""
+
+    def in_place(request: Request) -> None:
+        if request.json is None and request.body != b"null":
+            document = change(request.body.decode("utf-8", "replace"))
+            request.body = request.body if document is None else json.dumps(document).encode()
+
+    return requested(INVOKE, in_place)
+
+
+def loose(text: str) -> Any:
+    """Read JSON with trailing commas, or whose end is missing."""
+    for ending in ("", "}"):
+        try:
+            return json.loads(re.sub(r",(?=\s*[}\]])", "", text) + ending)
+        except ValueError:
+            continue
+    return None
+
+
+# ---- streams
+
+
+def is_failure(raw: bytes) -> bool:
+    """Return whether an event tells a failure."""
+    return raw.startswith(b'data: {"error":')
+
+
+def event(text: str) -> bytes:
+    """Return the event of a string."""
+    return "".join(f"data: {line}\n" for line in text.split("\n")).encode() + b"\n"
+
+
+def strings(change: Callable[[str, list[str]], str | list[str]]) -> Change:
+    """Change each string of a stream; the function takes it and those before."""
+
+    def changed(raw: bytes, request: Request) -> list[bytes]:
+        if is_failure(raw):
+            return [raw]
+        before = request.state.setdefault("before", [])
+        new = change(text_of(raw), before)
+        before.append(text_of(raw))
+        return [event(text) for text in ([new] if isinstance(new, str) else new)]
+
+    return Change(routed(INVOKE), event=changed)
+
+
+def held(release: Callable[[list[bytes]], int], end: int | None = None) -> Change:
+    """Hold events back; the function takes those that wait and returns how many to send now."""
+
+    def changed(raw: bytes, request: Request) -> list[bytes]:
+        waiting = request.state.setdefault("waiting", [])
+        waiting.append(raw)
+        count = release(waiting)
+        ready = waiting[:count]
+        del waiting[:count]
+        return list(ready)
+
+    def ended(request: Request) -> Iterable[bytes]:
+        return list(request.state.get("waiting", []))[:end]
+
+    return Change(routed(INVOKE), event=changed, end=ended)
+
+
+def failure(change: Callable[[Any], Any]) -> Change:
+    """Change the JSON of the event that tells a failure."""
+    return events(INVOKE, where(lambda value: is_object(value) and "error" in value, change))
+
+
+def raw_failure(change: Callable[[str], str]) -> Change:
+    """Change the event that tells a failure; the function takes the message."""
+    return raw_events(
+        INVOKE,
+        lambda raw: change(json.loads(raw[6:])["error"]).encode() if is_failure(raw) else raw,
+    )
+
+
+def silent(*, before: bool) -> Change:
+    """Tell no failure after strings, or none that comes before any."""
+
+    def changed(raw: bytes, request: Request) -> list[bytes]:
+        sent = request.state.get("sent", False)
+        request.state["sent"] = True
+        return [] if is_failure(raw) and sent is before else [raw]
+
+    return Change(routed(INVOKE), event=changed)
+
+
+# ---- probes
+
+
+def probe(name: str, change: Callable[[Any], Any]) -> Change:
+    """Change the status that a probe tells."""
+    return answers(f"GET /{name}", at("status", change))
+
+
+def once(name: str) -> Change:
+    """Answer a probe once."""
+    down = answers_after(1, lambda answer: answer.set(503, {"error": "down"}))
+    return answered(f"GET /{name}", down)
+
+
+def after_an_invocation(route: str) -> tuple[Change, ...]:
+    """Answer a route from the first invocation on."""
+    invoked: list[str] = []
+    note = requested(INVOKE, lambda request: invoked.append(request.path))
+    return note, refused(route, lambda _: not invoked, 404)
+
+
+def slow(seconds: Callable[[int], float]) -> Change:
+    """Delay pings; the function takes their number."""
+    count = 0
+
+    async def late(request: Request, ask: Ask) -> Answer:
+        nonlocal count
+        count += 1
+        await asyncio.sleep(seconds(count))
+        return await ask(request)
+
+    return around("GET /ping", late)
+
+
+def busy(*, refuses: bool) -> tuple[Change, ...]:
+    """Let pings wait for the running invocations, or refuse them meanwhile."""
+    running: set[int] = set()
+
+    async def invoked(request: Request, ask: Ask) -> Answer:
+        running.add(id(request))
+        try:
+            return await ask(request)
+        finally:
+            running.discard(id(request))
+
+    async def pinged(request: Request, ask: Ask) -> Answer:
+        for _ in range(0 if refuses else 100):
+            if not running:
+                break
+            await asyncio.sleep(0.02)
+        if running:
+            return Answer(503, {}, b"busy")
+        return await ask(request)
+
+    return around(INVOKE, invoked), around("GET /ping", pinged)
+
+
+# ---- runtimes
+
+RUNTIME = "/runtimes/{name}"
+HOSTED = f"POST {RUNTIME}/invoke"
+
+
+def session(change: Callable[[str], str]) -> Change:
+    """Change the session of requests to runtimes."""
+
+    def in_place(request: Request) -> None:
+        if "session_id" in request.headers:
+            request.headers["session_id"] = change(request.headers["session_id"])
+
+    return requested(f"* {RUNTIME}/*", in_place)
+
+
+def environment(document: Any, request: Request) -> Any:
+    """Tell another environment to each session."""
+    try:
+        told = json.loads(document)
+        return json.dumps(
+            {**told, "environment": f"{told['environment']}-{request.header('session_id')}"}
+        )
+    except (KeyError, TypeError, ValueError):
+        return document
+
+
+def first_session_alone() -> Change:
+    """Serve the first session alone."""
+    known: list[str] = []
+
+    def other(request: Request) -> bool:
+        known.append(request.header("session_id"))
+        return known[-1] != known[0]
+
+    return refused(HOSTED, other, 503)
+
+
+def answer_of_a_body() -> Change:
+    """Answer the same body with the same answer."""
+    known: dict[Any, bytes] = {}
+
+    def in_place(answer: Answer, request: Request) -> None:
+        answer.body = known.setdefault((request.path, request.body), answer.body)
+
+    return answered(HOSTED, in_place)
+
+
+def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Change, ...]:
+    """Spoil the first answer after a runtime has no instance, or all of them."""
+    down = [False]
+
+    def note(document: Any) -> Any:
+        down[0] = down[0] or not document["Result"].get("InstanceItems", True)
+        return document
+
+    def in_place(answer: Answer, _request: Request) -> None:
+        if down[0]:
+            spoil(answer)
+            down[0] = always
+
+    return actions("ListRuntimeInstances", note), answered(f"* {RUNTIME}/*", in_place)
+
+
+def first_runtime() -> Change:
+    """Send the requests to all runtimes to the first."""
+    known: list[str] = []
+
+    def in_place(request: Request) -> None:
+        name = request.path.split("/")[2]
+        known.append(name)
+        request.path = request.path.replace(f"/{name}/", f"/{known[0]}/", 1)
+
+    return requested(f"* {RUNTIME}/*", in_place)
+
+
+def logs(change: Callable[[str], str]) -> Change:
+    """Change the logs of runtimes."""
+    return actions("GetRuntimeInstanceLogs", at("Result.Logs", change))
+
+
+def instances(change: Callable[[Any], Any]) -> Change:
+    """Change the instances of runtimes."""
+    return actions("ListRuntimeInstances", at("Result.InstanceItems", change))
+
+
+def hosted(method: str, change: Callable[[Any], Any]) -> Change:
+    """Change the results of a method of runtimes."""
+    return calls(method, change, f"POST {RUNTIME}/*")
+
+
+TABLE = {
+    "INV-01": {
+        "strip_the_prompt": prompt(str.strip),
+        "read_cr_lf_in_the_prompt_as_lf": prompt(unix_lines),
+        "lose_fields_that_are_null": payload(drop_if(lambda value: value is None)),
+        "lose_fields_named_like_a_header": payload(drop(*USUAL)),
+        "keep_the_fields_of_earlier_requests": fields_of_earlier_requests(),
+    },
+    "INV-02": {
+        "lose_request_id": headers(lambda some: some.pop("request_id", None)),
+        "lower_the_case_of_ids": [header(name, str.lower) for name in USUAL],
+        "cut_custom_headers_at_256": custom(lambda _, value: value[:256]),
+        "lose_empty_custom_headers": custom(lambda _, value: value or None),
+    },
+    "INV-03": {
+        "fill_in_a_user_id": absent("user_id", lambda _: "platform-user"),
+        "fill_in_a_session_id": absent("session_id", lambda _: uuid.uuid4().hex),
+        "fail_without_a_user_id": refused(INVOKE, lambda r: not r.header("user_id"), 500),
+        "fail_without_a_session_id": refused(INVOKE, lambda r: not r.header("session_id"), 500),
+    },
+    "INV-04": {
+        "send_the_text_itself": answered(
+            INVOKE,
+            lambda answer, _: (
+                setattr(answer, "body", answer.json.encode())
+                if isinstance(answer.json, str)
+                else None
+            ),
+        ),
+        "wrap_twice": string(json.dumps),
+        "strip_the_string": string(str.strip),
+        "cut_at_64_kib": string(cut(65536)),
+        "repeat_the_first_answer": string(first()),
+    },
+    "INV-05": {
+        "lose_the_first_string": strings(lambda text, before: text if before else []),
+        "strip_the_strings": strings(lambda text, _: text.strip()),
+        "send_newlines_as_they_are": raw_events(
+            INVOKE, lambda raw: raw.replace(b"\ndata: ", b"\n")
+        ),
+        "send_each_line_as_an_event": raw_events(
+            INVOKE, lambda raw: raw.replace(b"\ndata: ", b"\n\ndata: ")
+        ),
+        "replace_non_ascii": strings(lambda text, _: to_ascii(text)),
+        "hold_everything_back": held(lambda _: 0),
+        "hold_one_string_back": held(lambda waiting: len(waiting) - 1),
+        "name_it_plain_text": Change(
+            routed(INVOKE), head=lambda some: some.update({"content-type": "text/plain"})
+        ),
+    },
+    "INV-06": {
+        "end_silently": failure(always(DROP)),
+        "end_silently_without_strings": silent(before=False),
+        "tell_it_as_text": raw_failure(lambda _: "data: Error: the agent failed\n\n"),
+        "send_it_as_a_comment": raw_failure(lambda text: f": {json.dumps({'error': text})}\n\n"),
+    },
+    "INV-07": {
+        "answer_null": raised(lambda answer, _: answer.set(200, None)),
+        "answer_null_for_a_key_error": raised(lambda answer, _: answer.set(200, None), "KeyError"),
+        "refuse_the_session_afterwards": after_exception(INVOKE, session=True),
+        "repeat_the_error_to_the_next_request": error_again(),
+    },
+    "INV-08": {
+        "fail_with_500": no_json(lambda answer: answer.set(500, {"error": "no JSON"})),
+        "refuse_without_a_word": no_json(lambda answer: setattr(answer, "body", b"")),
+        "take_a_form": taken(lambda text: dict(parse_qsl(text)) or None),
+        "take_loose_json": taken(loose),
+    },
+    "INV-09": {
+        "use_one_instance_for_all": header("session_id", always("default")),
+        "use_the_session_of_the_request_before": header("session_id", previous()),
+        "read_the_first_8_characters": header("session_id", cut(8)),
+        "read_numbers_without_leading_zeros": header("session_id", number),
+    },
+    "PRB-01": {
+        "answer_with_the_default_text": probe("ping", always("ok")),
+        "answer_with_the_first_word": probe("ping", lambda text: text.split()[0]),
+        "answer_once": once("ping"),
+        "require_a_user": refused("GET /ping", lambda request: not request.header("user_id")),
+    },
+    "PRB-02": {
+        "have_no_health": statuses("GET /health", 404),
+        "answer_with_nothing": answered("GET /health", lambda a, _: setattr(a, "body", b"")),
+        "answer_an_empty_status": probe("health", always("")),
+        "answer_once": once("health"),
+    },
+    "PRB-03": {
+        "have_no_readiness": statuses("GET /readiness", 404),
+        "answer_once": once("readiness"),
+    },
+    "PRB-04": {"have_no_liveness": statuses("GET /liveness", 404), "answer_once": once("liveness")},
+    "PRB-05": {
+        "fail_the_default_ping": statuses(f"{BARE}/ping", 500),
+        "answer_nothing_by_default": answers(f"{BARE}/ping", at("status", always(""))),
+        "have_no_readiness_by_default": statuses(f"{BARE}/readiness", 404),
+        "have_no_liveness_by_default": statuses(f"{BARE}/liveness", 404),
+    },
+    "PRB-06": {
+        "answer_late": slow(lambda _: 1.4),
+        "answer_every_third_ping_late": slow(lambda number: 0 if number % 3 else 1.4),
+        "wait_for_running_invocations": busy(refuses=False),
+        "refuse_while_an_invocation_runs": busy(refuses=True),
+    },
+    "PRB-07": {
+        "leave_out_health": statuses("GET /health", 404),
+        "leave_out_readiness": statuses("GET /readiness", 404),
+        "leave_out_liveness": statuses("GET /liveness", 404),
+        "register_with_the_first_invocation": after_an_invocation("GET /readiness"),
+    },
+    "HST-01": {
+        "give_each_session_an_environment": answers(HOSTED, environment),
+        "tell_the_first_session_for_each": session(first()),
+        "refuse_a_second_session": first_session_alone(),
+        "answer_a_session_with_the_answer_of_another": answer_of_a_body(),
+    },
+    "HST-02": {
+        "list_the_first_instances_for_ever": instances(first()),
+        "refuse_the_request_that_starts_again": scaled(lambda a: a.set(503, {"error": "starts"})),
+        "answer_nothing_to_the_request_that_starts_again": scaled(lambda a: a.set(202, None)),
+        "stay_at_zero": scaled(lambda a: a.set(503, {"error": "zero"}), always=True),
+    },
+    "HST-03": {
+        "send_all_requests_to_the_first_runtime": first_runtime(),
+        "answer_a_runtime_with_the_answer_of_another": answers(HOSTED, previous()),
+    },
+    "HST-04": {
+        "show_no_line_of_logs": logs(always("")),
+        "show_the_first_line_of_logs": logs(lambda text: text.partition("\n")[0]),
+        "keep_the_first_word_of_each_line": logs(
+            lambda text: "\n".join(line.partition(" ")[0] for line in text.split("\n"))
+        ),
+        "list_no_instances": instances(always([])),
+    },
+    "HST-05": {
+        "speak_no_mcp": statuses(f"* {RUNTIME}/mcp", 404),
+        "call_tools_in_vain": hosted("tools/call", always({"content": [], "isError": False})),
+        "return_no_artifacts": hosted("SendMessage", at("task", drop("artifacts"))),
+        "lose_the_bodies": requested(HOSTED, lambda request: setattr(request, "body", b"")),
+    },
+}

@@ -1,555 +1,574 @@
-"""Mutants of executions in the sandbox: outputs, errors, counts, languages (2.7, 7.3, 8)."""
+"""Mutants of the control plane (CTL), the sandbox (SBX) and run_code's results (RUN-01)."""
 
 from __future__ import annotations
 
+import base64
+import itertools
+import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from agentdouble.errors import UnknownLanguageError
-from agentdouble.sandbox import languages
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.languages import Language
-from tests.mutants import Mutant, lossy
-from tests.mutants.sandbox_changes import (
-    PYTHON,
-    Json,
-    Patched,
-    code,
-    data,
-    document,
-    error,
-    outputs,
-    stdout,
+from tests.mutants.changes import (
+    OfValue,
+    always,
+    at,
+    cut,
+    drop,
+    drop_if,
+    first,
+    first_line,
+    previous,
+    put,
+    signed_anyway,
+    to_ascii,
+    where,
+    without_astral,
 )
-from tests.mutants.sandbox_state import fresh_kernels
+from tests.mutants.wire import (
+    KEYS,
+    Answer,
+    Ask,
+    Change,
+    Request,
+    action,
+    actions,
+    answered,
+    bodies,
+    requested,
+    statuses,
+)
 
-STDOUT = "Items of outputs: output_type (e.g. stream), name (e.g. stdout), text (string) (2.7)"
-FAILURE = "failures expose ename, evalue, traceback in outputs (7.3)"
-STATUS = "results carry success and status (7.3); data.status: ok on success (2.7)"
-COUNT = "data.execution_count: integer (2.7)"
-SPOKEN = "Code execution languages: Python, JavaScript (8); both are supported (4.5)"
-
-Change = Callable[[Json], Any]
-Outputs = list[Json]
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def _streams(name: str, change: Callable[[Outputs], Outputs]) -> Patched:
-    """Change the outputs of a stream, and leave the others as they are."""
-
-    def of_stream(listed: Outputs) -> Outputs:
-        kept = iter(change([one for one in listed if one["name"] == name]))
-        changed = [next(kept, None) if one["name"] == name else one for one in listed]
-        return [one for one in changed if one is not None]
-
-    return outputs(of_stream)
+INVOKE, VERSION = "InvokeTool", "2025-10-30"
+ACTIONS = (INVOKE, "ListSessions", "GetSession", "CreateSession", "DeleteSession")
+INNER = "Result.Result.()"
+UPLOAD, DOWNLOAD = "POST /v1/file/upload", "GET /v1/file/download"
 
 
-def _without(name: str, value: str) -> Change:
-    return lambda data: data.update(outputs=[o for o in data["outputs"] if o[name] != value])
+# ---- answers
 
 
-def _if_error(change: Change) -> Change:
-    return lambda data: change(data) if data["status"] != "ok" else None
+def envelope(path: str, change: OfValue) -> Change:
+    """Change what is at a path of the envelope of InvokeTool."""
+    return actions(INVOKE, at(path, change))
 
 
-def _if_javascript(change: Change) -> Change:
-    return lambda data: change(data) if data["kernel_name"] not in PYTHON else None
+def inner(change: OfValue) -> Change:
+    """Change the JSON of 2.7 of executions."""
+    return envelope(INNER, where(lambda value: "outputs" in (value.get("data") or {}), change))
 
 
-def _from_the_second(change: Change) -> Change:
-    seen: set[str] = set()
-
-    def second(data: Json) -> None:
-        if data["session_id"] in seen:
-            change(data)
-        seen.add(data["session_id"])
-
-    return second
+def data(change: OfValue) -> Change:
+    """Change the data of executions."""
+    return inner(at("data", change))
 
 
-def _each(name: str, value: str, change: Change) -> Change:
-    return lambda data: [change(one) for one in data["outputs"] if one[name] == value]
+def outputs(change: Callable[[list[Any]], Any]) -> Change:
+    """Change the outputs of executions."""
+    return inner(at("data.outputs", change))
 
 
-def _as_ok(data: Json) -> None:
-    data["status"] = "ok"
+def output(kind: str, change: OfValue) -> Change:
+    """Change each output of a type or of a stream."""
+    return inner(at("data.outputs.*", where(lambda one: is_of(one, kind), change)))
 
 
-def _named(*names: str) -> Change:
-    """Tell errors of these names as success."""
-
-    def change(document: Json) -> None:
-        failed = [one["ename"] for one in document["data"]["outputs"] if one["ename"]]
-        if failed and failed[-1] in names:
-            document["success"] = True
-            document["data"]["status"] = "ok"
-
-    return change
+def stdout(change: Callable[[str], str]) -> Change:
+    """Change the text of standard output."""
+    return output("stdout", at("text", change))
 
 
-def _old_outputs() -> Change:
-    """Put what was written before in front of what was written now."""
-    written: dict[str, str] = {}
-
-    def old(data: Json) -> None:
-        before = written.get(data["session_id"], "")
-        for one in data["outputs"]:
-            if one["name"] == "stdout":
-                written[data["session_id"]] = before + one["text"]
-                one["text"] = before + one["text"]
-
-    return old
+def is_of(one: Any, kind: str) -> bool:
+    """Return whether an output is of a type or of a stream."""
+    return kind in (one["output_type"], one["name"])
 
 
-def _merged(data: Json) -> None:
-    """Write standard error to standard output."""
-    for one in data["outputs"]:
-        if one["name"] == "stderr":
-            one["name"] = "stdout"
+def without(kind: str) -> Callable[[list[Any]], list[Any]]:
+    """Lose the outputs of a type or of a stream."""
+    return drop_if(lambda one: is_of(one, kind))
 
 
-def _swapped(data: Json) -> None:
-    names = {"stdout": "stderr", "stderr": "stdout"}
-    for one in data["outputs"]:
-        one["name"] = names.get(one["name"], one["name"])
+def failed(value: Any) -> bool:
+    """Return whether the JSON of 2.7, or its data, tells a failure."""
+    return bool(value.get("data", value)["status"] != "ok")
 
 
-def _as_display(one: Json) -> None:
-    one.update(output_type="display_data", data={"text/plain": one["text"]}, name=None, text=None)
+def is_javascript(value: Any) -> bool:
+    """Return whether the JSON of 2.7, or its data, is of JavaScript."""
+    return not value.get("data", value)["kernel_name"].startswith("python")
 
 
-def _text_last(data: Json) -> None:
-    """Lose standard output where there is a value."""
-    if any(one["output_type"] == "execute_result" for one in data["outputs"]):
-        _without("name", "stdout")(data)
+def succeeds(value: Any) -> Any:
+    """Tell a success."""
+    return at("data", put(status="ok"))({**value, "success": True})
 
 
-def _as_text(data: Json) -> None:
-    """Write errors to standard error, as a terminal does."""
-    for one in data["outputs"]:
-        if one["output_type"] == "error":
-            one.update(output_type="stream", name="stderr", text="\n".join(one["traceback"]))
-            one.update(ename=None, evalue=None, traceback=None)
+def of_session(value: Any) -> str:
+    """Return the session of data."""
+    return str(value["session_id"])
 
 
-def _previous_error() -> Change:
-    before: list[tuple[str, str]] = []
-
-    def stale(one: Json) -> None:
-        before.append((one["ename"], one["evalue"]))
-        one["ename"], one["evalue"] = before[max(0, len(before) - 2)]
-
-    return stale
-
-
-def _plain(line: str) -> str:
-    return _COLOUR.sub("", line)
-
-
-# ---- counts
-
-
-def _counts(change: Callable[[Json], Any]) -> Patched:
-    def count(one: Json) -> None:
-        one["execution_count"] = change(one)
-
-    return data(count)
-
-
-def _numbers(key: Callable[[Json], Any], counts: Callable[[Json], bool]) -> Callable[[Json], int]:
+def count(key: Callable[[Any], Any], counts: Callable[[Any], bool]) -> Change:
     """Count the executions with the same key that count."""
     numbers: dict[Any, int] = {}
 
-    def number(data: Json) -> int:
-        one = key(data)
-        numbers[one] = numbers.get(one, 0) + bool(counts(data))
-        return numbers[one]
+    def changed(value: Any) -> Any:
+        numbers[key(value)] = numbers.get(key(value), 0) + counts(value)
+        return {**value, "execution_count": numbers[key(value)]}
 
-    return number
-
-
-def _reset_by_errors() -> Callable[[Json], int]:
-    numbers: dict[str, int] = {}
-
-    def number(data: Json) -> int:
-        id_ = data["session_id"]
-        numbers[id_] = numbers.get(id_, 0) + 1
-        told = numbers[id_]
-        if data["status"] != "ok":
-            numbers[id_] = 0
-        return told
-
-    return number
+    return data(changed)
 
 
-# ---- languages
+def refused_first(which: Callable[[Any], bool]) -> Change:
+    """Refuse the first invocation of a session, if it is such."""
+    known: set[Any] = set()
+
+    def in_place(answer: Answer, request: Request) -> None:
+        name = request.json.get("UserSessionId")
+        if name not in known and which(request.json):
+            answer.set(404, {"ResponseMetadata": {"Error": {"Code": "NotFound", "Message": "No"}}})
+        known.add(name)
+
+    return Change(action(INVOKE), answer=in_place)
 
 
-def _refused(which: Callable[[str], bool]) -> Patched:
-    def change(patch: pytest.MonkeyPatch) -> None:
-        original = languages.find
+def nameless() -> OfValue:
+    """Name no instance at the first invocation."""
+    known: set[str] = set()
 
-        def find(name: str) -> Language:
-            if which(name):
-                raise UnknownLanguageError(name, ("python3",))
-            return original(name)
+    def changed(value: Any) -> Any:
+        again = value["UserSessionId"] in known
+        known.add(value["UserSessionId"])
+        return value if again else {**value, "SessionId": ""}
 
-        patch.setattr(languages, "find", find)
-
-    return change
+    return changed
 
 
-def _first_language_of_all(patch: pytest.MonkeyPatch) -> None:
-    """Run all code of a session in the language of its first."""
-    original = Instance.execute
-    first: dict[str, str] = {}
+def same_ids() -> OfValue:
+    """Name the first instance of a session for ever."""
+    known: dict[str, str] = {}
 
-    async def execute(self: Instance, code: str, language: str, *rest: Any, **more: Any) -> Any:
-        chosen = first.setdefault(self.id, language)
-        return await original(self, code, chosen, *rest, **more)
+    def changed(value: Any) -> Any:
+        id_ = known.setdefault(value["UserSessionId"], value["SessionId"])
+        return {**value, "SessionId": id_}
 
-    patch.setattr(Instance, "execute", execute)
-
-
-def _always_python(patch: pytest.MonkeyPatch) -> None:
-    original = Instance.execute
-
-    async def execute(self: Instance, code: str, _language: str, *rest: Any, **more: Any) -> Any:
-        return await original(self, code, "python3", *rest, **more)
-
-    patch.setattr(Instance, "execute", execute)
+    return changed
 
 
-def _echo(patch: pytest.MonkeyPatch) -> None:
-    """Answer JavaScript with its text, and do not run it."""
-    original = Instance.execute
-
-    async def execute(self: Instance, code: str, language: str, *rest: Any, **more: Any) -> Any:
-        if language in PYTHON:
-            return await original(self, code, language, *rest, **more)
-        ran = await original(self, f"console.log({code!r})", language, *rest, **more)
-        return replace(ran, code=code)
-
-    patch.setattr(Instance, "execute", execute)
+# ---- the terminal
 
 
-def _javascript(change: Callable[[str], str]) -> Patched:
-    return code(lambda _, text, language: text if language in PYTHON else change(text))
+def terminal(change: OfValue) -> Change:
+    """Change the data of commands."""
+    return envelope(
+        INNER, where(lambda value: "exit_code" in (value.get("data") or {}), at("data", change))
+    )
 
 
-def _one_language_at_once(before: str, language: Language) -> bool:
-    return before not in ("", "bash", language.name)
+def command(change: Callable[[str], str]) -> Change:
+    """Change commands."""
+    return bodies(at("OperationPayload.()", at("command", change)))
 
 
-_OUTPUTS = (
-    Mutant("drop_standard_error", "SBX-05", STDOUT, data(_without("name", "stderr"))),
-    Mutant("write_standard_error_to_standard_output", "SBX-05", STDOUT, data(_merged)),
-    Mutant("swap_the_names_of_the_streams", "SBX-05", STDOUT, data(_swapped)),
-    Mutant("lose_standard_output", "SBX-05", STDOUT, data(_without("name", "stdout"))),
-    Mutant(
-        "lose_the_newline_at_the_end",
-        "SBX-05",
-        STDOUT,
-        stdout(lambda text: text.removesuffix("\n")),
-    ),
-    Mutant("strip_standard_output", "SBX-05", STDOUT, stdout(str.strip)),
-    Mutant(
-        "lose_indentation",
-        "SBX-05",
-        STDOUT,
-        stdout(lambda text: "".join(map(str.lstrip, text.splitlines(True)))),
-    ),
-    Mutant("lose_empty_lines", "SBX-05", STDOUT, stdout(lambda text: re.sub(r"\n\n+", "\n", text))),
-    Mutant(
-        "end_lines_with_carriage_returns",
-        "SBX-05",
-        STDOUT,
-        stdout(lambda text: text.replace("\n", "\r\n")),
-    ),
-    Mutant("lose_carriage_returns", "SBX-05", STDOUT, stdout(lambda text: text.replace("\r", ""))),
-    Mutant("write_blanks_for_tabs", "SBX-05", STDOUT, stdout(str.expandtabs)),
-    Mutant(
-        "keep_only_the_first_line",
-        "SBX-05",
-        STDOUT,
-        stdout(lambda text: "".join(text.splitlines(True)[:1])),
-    ),
-    Mutant(
-        "keep_only_the_last_line",
-        "SBX-05",
-        STDOUT,
-        stdout(lambda text: "".join(text.splitlines(True)[-1:])),
-    ),
-    Mutant(
-        "cut_standard_output_to_2000_characters", "SBX-05", STDOUT, stdout(lambda text: text[:2000])
-    ),
-    Mutant("cut_standard_output_to_64_kib", "SBX-05", STDOUT, stdout(lambda text: text[: 1 << 16])),
-    Mutant(
-        "lose_letters_that_are_not_ascii",
-        "SBX-05",
-        STDOUT,
-        stdout(lossy.to_ascii),
-    ),
-    Mutant(
-        "lose_letters_beyond_16_bits",
-        "SBX-05",
-        STDOUT,
-        stdout(lambda text: re.sub("[\U00010000-\U0010ffff]", "\ufffd", text)),
-    ),
-    Mutant(
-        "read_letters_as_latin_1",
-        "SBX-05",
-        STDOUT,
-        stdout(lossy.misread),
-    ),
-    Mutant(
-        "escape_html",
-        "SBX-05",
-        STDOUT,
-        stdout(lambda text: text.replace("&", "&amp;").replace("<", "&lt;")),
-    ),
-    Mutant("lose_backslashes", "SBX-05", STDOUT, stdout(lambda text: text.replace("\\", ""))),
-    Mutant("lose_colours", "SBX-05", STDOUT, stdout(_plain)),
-    Mutant(
-        "tell_standard_output_as_displayed",
-        "SBX-05",
-        STDOUT,
-        data(_each("name", "stdout", _as_display)),
-    ),
-    Mutant(
-        "leave_out_the_name_of_streams",
-        "SBX-05",
-        STDOUT,
-        data(_each("output_type", "stream", lambda one: one.update(name=None))),
-    ),
-    Mutant(
-        "lose_standard_output_before_an_error",
-        "SBX-05",
-        STDOUT,
-        data(_if_error(_without("name", "stdout"))),
-    ),
-    Mutant("lose_standard_output_before_a_value", "SBX-05", STDOUT, data(_text_last)),
-    Mutant(
-        "keep_only_the_last_stretch_of_standard_output",
-        "SBX-05",
-        STDOUT,
-        _streams("stdout", lambda streams: streams[-1:]),
-    ),
-    Mutant(
-        "lose_standard_output_from_the_second_call_on",
-        "SBX-05",
-        STDOUT,
-        data(_from_the_second(_without("name", "stdout"))),
-    ),
-    Mutant("repeat_the_standard_output_of_earlier_calls", "SBX-05", STDOUT, data(_old_outputs())),
-    Mutant(
-        "name_the_standard_output_of_javascript_console",
-        "SBX-05",
-        STDOUT,
-        data(_if_javascript(_each("name", "stdout", lambda one: one.update(name="console")))),
-    ),
-    Mutant(
-        "tell_values_as_standard_output",
-        "SBX-05",
-        STDOUT,
-        data(
-            _each(
-                "output_type",
-                "execute_result",
-                lambda one: one.update(
-                    output_type="stream", name="stdout", text=one["data"].get("text/plain")
-                ),
-            )
+# ---- requests
+
+
+def code(change: Callable[[str], str], *, python: bool = True) -> list[Change]:
+    """Change the code of a language; the answer names what was sent."""
+
+    def body(value: Any, request: Request) -> Any:
+        payload = json.loads(value["OperationPayload"])
+        if "code" not in payload or payload["kernel_name"].startswith("python") is not python:
+            return value
+        request.state["code"] = payload["code"]
+        return at("OperationPayload.()", at("code", change))(value)
+
+    def named(value: Any, request: Request) -> Any:
+        sent = request.state.get("code")
+        return at(f"{INNER}.data.code", lambda now: now if sent is None else sent)(value)
+
+    return [bodies(body), actions(INVOKE, named)]
+
+
+def before_python(prelude: str, which: str = "True") -> list[Change]:
+    """Run Python before the Python of each call."""
+    return code(lambda text: f"exec({prelude.format(which)!r})\n{text}")
+
+
+def language(change: Callable[[str], str]) -> Change:
+    """Run code in another language."""
+    return bodies(at("OperationPayload.()", at("kernel_name", change)))
+
+
+def sessions(change: Callable[[str], str]) -> list[Change]:
+    """Take another session for the one that is named; answers tell the name."""
+
+    def named(value: Any, request: Request) -> Any:
+        name = request.state.get("name")
+        return at("Result.UserSessionId", lambda now: name or now)(value)
+
+    def other(value: Any, request: Request) -> Any:
+        request.state["name"] = value.get("UserSessionId")
+        return at("UserSessionId", change)(value)
+
+    filters = at("Filters.*.Values.*", change)
+    listed = bodies(filters, "ListSessions")
+    return [bodies(other, *ACTIONS), listed, actions(INVOKE, named)]
+
+
+def user(change: Callable[[str], str]) -> Callable[[str], str]:
+    """Change the part of a session's name that is of the user."""
+
+    def changed(name: str) -> str:
+        before, _, session = name.rpartition("_")
+        return f"{change(before)}_{session}"
+
+    return changed
+
+
+def alternating() -> Callable[[str], str]:
+    """Take turns between two names."""
+    turns = itertools.cycle("12")
+    return lambda name: f"{name}-{next(turns)}"
+
+
+def lasting(seconds: int, which: Callable[[Any], bool] = lambda _: True) -> Change:
+    """Let instances live so long, unless a request says how long."""
+    return bodies(lambda value: {"Ttl": seconds, **value} if which(value) else value)
+
+
+# ---- callers
+
+
+def let_in(when: Callable[[Request], bool]) -> Change:
+    """Let requests in that are refused because of who signed them."""
+    return Change(action(*ACTIONS), around=signed_anyway(when))
+
+
+def key_of(request: Request) -> str:
+    """Return the access key of a request."""
+    return request.header("authorization").partition("Credential=")[2].partition("/")[0]
+
+
+def second_time() -> Callable[[Request], bool]:
+    """Return whether a caller was refused before."""
+    seen: set[str] = set()
+
+    def again(request: Request) -> bool:
+        before = key_of(request) in seen
+        seen.add(key_of(request))
+        return before
+
+    return again
+
+
+def run_refused(statuses_: tuple[int, ...]) -> Change:
+    """Refuse a request, and run it."""
+
+    async def both(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if answer.status in statuses_:
+            request.query = {**request.query, "Action": INVOKE, "Version": VERSION}
+            request.sign()
+            await ask(request)
+        return answer
+
+    return Change(lambda request: "Action" in request.query, around=both)
+
+
+def tools(meant: Callable[[str, str], bool], which: Callable[[Any], bool] = bool) -> Change:
+    """Take the id of a tool for the one that is known, which ran before."""
+    known: list[str] = []
+
+    async def ask_again(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        sent = str((request.json or {}).get("ToolId"))
+        if answer.status < 400:
+            known.append(sent)
+        elif known and meant(sent, known[0]) and which(request.json):
+            request.body = json.dumps({**request.json, "ToolId": known[0]}).encode()
+            request.sign()
+            answer = await ask(request)
+        return answer
+
+    return Change(action(INVOKE), around=ask_again)
+
+
+def spoken(which: Callable[[str, str], bool]) -> Change:
+    """Take other actions and versions for InvokeTool."""
+
+    def in_place(request: Request) -> None:
+        if which(request.query["Action"], request.query.get("Version", "")):
+            request.query = {**request.query, "Action": INVOKE, "Version": VERSION}
+            request.sign()
+
+    return Change(
+        lambda request: (
+            (request.query.get("Action"), request.query.get("Version")) != (INVOKE, VERSION)
+            and "Action" in request.query
+            and "OperationPayload" in (request.json or {})
         ),
-    ),
+        request=in_place,
+    )
+
+
+def unnamed(name: str) -> Change:
+    """Refuse actions and versions without naming them."""
+
+    def in_place(answer: Answer, request: Request) -> None:
+        if answer.status >= 400 and request.query.get(name):
+            answer.body = answer.body.replace(request.query[name].encode(), b"it")
+
+    return Change(lambda request: "Action" in request.query, answer=in_place)
+
+
+def required(which: Callable[[Request], Any]) -> Change:
+    """Refuse requests that are not such."""
+
+    def in_place(answer: Answer, request: Request) -> None:
+        if not which(request):
+            answer.set(400, {"ResponseMetadata": {"Error": {"Code": "No", "Message": "No."}}})
+
+    return Change(action(INVOKE), answer=in_place)
+
+
+# ---- files and the browser
+
+PART = re.compile(rb"(?s)(filename=.*?\r\n\r\n)(.*?)(\r\n--)")
+PATH = re.compile(rb'(?s)(name="path"\r\n.*?\r\n)(.*?)(\r\n--)')
+NOT_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+def uploaded(change: Callable[[bytes], bytes], part: re.Pattern[bytes] = PART) -> Change:
+    """Change the content of uploads, or their path."""
+
+    def in_place(request: Request) -> None:
+        request.body = part.sub(lambda m: m[1] + change(m[2]) + m[3], request.body, count=1)
+
+    return requested(UPLOAD, in_place)
+
+
+def downloaded(change: Callable[[bytes], bytes]) -> Change:
+    """Change the content of downloads."""
+
+    def in_place(answer: Answer, _request: Request) -> None:
+        if answer.status == 200:
+            answer.body = change(answer.body)
+
+    return answered(DOWNLOAD, in_place)
+
+
+def download_of_others() -> Change:
+    """Download a file of another session where one is missing."""
+    known: dict[str, bytes] = {}
+
+    def in_place(answer: Answer, request: Request) -> None:
+        path = request.query.get("path", "")
+        if answer.status == 200:
+            known[path] = answer.body
+        elif path in known:
+            answer.status, answer.body = 200, known[path]
+
+    return answered(DOWNLOAD, in_place)
+
+
+def empty_if_missing(answer: Answer, _request: Request) -> None:
+    """Download an empty file for one that is missing."""
+    if answer.status >= 400:
+        answer.status, answer.body = 200, b""
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
 )
 
-_ERRORS = (
-    Mutant("tell_the_status_of_errors_as_ok", "SBX-06", STATUS, data(_as_ok)),
-    Mutant(
-        "tell_syntax_errors_as_success",
-        "SBX-06",
-        STATUS,
-        document(_named("SyntaxError", "IndentationError")),
-    ),
-    Mutant(
-        "tell_failed_assertions_as_success", "SBX-06", STATUS, document(_named("AssertionError"))
-    ),
-    Mutant("tell_errors_of_javascript_as_success", "SBX-06", STATUS, data(_if_javascript(_as_ok))),
-    Mutant(
-        "tell_errors_from_the_second_call_on_as_success",
-        "SBX-06",
-        STATUS,
-        data(_from_the_second(_as_ok)),
-    ),
-    Mutant(
-        "tell_errors_after_output_as_success",
-        "SBX-06",
-        STATUS,
-        data(lambda one: _as_ok(one) if len(one["outputs"]) > 1 else None),
-    ),
-    Mutant(
-        "lose_the_output_of_the_error", "SBX-06", FAILURE, data(_without("output_type", "error"))
-    ),
-    Mutant(
-        "keep_only_the_first_output_of_failed_code",
-        "SBX-06",
-        FAILURE,
-        data(_if_error(lambda one: one.update(outputs=one["outputs"][:1]))),
-    ),
-    Mutant("write_errors_to_standard_error", "SBX-06", FAILURE, data(_as_text)),
-    Mutant(
-        "call_every_error_error", "SBX-06", FAILURE, error(lambda one: one.update(ename="Error"))
-    ),
-    Mutant(
-        "lose_the_name_of_errors_of_javascript",
-        "SBX-06",
-        FAILURE,
-        data(
-            _if_javascript(
-                _each("output_type", "error", lambda one: one.update(ename=None, evalue=None))
-            )
+# ---- Python that runs before a session's own
+
+FORGET = """
+for _name in [n for n, _v in globals().items() if not n.startswith('_') and ({})
+              and n not in ('In', 'Out', 'exit', 'quit', 'open', 'get_ipython')]:
+    del globals()[_name]
+"""
+RESTORE_ENVIRONMENT = """
+import os as _os, builtins as _b
+_b._environment = getattr(_b, '_environment', None) or dict(_os.environ)
+_os.environ.clear()
+_os.environ.update(_b._environment)
+"""
+RESTORE_DIRECTORY = """
+import os as _os, builtins as _b
+_b._directory = getattr(_b, '_directory', None) or _os.getcwd()
+_os.chdir(_b._directory)
+"""
+RELOAD = """
+import sys as _sys, builtins as _b
+_b._modules = getattr(_b, '_modules', None) or set(_sys.modules)
+for _name in set(_sys.modules) - _b._modules:
+    del _sys.modules[_name]
+"""
+CLEAR = """
+import os as _os, shutil as _shutil
+for _name in _os.listdir('/home/gem'):
+    _path = _os.path.join('/home/gem', _name)
+    try:
+        _shutil.rmtree(_path) if _os.path.isdir(_path) else _os.unlink(_path)
+    except OSError:
+        pass
+"""
+
+
+TABLE: dict[str, dict[str, Any]] = {
+    "CTL-01": {
+        "lose_the_request_id": envelope("ResponseMetadata", drop("RequestId")),
+        "name_another_version": envelope("ResponseMetadata.Version", always("2025-10-31")),
+        "name_the_user_session_of_the_first_request": envelope("Result.UserSessionId", first()),
+        "lose_the_session_id_of_failures": envelope(
+            "Result", where(lambda value: '"error"' in value["Result"], drop("SessionId"))
         ),
-    ),
-    Mutant("lose_the_value_of_errors", "SBX-06", FAILURE, error(lambda one: one.update(evalue=""))),
-    Mutant(
-        "cut_the_value_of_errors_to_32_characters",
-        "SBX-06",
-        FAILURE,
-        error(lambda one: one.update(evalue=one["evalue"][:32])),
-    ),
-    Mutant(
-        "keep_the_first_line_of_the_value_of_errors",
-        "SBX-06",
-        FAILURE,
-        error(lambda one: one.update(evalue=lossy.first_line(one["evalue"]))),
-    ),
-    Mutant(
-        "lose_letters_of_errors_that_are_not_ascii",
-        "SBX-06",
-        FAILURE,
-        error(lambda one: one.update(evalue=lossy.to_ascii(one["evalue"]))),
-    ),
-    Mutant(
-        "swap_name_and_value_of_errors",
-        "SBX-06",
-        FAILURE,
-        error(lambda one: one.update(ename=one["evalue"], evalue=one["ename"])),
-    ),
-    Mutant("tell_the_error_before", "SBX-06", FAILURE, error(_previous_error())),
-    Mutant("lose_the_traceback", "SBX-06", FAILURE, error(lambda one: one.update(traceback=None))),
-    Mutant(
-        "give_an_empty_traceback", "SBX-06", FAILURE, error(lambda one: one.update(traceback=[]))
-    ),
-    Mutant(
-        "keep_the_last_line_of_the_traceback",
-        "SBX-06",
-        FAILURE,
-        error(lambda one: one.update(traceback=one["traceback"][-1:])),
-    ),
-)
-
-_COUNTS = (
-    Mutant("count_from_zero", "SBX-07", COUNT, _counts(lambda data: data["execution_count"] - 1)),
-    Mutant("count_always_one", "SBX-07", COUNT, _counts(lambda _: 1)),
-    Mutant("count_by_twos", "SBX-07", COUNT, _counts(lambda data: 2 * data["execution_count"] - 1)),
-    Mutant(
-        "count_the_executions_of_all_instances",
-        "SBX-07",
-        COUNT,
-        _counts(_numbers(lambda _: "", lambda _: True)),
-    ),
-    Mutant(
-        "count_no_errors",
-        "SBX-07",
-        COUNT,
-        _counts(_numbers(lambda data: data["session_id"], lambda data: data["status"] == "ok")),
-    ),
-    Mutant("count_anew_after_an_error", "SBX-07", COUNT, _counts(_reset_by_errors())),
-    Mutant(
-        "count_no_executions_without_output",
-        "SBX-07",
-        COUNT,
-        _counts(_numbers(lambda data: data["session_id"], lambda data: bool(data["outputs"]))),
-    ),
-    Mutant(
-        "count_up_to_two", "SBX-07", COUNT, _counts(lambda data: min(data["execution_count"], 2))
-    ),
-    Mutant(
-        "count_values_otherwise_than_executions",
-        "SBX-07",
-        COUNT,
-        data(
-            _each(
-                "output_type",
-                "execute_result",
-                lambda one: one.update(execution_count=one["execution_count"] + 1),
-            )
+    },
+    "CTL-02": {
+        "give_the_result_as_an_object": envelope("Result.Result", json.loads),
+        "give_the_data_alone": inner(lambda value: value["data"]),
+        "give_null_as_the_message": inner(put(message=None)),
+        "give_null_for_no_outputs": outputs(lambda some: some or None),
+        "cut_the_code_at_256": data(at("code", cut(256))),
+        "give_null_as_the_metadata": inner(at("data.outputs.*.metadata", always(None))),
+        "call_every_output_a_stream": inner(at("data.outputs.*.output_type", always("stream"))),
+    },
+    "CTL-03": {
+        "let_in_who_signs_nothing": let_in(lambda request: not request.header("authorization")),
+        "let_in_any_signature_of_a_known_key": let_in(
+            lambda request: key_of(request) == KEYS.access_key
         ),
-    ),
-)
-
-_LANGUAGES = (
-    Mutant("speak_no_javascript", "SBX-08", SPOKEN, _refused(lambda name: name not in PYTHON)),
-    Mutant("speak_no_python", "SBX-08", SPOKEN, _refused(lambda name: name in PYTHON)),
-    Mutant("run_javascript_as_python", "SBX-08", SPOKEN, _always_python),
-    Mutant("echo_javascript", "SBX-08", SPOKEN, _echo),
-    Mutant("speak_one_language_in_a_session", "SBX-08", SPOKEN, _first_language_of_all),
-    Mutant(
-        "lose_the_context_of_a_language_by_another",
-        "SBX-08",
-        SPOKEN,
-        fresh_kernels(_one_language_at_once),
-        also=("SBX-02",),
-    ),
-    Mutant(
-        "run_the_first_line_of_javascript",
-        "SBX-08",
-        SPOKEN,
-        _javascript(lossy.first_line),
-    ),
-    Mutant(
-        "forget_let_and_const_of_javascript",
-        "SBX-08",
-        SPOKEN,
-        _javascript(lambda text: f"{{{text}\n}}"),
-        also=("SBX-02",),
-    ),
-    Mutant(
-        "lose_values_of_javascript",
-        "SBX-08",
-        SPOKEN,
-        data(_if_javascript(_without("output_type", "execute_result"))),
-    ),
-    Mutant(
-        "lose_outputs_of_javascript",
-        "SBX-08",
-        SPOKEN,
-        data(_if_javascript(lambda one: one.update(outputs=[]))),
-    ),
-    Mutant(
-        "run_javascript_without_promises",
-        "SBX-08",
-        SPOKEN,
-        _javascript(lambda text: re.sub(r"\bawait\b", "void", text)),
-    ),
-    Mutant(
-        "lose_letters_of_javascript_that_are_not_ascii",
-        "SBX-08",
-        SPOKEN,
-        _javascript(lossy.to_ascii),
-    ),
-    Mutant(
-        "run_javascript_without_its_library",
-        "SBX-08",
-        SPOKEN,
-        _javascript(lambda text: f"globalThis.JSON = undefined;\n{text}"),
-    ),
-)
-
-MUTANTS: tuple[Mutant, ...] = (*_OUTPUTS, *_ERRORS, *_COUNTS, *_LANGUAGES)
+        "let_in_unsigned_commands": let_in(lambda request: b"ExecBash" in request.body),
+        "require_a_signature_of_invoke_tool_alone": let_in(
+            lambda request: request.query["Action"] != INVOKE
+        ),
+        "refuse_and_run": run_refused((401, 403)),
+    },
+    "CTL-04": {
+        "know_every_tool": tools(lambda _sent, _known: True),
+        "know_the_beginning_of_an_id": tools(lambda sent, known: known.startswith(sent)),
+        "know_a_tool_in_capitals": tools(lambda sent, known: sent.lower() == known.lower()),
+        "know_what_begins_with_an_id": tools(lambda sent, known: sent.startswith(known)),
+    },
+    "CTL-05": {
+        "leave_out_the_prefix": envelope("Result.SessionId", lambda value: value[2:]),
+        "write_an_underscore": envelope("Result.SessionId", lambda value: f"s_{value[2:]}"),
+        "give_the_prefix_alone": envelope("Result.SessionId", always("s-")),
+        "leave_out_the_prefix_of_tools": envelope("Result.ToolId", lambda value: value[2:]),
+    },
+    "CTL-06": {
+        "speak_any_version": spoken(lambda name, _: name == INVOKE),
+        "speak_later_versions": spoken(lambda name, v: name == INVOKE and v > VERSION),
+        "refuse_an_action_without_its_name": unnamed("Action"),
+        "refuse_a_version_without_naming_it": unnamed("Version"),
+    },
+    "CTL-07": {
+        "permit_every_key": Change(action(*ACTIONS), around=signed_anyway(lambda _: True, (403,))),
+        "permit_a_key_the_second_time": Change(
+            action(*ACTIONS), around=signed_anyway(second_time(), (403,))
+        ),
+        "refuse_and_run": run_refused((403,)),
+    },
+    "CTL-08": {
+        "require_a_ttl": required(lambda request: "Ttl" in request.json),
+        "refuse_a_ttl": required(lambda request: "Ttl" not in request.json),
+        "require_newer_headers": required(lambda r: "x-custom-request-context" in r.headers),
+        "require_a_session_token": required(lambda r: "x-security-token" in r.headers),
+    },
+    "SBX-01": {
+        "refuse_sessions_that_nobody_created": refused_first(lambda _: True),
+        "refuse_a_command_first": refused_first(lambda b: b.get("OperationType") == "ExecBash"),
+        "refuse_javascript_first": refused_first(lambda b: "javascript" in b["OperationPayload"]),
+        "name_no_instance_at_first": envelope("Result", nameless()),
+    },
+    "SBX-02": {
+        "forget_variables": before_python(FORGET),
+        "forget_imports": before_python(FORGET, "type(_v).__name__ == 'module'"),
+        "remove_the_files_at_home": before_python(CLEAR),
+        "take_turns_between_two_instances": sessions(alternating()),
+    },
+    "SBX-03": {
+        "end_after_29_minutes": lasting(29 * 60),
+        "end_after_31_minutes": lasting(31 * 60),
+        "keep_for_a_day_what_a_command_created": lasting(
+            24 * 3600, lambda value: value["OperationType"] == "ExecBash"
+        ),
+        "keep_the_session_id_past_the_end": envelope("Result", same_ids()),
+    },
+    "SBX-04": {
+        "have_one_instance_for_all": sessions(always("agent_one_session")),
+        "know_24_characters_of_sessions": sessions(cut(24)),
+        "take_hyphens_for_underscores": sessions(lambda name: name.replace("-", "_")),
+        "name_one_instance_for_all": envelope("Result.SessionId", first()),
+    },
+    "SBX-05": {
+        "lose_standard_output": outputs(without("stdout")),
+        "write_standard_error_to_standard_output": output("stderr", put(name="stdout")),
+        "keep_the_first_line": stdout(lambda text: "".join(text.splitlines(True)[:1])),
+        "lose_letters_beyond_16_bits": stdout(without_astral),
+        "lose_standard_output_before_an_error": data(
+            where(failed, at("outputs", without("stdout")))
+        ),
+        "rename_standard_output_of_javascript": data(
+            where(is_javascript, at("outputs.*.name", lambda name: name and "console"))
+        ),
+    },
+    "SBX-06": {
+        "write_the_status_of_errors_as_ok": data(put(status="ok")),
+        "tell_errors_of_javascript_as_success": inner(where(is_javascript, succeeds)),
+        "keep_the_first_output_of_failures": data(where(failed, at("outputs", lambda v: v[:1]))),
+        "tell_the_error_before": output("error", at("ename", previous())),
+        "give_an_empty_traceback": output("error", put(traceback=[])),
+    },
+    "SBX-07": {
+        "count_from_zero": data(at("execution_count", lambda number: number - 1)),
+        "count_always_one": data(put(execution_count=1)),
+        "count_no_errors": count(of_session, lambda value: not failed(value)),
+        "count_up_to_two": data(at("execution_count", lambda number: min(number, 2))),
+    },
+    "SBX-08": {
+        "speak_no_javascript": language(lambda name: name if name.startswith("py") else "no"),
+        "run_javascript_as_python": language(always("python3")),
+        "run_javascript_without_promises": code(
+            lambda text: re.sub(r"\bawait\b", "void", text), python=False
+        ),
+        "run_javascript_without_its_library": code(
+            lambda text: f"globalThis.JSON = undefined;\n{text}", python=False
+        ),
+    },
+    "SBX-09": {
+        "lose_the_output": terminal(put(stdout="")),
+        "tell_every_command_as_successful": terminal(put(exit_code=0)),
+        "run_the_first_line": command(first_line),
+        "expand_nothing": command(lambda text: text.replace("$", r"\$")),
+    },
+    "SBX-10": {
+        "download_the_files_of_other_sessions": download_of_others(),
+        "download_up_to_the_first_nul": downloaded(lambda content: content.partition(b"\0")[0]),
+        "cut_uploads_at_64_kib": uploaded(lambda content: content[:65536]),
+        "store_nothing": uploaded(lambda _: b""),
+        "download_an_empty_file_for_a_missing_one": answered(DOWNLOAD, empty_if_missing),
+    },
+    "SBX-11": {
+        "have_no_browser": statuses("GET /v1/browser/info", 500),
+        "show_the_same_picture": answered(
+            "GET /v1/browser/screenshot", lambda answer, _: setattr(answer, "body", PIXEL)
+        ),
+        "refuse_actions": statuses("POST /v1/browser/actions", 500),
+    },
+    "SBX-12": {
+        "leave_out_the_user": sessions(user(always("user"))),
+        "know_users_by_their_length": sessions(user(lambda name: str(len(name)))),
+        "join_user_and_session": sessions(lambda name: name.replace("_", "")),
+        "leave_out_the_session": sessions(lambda name: name.rpartition("_")[0]),
+    },
+    "RUN-01": {
+        "lose_the_message": inner(drop("message")),
+        "keep_the_last_output": outputs(lambda some: some[-1:]),
+        "run_the_first_line": code(first_line),
+        "replace_non_ascii": code(to_ascii),
+    },
+}

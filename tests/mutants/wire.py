@@ -1,223 +1,296 @@
-"""Changes on the wire: an ASGI layer in front of a double that changes requests and answers.
+"""Changes on the wire: an ASGI layer in front of a double.
 
-Each function returns a Change. Its first argument is a route: a method and a path, in which
-``{name}`` stands for one segment and ``*`` for any rest, as in ``GET /apps/{app}/users/{user}/*``;
-the method may be ``*``. A function of a change takes what it changes, and a second argument, the
-Request, if it has one.
+A route is a method and a path, in which ``{name}`` stands for one segment and ``*`` for any rest,
+as in ``GET /apps/{app}/*``; the method may be ``*``. The function of a change takes what it changes
+and, if it has a second parameter, the Request, whose ``state`` is empty for each request.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import pytest
+import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import platform
+from agentdouble.signing import Credentials, sign
 
 Headers = dict[str, str]
 DROP = object()  # returned by a function of ``events``: no event at all
+KEYS = Credentials("AKLTmutants00000000", "the secret of the mutants")
 
 
 @dataclass
 class Request:
-    """A request as it came; names of headers in lower case, ``json`` is None without JSON."""
+    """A request; names of headers are in lower case."""
 
     method: str
     path: str
-    query: Mapping[str, str]
+    query: Headers
     headers: Headers
     body: bytes
+    state: dict[str, Any] = field(default_factory=dict)
 
     @property
     def json(self) -> Any:
+        """The body, None if it is not JSON."""
         return _parsed(self.body)
+
+    def sign(self) -> None:
+        """Sign a request to the control plane with a key pair that the double knows."""
+        scope = re.search(r"Credential=[^/]*/\d*/([^/]+)/([^/]+)/", self.header("authorization"))
+        region, service = scope.groups() if scope else ("cn-beijing", "agentkit")
+        url = f"http://{self.headers['host']}{self.path}?{urlencode(self.query)}"
+        signed = sign(
+            self.method,
+            url,
+            self.body,
+            credentials=KEYS,
+            region=region,
+            service=service,
+            when=dt.datetime.now(dt.timezone.utc),
+            content_type=self.headers.get("content-type", "application/json"),
+        )
+        self.headers.pop("x-security-token", None)
+        self.headers.update({name.lower(): value for name, value in signed.items()})
+
+    def header(self, name: str) -> str:
+        """Return a header, or an empty string."""
+        return self.headers.get(name, "")
 
 
 @dataclass
 class Answer:
-    """An answer that is no stream; names of headers in lower case."""
+    """An answer that is not a stream; names of headers are in lower case."""
 
     status: int
     headers: Headers
     body: bytes
 
+    @property
+    def json(self) -> Any:
+        """The body, None if it is not JSON."""
+        return _parsed(self.body)
+
+    def set(self, status: int, document: Any) -> None:
+        """Replace the answer by JSON."""
+        self.status, self.body = status, json.dumps(document).encode()
+        self.headers["content-type"] = "application/json"
+
+
+Matches = Callable[[Request], bool]
+Ask = Callable[[Request], Awaitable[Answer]]
+
 
 @dataclass(frozen=True)
 class Change:
-    """What a layer does to the messages of the requests that it matches."""
+    """What happens to the requests that match, and to their answers and events."""
 
-    matches: Callable[[Request], bool]
+    matches: Matches
     request: Callable[[Request], None] | None = None
     answer: Callable[[Answer, Request], None] | None = None
     event: Callable[[bytes, Request], Iterable[bytes]] | None = None
-
-    def __call__(self, patch: pytest.MonkeyPatch) -> None:
-        install(patch, self)
-
-
-def install(patch: pytest.MonkeyPatch, *changes: Change) -> None:
-    """Put a layer with these changes in front of every double that is made from now on."""
-    made = vars(platform)["application"]  # which may have changes in front already
-    patch.setattr(platform, "application", lambda *given: Layer(made(*given), changes))
+    end: Callable[[Request], Iterable[bytes]] | None = None
+    head: Callable[[Headers], None] | None = None
+    around: Callable[[Request, Ask], Awaitable[Answer]] | None = None
 
 
 # ---- what can be changed
 
 
-def answers(route: str, change: Callable[..., Any]) -> Change:
-    """Change the JSON of answers, whatever their status; the function returns another document."""
-    return Change(_routed(route), answer=_on_json(change), event=_on_json_event(change))
-
-
-def statuses(route: str, status: int, body: Any = None) -> Change:
-    """Answer with this status; with a ``body`` also with it, as JSON."""
-
-    def answer(answer: Answer, _request: Request) -> None:
-        answer.status = status
-        if body is not None:
-            answer.body = json.dumps(body).encode()
-            answer.headers["content-type"] = "application/json"
-
-    return Change(_routed(route), answer=answer)
-
-
-def texts(route: str, change: Callable[..., str]) -> Change:
-    """Change the whole text of answers, and of each event of a stream (its bytes as they are)."""
-
-    def answer(answer: Answer, request: Request) -> None:
-        answer.body = _called(change, answer.body.decode(), request).encode()
-
-    def event(raw: bytes, request: Request) -> list[bytes]:
-        return [_called(change, raw.decode(), request).encode()]
-
-    return Change(_routed(route), answer=answer, event=event)
-
-
-def answered(route: str, change: Callable[[Answer, Request], None]) -> Change:
-    """Change an answer in place: its status, headers and body."""
-    return Change(_routed(route), answer=change)
-
-
-def events(route: str, change: Callable[..., Any]) -> Change:
-    """Change the JSON of each event; the function returns another, a list of them, or DROP."""
-
-    def event(raw: bytes, request: Request) -> list[bytes]:
-        document = _data(raw)
-        if document is None:
-            return [raw]
-        changed = _called(change, document, request)
-        if repr(changed) == repr(_data(raw)):  # True == 1
-            return [raw]
-        some = changed if isinstance(changed, list) else [changed]
-        return [_event(one) for one in some if one is not DROP]
-
-    return Change(_routed(route), event=event)
-
-
-def raw_events(route: str, change: Callable[..., Any]) -> Change:
-    """Change the bytes of each event, its empty line included; bytes, or a list of them."""
-
-    def event(raw: bytes, request: Request) -> list[bytes]:
-        changed = _called(change, raw, request)
-        return changed if isinstance(changed, list) else [changed]
-
-    return Change(_routed(route), event=event)
+def requested(route: str, change: Callable[[Request], None]) -> Change:
+    """Change requests in place."""
+    return Change(routed(route), request=change)
 
 
 def requests(route: str, change: Callable[..., Any]) -> Change:
-    """Change the JSON of requests before the double sees it; the function returns another."""
-
-    def in_place(request: Request) -> None:
-        if request.json is not None:
-            request.body = json.dumps(_called(change, request.json, request)).encode()
-
-    return Change(_routed(route), request=in_place)
+    """Change the JSON of requests."""
+    return Change(routed(route), request=_on_body(change))
 
 
-def requested(route: str, change: Callable[[Request], None]) -> Change:
-    """Change a request in place: its method, path, query, headers and body."""
-    return Change(_routed(route), request=change)
+def answered(route: str, change: Callable[[Answer, Request], None]) -> Change:
+    """Change answers in place."""
+    return Change(routed(route), answer=change)
 
 
-def invoke_tool(change: Callable[..., Any]) -> Change:
-    """Change the envelope (2.8) of InvokeTool's answers that have a Result."""
-
-    def answer(document: Any, request: Request) -> Any:
-        has_result = isinstance(document, dict) and "Result" in document
-        return _called(change, document, request) if has_result else document
-
-    return Change(_action("InvokeTool"), answer=_on_json(answer))
+def answers(route: str, change: Callable[..., Any]) -> Change:
+    """Change the JSON of answers and of events."""
+    return Change(routed(route), answer=_on_answer(change), event=_on_event(change))
 
 
-def executions(change: Callable[..., Any]) -> Change:
-    """Change the JSON of 2.7 in the answers of InvokeTool."""
+def statuses(route: str, status: int) -> Change:
+    """Answer with an error."""
+    return answered(route, lambda answer, _: answer.set(status, {"error": {"message": "No."}}))
 
-    def envelope(document: Any, request: Request) -> Any:
-        inner = json.loads(document["Result"]["Result"])
-        if isinstance(inner.get("data"), dict) and "outputs" in inner["data"]:  # not of a terminal
-            document["Result"]["Result"] = json.dumps(_called(change, inner, request))
-        return document
 
-    return invoke_tool(envelope)
+def refused(route: str, when: Matches, status: int = 400) -> Change:
+    """Answer some requests of a route with an error."""
+
+    def refuse(answer: Answer, request: Request) -> None:
+        if when(request):
+            answer.set(status, {"error": {"message": "No."}})
+
+    return answered(route, refuse)
+
+
+def events(route: str, change: Callable[..., Any]) -> Change:
+    """Change the JSON of events; the function may return a list, or DROP."""
+    return Change(routed(route), event=_on_event(change))
+
+
+def raw_events(route: str, change: Callable[[bytes], Any]) -> Change:
+    """Change the bytes of events, with their empty line; the function may return a list."""
+
+    def event(raw: bytes, _request: Request) -> list[bytes]:
+        changed = change(raw)
+        return changed if isinstance(changed, list) else [changed]
+
+    return Change(routed(route), event=event)
+
+
+def around(route: str, change: Callable[[Request, Ask], Awaitable[Answer]]) -> Change:
+    """Answer requests by a function, which may ask the double as often as it likes."""
+    return Change(routed(route), around=change)
 
 
 def actions(name: str, change: Callable[..., Any]) -> Change:
     """Change the JSON of the answers of an action of the control plane."""
-    return Change(_action(name), answer=_on_json(change))
+    return Change(action(name), answer=_on_answer(change))
 
 
-def calls(method: str, change: Callable[..., Any]) -> Change:
-    """Change the ``result`` of a JSON-RPC method (MCP, A2A), in answers and in streams."""
+def bodies(change: Callable[..., Any], *names: str) -> Change:
+    """Change the JSON of requests to the control plane, and sign them again."""
+    read = _on_body(change)
 
-    def on_result(document: Any, request: Request) -> Any:
+    def signed(request: Request) -> None:
+        before = request.body
+        read(request)
+        if json.loads(before) != request.json:
+            request.sign()
+
+    return Change(action(*(names or ("InvokeTool",))), request=signed)
+
+
+def calls(method: str, change: Callable[..., Any], route: str = "* *") -> Change:
+    """Change the result of a JSON-RPC method, in answers and in events."""
+
+    def result(document: Any, request: Request) -> Any:
         if isinstance(document, dict) and "result" in document:
-            document["result"] = _called(change, document["result"], request)
+            return {**document, "result": _called(change, document["result"], request)}
         return document
 
-    return Change(_rpc(method), answer=_on_json(on_result), event=_on_json_event(on_result))
+    return messages(method, result, route)
 
 
-def called_with(method: str, change: Callable[..., Any]) -> Change:
-    """Change the ``params`` of a JSON-RPC method before the double sees them."""
+def messages(method: str, change: Callable[..., Any], route: str = "* *") -> Change:
+    """Change whole JSON-RPC answers and events of a method, or of all (``*``)."""
+    matches = rpc(method, route)
+    return Change(matches, answer=_on_answer(change), event=_on_event(change))
 
-    def in_place(request: Request) -> None:
-        document = request.json
-        document["params"] = _called(change, document.get("params"), request)
-        request.body = json.dumps(document).encode()
 
-    return Change(_rpc(method), request=in_place)
+def called_with(method: str, change: Callable[..., Any], route: str = "* *") -> Change:
+    """Change the params of a JSON-RPC method."""
+
+    def params(document: Any, request: Request) -> Any:
+        return {**document, "params": _called(change, document.get("params"), request)}
+
+    return Change(rpc(method, route), request=_on_body(params))
+
+
+# ---- which requests match
+
+
+def routed(route: str) -> Matches:
+    """Return whether a request is of a route."""
+    method, _, path = route.partition(" ")
+    pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)).replace(r"\*", ".*")
+    return lambda request: (
+        method in ("*", request.method) and re.fullmatch(pattern, request.path) is not None
+    )
+
+
+def action(*names: str) -> Matches:
+    """Return whether a request is of an action of the control plane."""
+    return lambda request: request.query.get("Action") in names
+
+
+def rpc(method: str, route: str = "* *") -> Matches:
+    """Return whether a request calls a JSON-RPC method, or any (``*``)."""
+    of_route = routed(route)
+
+    def matches(request: Request) -> bool:
+        document = request.json if request.method == "POST" and of_route(request) else None
+        named = document.get("method") if isinstance(document, dict) else None
+        return named is not None and method in ("*", named)
+
+    return matches
 
 
 # ---- the layer
 
 
+def installed(patch: pytest.MonkeyPatch, changes: tuple[Change, ...]) -> None:
+    """Put the changes in front of every application that uvicorn serves from now on."""
+    initialize = uvicorn.Config.__init__
+
+    def with_layer(self: uvicorn.Config, app: Any, *given: Any, **named: Any) -> None:
+        initialize(self, Layer(app, changes), *given, **named)
+
+    patch.setattr(uvicorn.Config, "__init__", with_layer)
+    patch.setenv("AGENTDOUBLE_ACCESS_KEY", KEYS.access_key)
+    patch.setenv("AGENTDOUBLE_SECRET_KEY", KEYS.secret_key)
+
+
 @dataclass
 class Layer:
-    """An ASGI application with changes in front; whatever matches none goes through as it is."""
+    """An ASGI application with changes in front; other requests go through as they are."""
 
     app: ASGIApp
     changes: tuple[Change, ...]
-    applied: int = field(default=0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith("/_emulator"):
             await self.app(scope, receive, send)
             return
         request = _request(scope, await _body(receive))
-        matching = [change for change in self.changes if change.matches(request)]
-        for change in matching:
+        changes = [change for change in self.changes if change.matches(request)]
+        for change in changes:
             if change.request is not None:
                 change.request(request)
-        changed = [change for change in matching if change.answer or change.event]
-        sender = _Sender(send, request, changed) if changed else send
-        await self.app(_scope(scope, request), _replayed(request.body, receive), sender)
+        sender = _Sender(send, request, changes)
+        replacement = next((one.around for one in changes if one.around is not None), None)
+        if replacement is None:
+            replayed = _replayed(request.body, receive)
+            await self.app(_scope(scope, request), replayed, sender if changes else send)
+            return
+
+        async def ask(asked: Request) -> Answer:
+            collected = _Collector()
+            await self.app(_scope(scope, asked), _replayed(asked.body, receive), collected)
+            return collected.answer
+
+        await sender.whole(await replacement(request, ask))
+
+
+class _Collector:
+    """Collects an answer."""
+
+    def __init__(self) -> None:
+        self.answer = Answer(500, {}, b"")
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.answer.status = message["status"]
+            self.answer.headers = _decoded(message["headers"])
+        elif message["type"] == "http.response.body":
+            self.answer.body += message.get("body", b"")
 
 
 class _Sender:
@@ -231,24 +304,33 @@ class _Sender:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            headers = _decoded(message["headers"])
             self._start = message
-            self._streams = b"text/event-stream" in dict(message["headers"]).get(
-                b"content-type", b""
-            )
+            self._streams = "text/event-stream" in headers.get("content-type", "")
             if self._streams:
-                await self._send(message)
-        elif message["type"] == "http.response.body":
-            await (self._event if self._streams else self._whole)(message)
-        else:
+                for change in self._changes:
+                    if change.head is not None:
+                        change.head(headers)
+                await self._send({**message, "headers": _encoded(headers)})
+        elif message["type"] != "http.response.body":
             await self._send(message)
+        elif self._streams:
+            await self._event(message)
+        else:
+            self._held += message.get("body", b"")
+            if not message.get("more_body", False):
+                headers = _decoded(self._start["headers"])
+                await self.whole(Answer(self._start["status"], headers, self._held))
 
     async def _event(self, message: Message) -> None:
         self._held += message.get("body", b"")
         *whole, self._held = re.split(rb"(?<=\n\n)|(?<=\r\n\r\n)", self._held)
-        ready = [one for raw in whole for one in self._changed(raw)]
         more = message.get("more_body", False)
         if not more and self._held:
-            ready += self._changed(self._held)
+            whole.append(self._held)
+        ready = [one for raw in whole for one in self._changed(raw)]
+        for change in () if more else self._changes:
+            ready += change.end(self._request) if change.end is not None else ()
         for one in ready:
             await self._send({"type": "http.response.body", "body": one, "more_body": True})
         if not more:
@@ -261,26 +343,29 @@ class _Sender:
                 some = [new for one in some for new in change.event(one, self._request)]
         return some
 
-    async def _whole(self, message: Message) -> None:
-        self._held += message.get("body", b"")
-        if message.get("more_body", False):
-            return
-        headers = {k.decode().lower(): v.decode() for k, v in self._start["headers"]}
-        answer = Answer(self._start["status"], headers, self._held)
+    async def whole(self, answer: Answer) -> None:
+        """Send an answer that is not a stream."""
         for change in self._changes:
             if change.answer is not None:
                 change.answer(answer, self._request)
         answer.headers["content-length"] = str(len(answer.body))
-        raw = [(k.encode(), v.encode()) for k, v in answer.headers.items()]
-        await self._send({**self._start, "status": answer.status, "headers": raw})
+        start = {"type": "http.response.start", "status": answer.status}
+        await self._send({**start, "headers": _encoded(answer.headers)})
         await self._send({"type": "http.response.body", "body": answer.body})
+
+
+def _decoded(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+
+def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
 def _request(scope: Scope, body: bytes) -> Request:
     query = parse_qs(scope["query_string"].decode(), keep_blank_values=True)
-    headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
     named = {name: values[0] for name, values in query.items()}
-    return Request(scope["method"], scope["path"], named, headers, body)
+    return Request(scope["method"], scope["path"], named, _decoded(scope["headers"]), body)
 
 
 def _scope(scope: Scope, request: Request) -> Scope:
@@ -293,7 +378,7 @@ def _scope(scope: Scope, request: Request) -> Scope:
         "path": request.path,
         "query_string": urlencode(request.query).encode(),
         "raw_path": scope.get("raw_path") if request.path == scope["path"] else None,
-        "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers.items()],
+        "headers": _encoded(headers),
     }
 
 
@@ -319,49 +404,36 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-# ---- which requests match
+# ---- JSON
 
 
-def _routed(route: str) -> Callable[[Request], bool]:
-    method, _, path = route.partition(" ")
-    pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)).replace(r"\*", ".*")
-    return lambda request: (
-        method in ("*", request.method) and re.fullmatch(pattern, request.path) is not None
-    )
+def _on_body(change: Callable[..., Any]) -> Callable[[Request], None]:
+    def in_place(request: Request) -> None:
+        if request.json is not None:
+            request.body = json.dumps(_called(change, request.json, request)).encode()
+
+    return in_place
 
 
-def _action(name: str) -> Callable[[Request], bool]:
-    return lambda request: request.query.get("Action") == name
-
-
-def _rpc(method: str) -> Callable[[Request], bool]:
-    def matches(request: Request) -> bool:
-        document = request.json if request.method == "POST" else None
-        return isinstance(document, dict) and document.get("method") == method
-
-    return matches
-
-
-# ---- how they are changed
-
-
-def _on_json(change: Callable[..., Any]) -> Callable[[Answer, Request], None]:
-    def answer(answer: Answer, request: Request) -> None:
-        document = _parsed(answer.body)
+def _on_answer(change: Callable[..., Any]) -> Callable[[Answer, Request], None]:
+    def in_place(answer: Answer, request: Request) -> None:
+        document = answer.json
         if document is not None or answer.body == b"null":
             answer.body = json.dumps(_called(change, document, request)).encode()
 
-    return answer
+    return in_place
 
 
-def _on_json_event(change: Callable[..., Any]) -> Callable[[bytes, Request], list[bytes]]:
+def _on_event(change: Callable[..., Any]) -> Callable[[bytes, Request], list[bytes]]:
     def event(raw: bytes, request: Request) -> list[bytes]:
-        document = _data(raw)
+        document = data_of(raw)
         if document is None:
             return [raw]
         changed = _called(change, document, request)
-        unchanged = repr(changed) == repr(_data(raw))  # True == 1
-        return [raw] if unchanged else [_event(changed)]
+        if repr(changed) == repr(data_of(raw)):  # True == 1
+            return [raw]
+        some = changed if isinstance(changed, list) else [changed]
+        return [event_of(one) for one in some if one is not DROP]
 
     return event
 
@@ -371,14 +443,20 @@ def _called(change: Callable[..., Any], value: Any, request: Request) -> Any:
     return change(value, request) if takes_request else change(value)
 
 
-def _data(raw: bytes) -> Any:
+def text_of(raw: bytes) -> str:
+    """Return the data of an event."""
     lines = re.split("\r\n|\n|\r", raw.decode())  # splitlines() would split texts as well
-    data = [line[5:].removeprefix(" ") for line in lines if line.startswith("data:")]
-    return _parsed("\n".join(data).encode())
+    return "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
 
 
-def _event(document: Any) -> bytes:
-    return f"data: {json.dumps(document)}\n\n".encode()
+def data_of(raw: bytes) -> Any:
+    """Return the JSON of an event, None if it has none."""
+    return _parsed(text_of(raw).encode())
+
+
+def event_of(document: Any) -> bytes:
+    """Return an event with JSON."""
+    return b"data: " + json.dumps(document).encode() + b"\n\n"
 
 
 def _parsed(body: bytes) -> Any:

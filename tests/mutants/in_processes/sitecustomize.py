@@ -1,12 +1,9 @@
-"""Break what MUTANT names (``module:name`` of its IN_PROCESSES) in a process that a check starts.
-
-Python imports this module by itself, because PYTHONPATH names its folder.
-"""
+"""Break what MUTANT names in a process that a check starts; Python imports this by itself."""
 
 import os
-from importlib import import_module
 
 import pytest
 
-_module, _, _name = os.environ["MUTANT"].partition(":")
-import_module(_module).IN_PROCESSES[_name](pytest.MonkeyPatch())
+from tests.mutants.library import PROCESSES
+
+PROCESSES[os.environ["MUTANT"]](pytest.MonkeyPatch())

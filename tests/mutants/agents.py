@@ -1,0 +1,622 @@
+"""Mutants of API-server mode (API), and of who may use it (AUT)."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tests.mutants.changes import (
+    OfValue,
+    admitted,
+    always,
+    answers_after,
+    at,
+    cut,
+    drop,
+    first,
+    misread,
+    previous,
+    put,
+    to_ascii,
+    where,
+    without_astral,
+)
+from tests.mutants.wire import (
+    DROP,
+    Answer,
+    Ask,
+    Change,
+    Request,
+    answered,
+    answers,
+    around,
+    data_of,
+    event_of,
+    events,
+    raw_events,
+    refused,
+    requested,
+    requests,
+    routed,
+    statuses,
+)
+
+SESSIONS = "/apps/{app}/users/{user}/sessions"
+SESSION = f"{SESSIONS}/{{session}}"
+LIST, CREATE, NAMED = f"GET {SESSIONS}", f"POST {SESSIONS}", f"POST {SESSION}"
+READ, DELETE, ARTIFACTS = f"GET {SESSION}", f"DELETE {SESSION}", f"GET {SESSION}/artifacts"
+RUN, STREAM, RUNS = "POST /run", "POST /run_sse", "POST /run*"
+APPS, HEALTH, VERSION = "GET /list-apps", "GET /health", "GET /version"
+Owner = tuple[str, str, str]  # application, user, session
+
+
+# ---- what events are
+
+
+def parts_of(event: Any) -> Any:
+    """Return the parts of an event."""
+    return (event.get("content") or {}).get("parts") or ()
+
+
+def text_of(event: Any) -> str:
+    """Return the text of an event."""
+    return "".join(part.get("text", "") for part in parts_of(event))
+
+
+def is_call(event: Any) -> bool:
+    """Return whether an event is a tool call."""
+    return any("functionCall" in part for part in parts_of(event))
+
+
+def is_increment(event: Any) -> bool:
+    """Return whether an event is an increment."""
+    return bool(event.get("partial"))
+
+
+def is_reply(event: Any) -> bool:
+    """Return whether an event is a final reply."""
+    role = (event.get("content") or {}).get("role")
+    return role == "model" and bool(text_of(event)) and not is_increment(event)
+
+
+# ---- events
+
+
+def text(change: Callable[[str], Any]) -> OfValue:
+    """Change the texts of an event."""
+    return at("content.parts.*.text", change)
+
+
+def role(name: str) -> OfValue:
+    """Call the model by another name."""
+    return at("content.role", lambda value: name if value == "model" else value)
+
+
+def of_run(change: OfValue) -> Change:
+    """Change the list of events of /run."""
+    return answers(RUN, where(lambda value: isinstance(value, list), change))
+
+
+def each(change: OfValue) -> OfValue:
+    """Change each event of a list; DROP leaves it out."""
+
+    def changed(some: list[Any]) -> list[Any]:
+        return [event for event in map(change, some) if event is not DROP]
+
+    return changed
+
+
+def runs(change: OfValue) -> list[Change]:
+    """Change each event of both ways of running."""
+    return [of_run(each(change)), events(STREAM, change)]
+
+
+def history(change: OfValue) -> Change:
+    """Change the events of a session that is read."""
+    return answers(READ, at("events", change))
+
+
+def lost(which: Callable[[Any], Any]) -> OfValue:
+    """Leave events out."""
+    return where(which, always(DROP))
+
+
+def increments(change: OfValue) -> Change:
+    """Change increments alone."""
+    return events(STREAM, where(is_increment, change))
+
+
+def turn(change: Callable[[dict[str, Any], Any], Any], route: str = STREAM) -> Change:
+    """Change the events of a stream with what was ``seen`` and what is ``held`` of it."""
+
+    def changed(event: Any, request: Request) -> Any:
+        request.state.setdefault("seen", [])
+        request.state.setdefault("held", [])
+        result = change(request.state, event)
+        request.state["seen"].append(event)
+        return result
+
+    return events(route, changed)
+
+
+def held(join: Callable[[list[Any]], list[Any]], *, first: bool = False) -> Any:
+    """Hold increments back until something else comes; ``first`` sends the first at once."""
+
+    def changed(state: dict[str, Any], event: Any) -> Any:
+        if is_increment(event) and not (first and not state["seen"]):
+            state["held"].append(event)
+            return DROP
+        waiting, state["held"] = state["held"], []
+        return [*join(waiting), event]
+
+    return changed
+
+
+def joined(waiting: list[Any]) -> list[Any]:
+    """Make one increment of all."""
+    whole = "".join(map(text_of, waiting))
+    return [text(always(whole))(waiting[0])] if waiting else []
+
+
+def so_far(state: dict[str, Any], event: Any) -> Any:
+    """Send the whole text so far."""
+    before = "".join(text_of(one) for one in state["seen"] if is_increment(one))
+    return text(lambda now: before + now)(event) if is_increment(event) else event
+
+
+def after_call(state: dict[str, Any], event: Any) -> Any:
+    """Lose the reply after a tool call."""
+    return DROP if is_reply(event) and any(map(is_call, state["seen"])) else event
+
+
+def last_increment(state: dict[str, Any], event: Any) -> Any:
+    """Reply with the last increment."""
+    before = [one for one in state["seen"] if is_increment(one)]
+    return text(always(text_of(before[-1])))(event) if before and is_reply(event) else event
+
+
+def python(raw: bytes) -> bytes:
+    """Write an event as Python does."""
+    return f"data: {data_of(raw)}\n\n".encode()
+
+
+# ---- requests
+
+
+def message(change: OfValue) -> Change:
+    """Change the message of runs."""
+    return requests(RUNS, at("newMessage", change))
+
+
+def words(change: Callable[[str], str]) -> Change:
+    """Change the texts of the message of runs."""
+    return message(at("parts.*.text", change))
+
+
+def segment(index: int, change: Callable[[str], str], route: str) -> Change:
+    """Change a segment of the path: apps, app, users, user, sessions, session."""
+
+    def in_place(request: Request) -> None:
+        segments = request.path.strip("/").split("/")
+        segments[index] = change(segments[index])
+        request.path = "/" + "/".join(segments)
+
+    return requested(route, in_place)
+
+
+def owner_of(request: Request, session: str = "") -> Owner:
+    """Return the application, user and session that a path names."""
+    segments = [*request.path.strip("/").split("/"), session]
+    return segments[1], segments[3], segments[5]
+
+
+def renamed(change: Callable[[str], str], *, stored: bool) -> list[Change]:
+    """Change the ids of named sessions; ``stored`` hides it in the answer to their creation."""
+
+    def answered_as(document: Any, request: Request) -> Any:
+        named = request.state.get("named")
+        return {**document, "id": named} if stored and named and "id" in document else document
+
+    def note(request: Request) -> None:
+        request.state["named"] = owner_of(request)[2]
+
+    return [
+        requested(NAMED, note),
+        segment(5, change, NAMED),
+        answers(NAMED, answered_as),
+    ]
+
+
+def users(change: Callable[[str], str]) -> list[Change]:
+    """Take users for one whose ids are the same after a change."""
+    return [
+        segment(3, change, "* /apps/{app}/users/{user}/*"),
+        requests(RUNS, at("userId", change)),
+    ]
+
+
+def applications(meant: Callable[[str, str], bool]) -> list[Change]:
+    """Run the application that is meant by a name that no application has."""
+    names = ("doublecheck_reference", "doublecheck_second")
+
+    def real(app: str) -> str:
+        return app if app in names else next((one for one in names if meant(app, one)), app)
+
+    return [segment(1, real, "* /apps/*"), requests(RUNS, at("appName", real))]
+
+
+def filled(route: str, name: str) -> list[Change]:
+    """Fill a field in that a run lacks, from the session that was created last."""
+    known: dict[str, Any] = {"newMessage": {"role": "user", "parts": [{"text": "Hello"}]}}
+
+    def note(document: Any, request: Request) -> Any:
+        if "id" in document:
+            app, user, _ = owner_of(request)
+            known.update(appName=app, userId=user, sessionId=document["id"])
+        return document
+
+    def body(document: Any) -> Any:
+        missing = document.get(name) is None and name in known
+        return {**document, name: known[name]} if missing else document
+
+    return [answers(CREATE, note), answers(NAMED, note), requests(route, body)]
+
+
+def fresh(when: Callable[[str, int], bool]) -> Change:
+    """Run in a new session; ``when`` takes the path and the number of the session's run."""
+    counts: dict[str, int] = {}
+
+    async def run(request: Request, ask: Ask) -> Answer:
+        body = request.json or {}
+        session = str(body.get("sessionId"))
+        counts[session] = counts.get(session, 0) + 1
+        if when(request.path, counts[session]) and "userId" in body and "appName" in body:
+            path = f"/apps/{body['appName']}/users/{body['userId']}/sessions"
+            made = await ask(replace(request, path=path, body=b"{}"))
+            if made.status < 300:
+                body = {**body, "sessionId": made.json["id"]}
+        return await ask(replace(request, body=json.dumps(body).encode()))
+
+    return around(RUNS, run)
+
+
+# ---- sessions
+
+
+class Known:
+    """The sessions that were created, for changes that mix them up."""
+
+    def __init__(self) -> None:
+        self.owners: list[Owner] = []
+        self.deleted: list[Owner] = []
+        self.note = [answers(CREATE, self._created), answers(NAMED, self._created)]
+
+    def _created(self, document: Any, request: Request) -> Any:
+        if "id" in document:
+            self.owners.append((*owner_of(request)[:2], document["id"]))
+        return document
+
+
+async def created_nothing(_request: Request, _ask: Ask) -> Answer:
+    """Answer with a session that does not exist."""
+    answer = Answer(200, {}, b"")
+    answer.set(200, {"id": uuid.uuid4().hex, "events": []})
+    return answer
+
+
+def listed(shown: Callable[[Owner, Owner], bool]) -> list[Change]:
+    """List the sessions of other owners, too."""
+    known = Known()
+
+    async def whole(request: Request, ask: Ask) -> Answer:
+        own = owner_of(request)
+        answer = await ask(request)
+        some = answer.json
+        for app, user in dict.fromkeys(other[:2] for other in known.owners):
+            if (app, user) != own[:2] and shown(own, (app, user, "")):
+                path = f"/apps/{app}/users/{user}/sessions"
+                some = [*some, *(await ask(replace(request, path=path))).json]
+        answer.set(answer.status, some)
+        return answer
+
+    return [*known.note, around(LIST, whole)]
+
+
+def deleted(also: Callable[[Owner, Owner], bool], *, own: bool = True) -> list[Change]:
+    """Delete other sessions with one; ``own`` deletes that, too."""
+    known = Known()
+
+    async def whole(request: Request, ask: Ask) -> Answer:
+        this = owner_of(request)
+        for app, user, id_ in known.owners:
+            if (app, user, id_) != this and also(this, (app, user, id_)):
+                await ask(replace(request, path=f"/apps/{app}/users/{user}/sessions/{id_}"))
+        return await ask(request) if own else Answer(200, {}, b"null")
+
+    return [*known.note, around(DELETE, whole)]
+
+
+def kept(route: str, *, times: int = 10**6) -> list[Change]:
+    """Answer a route for sessions that were deleted as it was answered last."""
+    last: dict[str, bytes] = {}
+    again: dict[str, int] = {}
+
+    def in_place(answer: Answer, request: Request) -> None:
+        if answer.status == 200:
+            last[request.path] = answer.body
+        elif request.path in last and again.get(request.path, 0) < times:
+            again[request.path] = again.get(request.path, 0) + 1
+            answer.set(200, json.loads(last[request.path]))
+
+    return [answered(route, in_place)]
+
+
+def still_listed() -> list[Change]:
+    """Keep deleted sessions in the list."""
+    gone: list[Owner] = []
+
+    def whole(some: Any, request: Request) -> Any:
+        own = owner_of(request)[:2]
+        return [*some, *({"id": one[2]} for one in gone if one[:2] == own)]
+
+    return [requested(DELETE, lambda r: gone.append(owner_of(r))), answers(LIST, whole)]
+
+
+def as_owner(*routes: str) -> list[Change]:
+    """Take the user who created a session for the user of requests that name it."""
+    owners: dict[str, str] = {}
+
+    def note(document: Any, request: Request) -> Any:
+        if "id" in document:
+            owners.setdefault(document["id"], owner_of(request)[1])
+        return document
+
+    def path(request: Request) -> None:
+        app, user, id_ = owner_of(request)
+        before, after = f"/apps/{app}/users/{user}/", f"/apps/{app}/users/{owners.get(id_, user)}/"
+        request.path = request.path.replace(before, after, 1)
+
+    def body(document: Any) -> Any:
+        return at("userId", lambda user: owners.get(str(document.get("sessionId")), user))(document)
+
+    changes = [requests(r, body) if r in (RUN, STREAM) else requested(r, path) for r in routes]
+    return [answers(CREATE, note), answers(NAMED, note), *changes]
+
+
+def of_path(change: Callable[[Any], OfValue], route: str) -> Change:
+    """Change answers with a change for each path."""
+    changes: dict[str, OfValue] = {}
+
+    def changed(document: Any, request: Request) -> Any:
+        return changes.setdefault(request.path, change(request.path))(document)
+
+    return answers(route, where_list(changed))
+
+
+def where_list(change: Callable[[Any, Request], Any]) -> Callable[[Any, Request], Any]:
+    """Change lists alone."""
+    return lambda value, request: change(value, request) if isinstance(value, list) else value
+
+
+def artifacts(change: OfValue) -> Change:
+    """Change lists of artifacts."""
+    return answers(ARTIFACTS, where(lambda value: isinstance(value, list), change))
+
+
+def plain(text: str) -> str:
+    """Lose accents."""
+    some = unicodedata.normalize("NFKD", text)
+    return "".join(character for character in some if not unicodedata.combining(character))
+
+
+# ---- access
+
+HOSTED = "/runtimes/{name}"
+
+
+def locked(route: str) -> Change:
+    """Refuse requests without a key."""
+    return refused(route, lambda request: "authorization" not in request.headers, 401)
+
+
+def gone(route: str) -> Change:
+    """Have no such route at a runtime."""
+    method, path = route.split()
+    return statuses(f"{method} {HOSTED}{path}", 404)
+
+
+def runtime_of(request: Request) -> str:
+    """Return the runtime that a path names."""
+    return request.path.split("/")[2]
+
+
+def admits(when: Callable[[Request, str], Any]) -> Change:
+    """Admit callers whom a runtime refuses."""
+    return admitted(f"* {HOSTED}/*", when, runtime_of)
+
+
+def at_route(*routes: str) -> Callable[[Request, str], bool]:
+    """Return whether a request is of one of the routes, at a runtime."""
+    matches = [routed(f"{route.split()[0]} {HOSTED}{route.split()[1]}") for route in routes]
+    return lambda request, _known: any(match(request) for match in matches)
+
+
+def key(accepts: Callable[[str, str], bool]) -> Callable[[Request, str], bool]:
+    """Return whether the key of a request is taken for a known one."""
+
+    def when(request: Request, known: str) -> bool:
+        own = request.header("authorization").removeprefix("Bearer ")
+        return bool(own) and accepts(own, known.removeprefix("Bearer "))
+
+    return when
+
+
+def user_of(request: Request) -> Any:
+    """Return the runtime and the user that a request names."""
+    user = request.path.split("/")[6] if "/users/" in request.path else None
+    return runtime_of(request), user or (request.json or {}).get("userId")
+
+
+def shared(*routes: str) -> Change:
+    """Let any caller use what belongs to another, at these routes."""
+    return admitted(f"* {HOSTED}/*", at_route(*routes), user_of)
+
+
+def first_key_alone() -> Change:
+    """Know the first key of a runtime alone."""
+    known: dict[str, str] = {}
+
+    def in_place(answer: Answer, request: Request) -> None:
+        own = request.header("authorization")
+        if answer.status < 400 and own != known.setdefault(runtime_of(request), own):
+            answer.set(401, {"error": {"message": "No."}})
+
+    return answered(f"* {HOSTED}/*", in_place)
+
+
+TABLE: dict[str, dict[str, Any]] = {
+    "API-01": {
+        "list_nothing": answers(APPS, always([])),
+        "list_paths": answers(APPS, at("*", lambda name: f"agents/{name}")),
+        "list_names_of_16_characters": answers(APPS, at("*", cut(16))),
+        "fail": statuses(APPS, 500),
+    },
+    "API-02": {
+        "create_without_an_id": answers(CREATE, drop("id")),
+        "generate_the_same_id": answers(CREATE, at("id", first())),
+        "create_nothing": around(CREATE, created_nothing),
+        "fail_though_it_is_created": statuses(CREATE, 500),
+    },
+    "API-03": {
+        "generate_an_id_anyway": renamed(lambda name: f"{name}-generated", stored=False),
+        "store_32_characters": renamed(cut(32), stored=True),
+        "replace_what_is_beyond_ascii": renamed(to_ascii, stored=False),
+        "fail_though_the_id_is_free": statuses(NAMED, 409),
+    },
+    "API-04": {
+        "list_the_first_session": answers(LIST, lambda some: some[:1]),
+        "list_nothing": answers(LIST, always([])),
+        "list_sessions_of_all_users": listed(lambda own, other: own[0] == other[0]),
+        "list_sessions_of_users_that_begin_alike": listed(
+            lambda own, other: other[1].startswith(own[1])
+        ),
+    },
+    "API-05": {
+        "lose_the_first_event": history(lambda some: some[1:]),
+        "lose_the_replies": history(each(lost(is_reply))),
+        "tell_every_event_twice": history(lambda some: [one for one in some for _ in "12"]),
+        "strip_texts": history(each(text(str.strip))),
+        "read_another_id": answers(READ, at("id", lambda id_: f"{id_}-1")),
+    },
+    "API-06": {
+        "keep_the_deleted_in_the_list": still_listed(),
+        "delete_nothing": deleted(lambda _this, _other: False, own=False),
+        "keep_the_deleted_readable": kept(READ),
+        "delete_all_of_the_user": deleted(lambda this, other: this[:2] == other[:2]),
+        "delete_what_begins_with_the_id": deleted(lambda this, o: o[2].startswith(this[2])),
+        "fail_though_it_is_deleted": statuses(DELETE, 500),
+    },
+    "API-07": {
+        "answer_the_last_event": of_run(lambda some: some[-1:]),
+        "reverse_the_events": of_run(lambda some: some[::-1]),
+        "lose_emoji": of_run(each(text(without_astral))),
+        "fail_though_it_has_run": statuses(RUN, 500),
+    },
+    "API-08": {
+        "leave_out_the_word_data": raw_events(STREAM, lambda raw: raw.removeprefix(b"data: ")),
+        "send_json_as_text": raw_events(STREAM, lambda raw: event_of(json.dumps(data_of(raw)))),
+        "misread_texts": events(STREAM, text(misread)),
+        "stream_every_event_twice": events(STREAM, lambda event: [event, event]),
+    },
+    "API-09": {
+        "join_all_increments": turn(held(joined)),
+        "send_the_text_so_far": turn(so_far),
+        "send_no_increments": increments(always(DROP)),
+        "hold_increments_back": turn(held(list)),
+        "lose_the_last_increment": turn(held(lambda waiting: waiting[:-1])),
+        "stream_where_it_is_false": requests(STREAM, at("streaming", always(True))),
+    },
+    "API-10": {
+        "lose_the_content": runs(drop("content")),
+        "send_no_role": runs(at("content", drop("role"))),
+        "send_increments_without_a_role": increments(at("content", drop("role"))),
+        "call_the_text_value": runs(
+            at("content.parts.*", where(lambda p: "text" in p, lambda p: {"value": p["text"]}))
+        ),
+    },
+    "API-11": {
+        "answer_no_tool_calls": of_run(each(lost(is_call))),
+        "lose_the_name_of_calls": runs(at("content.parts.*.functionCall", put(name=""))),
+        "stream_no_reply_after_a_tool": turn(after_call),
+        "reply_with_the_last_increment": turn(last_increment),
+    },
+    "API-12": {
+        **{f"run_without_{name}": filled(RUN, name) for name in ("appName", "newMessage")},
+        **{f"stream_without_{name}": filled(STREAM, name) for name in ("userId", "sessionId")},
+        "answer_refusals_with_200": answered(RUN, lambda answer, _: setattr(answer, "status", 200)),
+        "answer_an_empty_list_for_a_refusal": answered(
+            RUN, lambda answer, _: answer.set(200, []) if answer.status >= 400 else None
+        ),
+    },
+    "API-13": {
+        "have_no_artifacts": statuses(ARTIFACTS, 404),
+        "list_no_artifact": artifacts(always([])),
+        "list_stale_artifacts": of_path(lambda _: first(), ARTIFACTS),
+        "list_the_artifacts_of_the_session_before": artifacts(previous()),
+    },
+    "API-14": {
+        "have_no_health": statuses(HEALTH, 404),
+        "require_a_key": statuses(HEALTH, 401),
+        "be_healthy_once": answered(
+            HEALTH, answers_after(1, lambda answer: answer.set(503, {"error": "down"}))
+        ),
+    },
+    "API-15": {
+        "have_no_version": statuses(VERSION, 404),
+        "answer_an_empty_object": answers(VERSION, always({})),
+        "leave_every_version_empty": answers(VERSION, lambda some: dict.fromkeys(some, "")),
+        "answer_health": answers(VERSION, always({"status": "ok"})),
+    },
+    "API-16": {
+        "run_any_name": applications(lambda _app, _name: True),
+        "run_a_name_in_other_capitals": applications(lambda app, name: app.lower() == name),
+        "run_what_begins_with_a_name": applications(lambda app, name: app.startswith(name)),
+        "refuse_the_listed_name": requests(RUNS, at("appName", lambda app: f"{app}.agent")),
+    },
+    "API-17": {
+        "forget_all_turns": fresh(lambda _path, _number: True),
+        "forget_turns_of_run": fresh(lambda path, _number: path == "/run"),
+        "remember_stripped_texts": words(str.strip),
+        "remember_ascii": words(to_ascii),
+    },
+    "API-18": {
+        "read_as_the_owner": as_owner(READ),
+        "stream_as_the_owner": as_owner(STREAM),
+        "list_artifacts_as_the_owner": as_owner(ARTIFACTS),
+        "take_16_characters_of_a_user": users(cut(16)),
+        "take_users_without_accents_for_one": users(plain),
+    },
+    "AUT-01": {
+        "require_a_key": locked("* /*"),
+        "require_a_key_to_create": locked(CREATE),
+        "require_a_key_to_stream": locked(STREAM),
+        "require_a_key_for_the_version": locked(VERSION),
+    },
+    "AUT-02": {
+        "know_the_first_key_alone": first_key_alone(),
+        "admit_everybody_to_create": admits(at_route(CREATE)),
+        "take_the_beginning_of_a_key": admits(key(lambda own, known: known.startswith(own))),
+        "take_a_key_in_capitals": admits(key(lambda own, known: own.lower() == known.lower())),
+        "hold_streams_back": turn(held(list), f"POST {HOSTED}/run_sse"),
+    },
+    "AUT-03": {
+        "take_all_callers_for_one": shared("* /*"),
+        "let_others_list": shared(LIST),
+        "let_others_run": shared(RUN),
+        "let_others_see_artifacts": shared(ARTIFACTS),
+    },
+}

@@ -1,0 +1,230 @@
+"""Changes of values that the tables share: of texts, of JSON, and by what came before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.mutants.wire import Answer, Ask, Change, Matches, Request, around
+
+OfValue = Callable[[Any], Any]
+
+
+# ---- texts
+
+
+def texts(change: Callable[[str], Any]) -> OfValue:
+    """Change every text in a JSON value."""
+    return leaves(lambda value: change(value) if isinstance(value, str) else value)
+
+
+def cut(length: int) -> Callable[[str], str]:
+    """Keep so many characters."""
+    return lambda text: text[:length]
+
+
+def to_ascii(text: str) -> str:
+    """Replace what is not ASCII by question marks."""
+    return text.encode("ascii", "replace").decode()
+
+
+def misread(text: str) -> str:
+    """Read UTF-8 as Latin-1."""
+    return text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def without_astral(text: str) -> str:
+    """Lose the characters beyond 16 bits, such as emoji."""
+    return "".join(character for character in text if ord(character) <= 0xFFFF)
+
+
+def without_controls(text: str) -> str:
+    """Lose control characters, but no line breaks."""
+    return "".join(character for character in text if character >= " " or character == "\n")
+
+
+def first_line(text: str) -> str:
+    """Keep the first line."""
+    return text.partition("\n")[0]
+
+
+def unix_lines(text: str) -> str:
+    """Replace CR LF by LF."""
+    return text.replace("\r\n", "\n")
+
+
+# ---- JSON
+
+
+def leaves(change: OfValue) -> OfValue:
+    """Change everything in a JSON value that is neither a list nor an object."""
+
+    def deep(value: Any) -> Any:
+        if isinstance(value, list):
+            return [deep(item) for item in value]
+        if isinstance(value, dict):
+            return {name: deep(item) for name, item in value.items()}
+        return change(value)
+
+    return deep
+
+
+booleans_as_numbers = leaves(lambda value: int(value) if type(value) is bool else value)
+
+
+def at(path: str, change: OfValue) -> OfValue:
+    """Change what is at a path (``a.*.b``; ``()`` is JSON in a text); nothing where it is absent."""
+
+    def deep(value: Any, names: list[str]) -> Any:
+        if not names:
+            return change(value)
+        name, *rest = names
+        if name == "()":
+            return json.dumps(deep(json.loads(value), rest))
+        if name == "*" and isinstance(value, list):
+            return [deep(item, rest) for item in value]
+        if isinstance(value, dict) and name in value:
+            return {**value, name: deep(value[name], rest)}
+        return value
+
+    return lambda value: deep(value, path.split("."))
+
+
+def put(**fields: Any) -> OfValue:
+    """Set fields of an object."""
+    return lambda value: {**value, **fields}
+
+
+def drop(*names: str) -> OfValue:
+    """Lose fields of an object."""
+    return lambda value: {name: item for name, item in value.items() if name not in names}
+
+
+def drop_if(loses: OfValue) -> OfValue:
+    """Lose the fields or items whose value is such."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, list):
+            return [item for item in value if not loses(item)]
+        return {name: item for name, item in value.items() if not loses(item)}
+
+    return change
+
+
+def always(value: Any) -> OfValue:
+    """Replace a value by another."""
+    return lambda _value: value
+
+
+def where(which: Callable[[Any], Any], change: OfValue) -> OfValue:
+    """Change some values alone."""
+    return lambda value: change(value) if which(value) else value
+
+
+def both(*changes: OfValue) -> OfValue:
+    """Make changes one after the other."""
+
+    def change(value: Any) -> Any:
+        for one in changes:
+            value = one(value)
+        return value
+
+    return change
+
+
+# ---- by what came before
+
+
+def nothing(_value: Any) -> str:
+    """Return the same key for all values."""
+    return ""
+
+
+def first(key: Callable[[Any], Any] = nothing) -> OfValue:
+    """Replace a value by the first with the same key."""
+    known: dict[Any, Any] = {}
+    return lambda value: known.setdefault(key(value), value)
+
+
+def previous(key: Callable[[Any], Any] = nothing) -> OfValue:
+    """Replace a value by the one before with the same key."""
+    known: dict[Any, Any] = {}
+
+    def change(value: Any) -> Any:
+        before = known.get(key(value), value)
+        known[key(value)] = value
+        return before
+
+    return change
+
+
+def every(number: int, change: OfValue) -> OfValue:
+    """Change every third value, for instance."""
+    count = 0
+
+    def changed(value: Any) -> Any:
+        nonlocal count
+        count += 1
+        return value if count % number else change(value)
+
+    return changed
+
+
+def answers_after(
+    times: int, change: Callable[[Answer], None]
+) -> Callable[[Answer, Request], None]:
+    """Change answers in place after so many."""
+    seen: list[str] = []
+
+    def changed(answer: Answer, request: Request) -> None:
+        seen.append(request.path)
+        if len(seen) > times:
+            change(answer)
+
+    return changed
+
+
+# ---- callers
+
+
+def admitted(
+    route: str,
+    when: Callable[[Request, str], Any],
+    key: Callable[[Request], Any] = lambda request: request.path.partition("/mcp")[0],
+) -> Change:
+    """Answer refused requests as if they had the key of a caller who was let in before.
+
+    ``when`` takes the request and the known header Authorization, ``key`` tells whose key to use.
+    """
+    known: dict[Any, str] = {}
+
+    async def ask_again(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        own = key(request)
+        if answer.status < 400 and "authorization" in request.headers:
+            known.setdefault(own, request.headers["authorization"])
+        elif answer.status in (401, 403, 404) and own in known and when(request, known[own]):
+            answer = await ask(with_header(request, "authorization", known[own]))
+        return answer
+
+    return around(route, ask_again)
+
+
+def signed_anyway(when: Matches, statuses: tuple[int, ...] = (401, 403)) -> Callable[..., Any]:
+    """Return what answers refused requests to the control plane as if they were signed rightly."""
+
+    async def ask_again(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        if answer.status in statuses and when(request):
+            request.sign()
+            answer = await ask(request)
+        return answer
+
+    return ask_again
+
+
+def with_header(request: Request, name: str, value: str) -> Request:
+    """Return the request with another header."""
+    headers = {**request.headers, name: value}
+    return Request(request.method, request.path, request.query, headers, request.body)
