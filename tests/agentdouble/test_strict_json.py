@@ -42,7 +42,6 @@ BODIES = [  # "@" is the number
     ("POST", "/mcp/api", CALL, 400),
     ("POST", "/", {**SEND, "params": {"message": MESSAGE, "metadata": {"x": "@"}}}, 200),
     ("POST", "/message:send", {"message": MESSAGE, "metadata": {"x": "@"}}, 400),
-    ("POST", "/v1/message:send", {"message": MESSAGE, "metadata": {"x": "@"}}, 400),
     ("POST", "/_emulator/clock", {"advance": "@"}, 400),
     ("PUT", "/_emulator/unknowns", {"U-KERNEL-NAMES": "@"}, 400),
     ("POST", "/_emulator/faults", {"kind": "delay", "operation": "ping", "seconds": "@"}, 400),
@@ -85,7 +84,7 @@ def test_a_body_with_one_is_refused(
         "Content-Type": "application/json",
         "Accept": mcp_wire.ACCEPT,
         **({"Authorization": f"Bearer {KEY}"} if path == "/mcp/api" else {}),
-        "A2A-Version": "1.0" if path != "/v1/message:send" else "0.3",
+        "A2A-Version": "1.0",
     }
     answer = http.request(
         method, double.url + path, content=written(document, number), headers=headers

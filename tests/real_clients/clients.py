@@ -9,7 +9,7 @@ from tests.real_clients.environments import Environment, Npm, Python
 SESSIONS = ("with sessions",)
 ERAS = ("with sessions", "without sessions")
 A2A_1 = ("1.0 JSONRPC", "1.0 HTTP+JSON", "keys")
-A2A_0_3 = ("0.3 JSONRPC", "0.3 HTTP+JSON", "keys")
+A2A_0_3 = ("0.3 JSONRPC", "keys")
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,6 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "1.0 JSONRPC": _A2A_1,
     "1.0 HTTP+JSON": _A2A_1,
     "0.3 JSONRPC": _A2A_0_3,
-    "0.3 HTTP+JSON": {**_A2A_0_3, "errors": [400, 404]},
     "keys": {"keyed": "You said: hello", "runtime": "hello", "refusal": "refused"},
     "RemoteA2aAgent": {
         "application": "You said: hello",

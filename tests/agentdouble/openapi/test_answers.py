@@ -23,9 +23,8 @@ SESSIONS = "/apps/echo/users/u/sessions"
 MEMORY = "/apps/echo/users/u/memory"
 # to listen takes for ever; the task has ended; the application has one card
 REFUSED = (
-    "get_mcp get_extendedAgentCard get_v1_card "
-    "post_tasks_id_cancel get_tasks_id_subscribe post_tasks_id_subscribe "
-    "post_v1_tasks_id_cancel get_v1_tasks_id_subscribe post_v1_tasks_id_subscribe"
+    "get_mcp get_extendedAgentCard "
+    "post_tasks_id_cancel get_tasks_id_subscribe post_tasks_id_subscribe"
 )
 FOR_ADK = "get_apps_app_app_info patch_apps_app_users_user_memory"  # refused for other agents
 INITIALIZE = {
@@ -161,7 +160,6 @@ def test_applications(driver: Driver, document: dict[str, Any]) -> None:
     """The shipped ones: simple, MCP, A2A."""
     kinds = ("Applications", "A2A applications", "Landing page", "OpenAPI")
     message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "6 * 7"}]}
-    legacy = {"messageId": "m2", "role": "ROLE_USER", "content": [{"text": "6 * 7"}]}
     modern = {"A2A-Version": "1.0"}
     with whole(driver, document, *kinds, but=REFUSED):
         driver.ask("POST", "/invoke", json={"prompt": "6 * 7"})
@@ -175,30 +173,20 @@ def test_applications(driver: Driver, document: dict[str, Any]) -> None:
         task = answer.json()["result"]["task"]["id"]
         driver.ask("POST", "/message:send", json={"message": message}, headers=modern)
         driver.ask("POST", "/message:stream", json={"message": message}, headers=modern)
-        driver.ask("POST", "/v1/message:send", json={"message": legacy})
-        driver.ask("POST", "/v1/message:stream", json={"message": legacy})
-        for path in ("/.well-known/agent-card.json", "/.well-known/agent.json", "/v1/card"):
+        for path in ("/.well-known/agent-card.json", "/.well-known/agent.json"):
             driver.ask("GET", path)
         driver.ask("GET", "/extendedAgentCard", headers=modern)
         driver.ask("GET", "/tasks", headers=modern)
         pushed = {"url": "http://127.0.0.1:9/", "id": "c1"}
-        older = {
-            "parent": f"tasks/{task}",
-            "config": {"name": f"tasks/{task}/c1", "pushNotificationConfig": pushed},
-        }
-        bodies = {"/tasks": ("1.0", pushed), "/v1/tasks": ("0.3", older)}
-        for path, (version, config) in bodies.items():
-            spoken = {"A2A-Version": version}
-            driver.ask("GET", f"{path}/{task}", headers=spoken)
-            driver.ask("POST", f"{path}/{task}:cancel", json={}, headers=spoken)
-            driver.ask("GET", f"{path}/{task}:subscribe", headers=spoken)
-            driver.ask("POST", f"{path}/{task}:subscribe", json={}, headers=spoken)
-            configs = f"{path}/{task}/pushNotificationConfigs"
-            driver.ask("POST", configs, json=config, headers=spoken)
-            driver.ask("GET", configs, headers=spoken)
-            driver.ask("GET", f"{configs}/c1", headers=spoken)
-        for path, spoken in (("/tasks", modern), ("/v1/tasks", {"A2A-Version": "0.3"})):
-            driver.ask("DELETE", f"{path}/{task}/pushNotificationConfigs/c1", headers=spoken)
+        driver.ask("GET", f"/tasks/{task}", headers=modern)
+        driver.ask("POST", f"/tasks/{task}:cancel", json={}, headers=modern)
+        driver.ask("GET", f"/tasks/{task}:subscribe", headers=modern)
+        driver.ask("POST", f"/tasks/{task}:subscribe", json={}, headers=modern)
+        configs = f"/tasks/{task}/pushNotificationConfigs"
+        driver.ask("POST", configs, json=pushed, headers=modern)
+        driver.ask("GET", configs, headers=modern)
+        driver.ask("GET", f"{configs}/c1", headers=modern)
+        driver.ask("DELETE", f"{configs}/c1", headers=modern)
 
 
 def test_the_api_server(driver: Driver, document: dict[str, Any]) -> None:

@@ -24,13 +24,10 @@ ERRORS = {-32001: "TaskNotFoundError", -32002: "TaskNotCancelableError"}
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation over each transport; return what came of each part of it."""
+    """Have the whole conversation over JSON-RPC; return what came of each part of it."""
     servers, hook = facts["a2a"], facts["hook"]
     url = servers["application"]["url"]
-    found = {
-        f"0.3 {transport}": await converse_over(url, transport, hook)
-        for transport in ("JSONRPC", "HTTP+JSON")
-    }
+    found = {"0.3 JSONRPC": await converse_over(url, "JSONRPC", hook)}
     keys = {
         "keyed": await echo(servers["keyed"]),
         "runtime": await echo(servers["runtime"]),

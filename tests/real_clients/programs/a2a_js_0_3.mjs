@@ -1,4 +1,4 @@
-// A conversation of the JavaScript SDK of the 0.3 era, over each transport.
+// A conversation of the JavaScript SDK of the 0.3 era, over JSON-RPC.
 
 import { randomUUID } from "node:crypto";
 
@@ -6,10 +6,9 @@ import {
   ClientFactory,
   DefaultAgentCardResolver,
   JsonRpcTransportFactory,
-  RestTransportFactory,
 } from "a2a-js-0.3/client";
 
-const TRANSPORTS = { JSONRPC: JsonRpcTransportFactory, "HTTP+JSON": RestTransportFactory };
+const TRANSPORTS = { JSONRPC: JsonRpcTransportFactory };
 
 export async function converse(facts) {
   const { application, keyed, runtime } = facts.a2a;
@@ -117,8 +116,7 @@ async function error(call) {
   try {
     await call;
   } catch (problem) {
-    const status = /Status: (\d+)/.exec(problem.message); // over HTTP+JSON it is told no more
-    return status ? Number(status[1]) : problem.constructor.name.replace("JSONRPC", "");
+    return problem.constructor.name.replace("JSONRPC", "");
   }
   return "none";
 }

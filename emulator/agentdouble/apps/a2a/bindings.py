@@ -1,4 +1,4 @@
-"""The routes of the protocol's bindings: JSON-RPC and REST, in both versions.
+"""The routes of the protocol's bindings: JSON-RPC in both versions, and REST in version 1.0.
 
 The routes are the SDK's. This module adds the errors that the SDK lacks or answers otherwise: for a
 body that is not JSON, for an unknown path, and for a stream that breaks.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from a2a.server.jsonrpc_models import JSONParseError
@@ -21,18 +20,17 @@ from a2a.utils.errors import A2AError, InvalidRequestError
 from google.protobuf.json_format import ParseError
 from jsonrpc.exceptions import JSONRPCInvalidRequestException
 from pydantic import ValidationError
-from sse_starlette.sse import EventSourceResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble import mistakes, strict_json
-from agentdouble.apps.a2a import legacy_rest, paths
+from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.callers import Callers
-from agentdouble.apps.a2a.request_checks import check_json_rpc, check_size, check_text
+from agentdouble.apps.a2a.request_checks import check_size, check_text
 from agentdouble.guard import Refusal
-from agentdouble.openapi import Answer, Operation, operation
+from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
 
 for _logger in (
@@ -58,7 +56,8 @@ def both(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
     dispatcher = _Dispatcher(handler, callers, enable_v0_3_compat=True)
     return [
         Route("/", dispatcher.handle_requests, methods=["POST"]),
-        *_rest(handler, callers),
+        *_LEGACY_REST,  # before the SDK's, which take /v1 for a tenant
+        *_guarded(create_rest_routes(handler, callers)),
     ]
 
 
@@ -66,11 +65,19 @@ def legacy(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
     """Return the routes of version 0.3 only."""
     dispatcher = _Dispatcher(handler, callers, enable_v0_3_compat=True)
     dispatcher.METHOD_TO_MODEL = {}  # the methods of version 1.0
-    rest = _rest(handler, callers)
-    return [
-        Route("/", dispatcher.handle_requests, methods=["POST"]),
-        *(one for one in rest if isinstance(one, Route) and one.path.startswith("/v1/")),
-    ]
+    return [Route("/", dispatcher.handle_requests, methods=["POST"]), *_LEGACY_REST]
+
+
+@hidden
+async def _refuse_legacy_rest(request: Request) -> Response:
+    what = "A2A 0.3 over REST is not built: use JSON-RPC, or version 1.0."
+    return paths.render_refusal(request, Refusal(501, "NotImplemented", what))
+
+
+_LEGACY_REST = [
+    Route(path, _refuse_legacy_rest, methods=["GET", "POST", "DELETE"])
+    for path in paths.LEGACY_REST
+]
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -97,16 +104,7 @@ class _Dispatcher(JsonRpcDispatcher):
             return self._generate_error_response(None, JSONParseError(message=str(error)))
         except InvalidRequestError as error:
             return self._generate_error_response(None, error)
-        wrong = check_json_rpc(body, request)
-        if wrong is not None:
-            return self._generate_error_response(body.get("id"), wrong)
         return await super().handle_requests(request)
-
-
-def _rest(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
-    routes = create_rest_routes(handler, callers, enable_v0_3_compat=True)
-    # the first one: the SDK's routes take /v1 for the tenant of a request of version 1.0
-    return _guarded([legacy_rest.delete_config(handler, callers), *routes])
 
 
 def _guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
@@ -134,9 +132,7 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             await _check(await request.body())
-            response = await endpoint(await legacy_rest.readable(request))
-            if isinstance(response, EventSourceResponse):
-                await _await_first(response)
+            response = await endpoint(request)
         except HTTPException:  # the guard answers this one
             raise
         except Exception as error:
@@ -171,24 +167,3 @@ async def _check(body: bytes) -> None:
         raise InvalidRequestError("The body is nested too deeply.") from None
     except ValueError as error:
         raise InvalidRequestError(f"The body is no JSON: {error}") from None
-
-
-async def _await_first(response: EventSourceResponse) -> None:
-    """Wait for the first event: an error before it is answered without a stream (version 0.3)."""
-    events = response.body_iterator.__aiter__()
-    try:
-        first = await events.__anext__()
-    except StopAsyncIteration:
-        first = None
-    response.body_iterator = _with_errors(first, events)
-
-
-async def _with_errors(first: Any, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    if first is None:
-        return
-    yield first
-    try:
-        async for event in events:
-            yield event
-    except Exception as error:
-        yield {"event": "error", "data": json.dumps(build_rest_error_payload(error))}

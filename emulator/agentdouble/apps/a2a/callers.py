@@ -10,7 +10,6 @@ from a2a.server.context import ServerCallContext
 from a2a.server.routes import DefaultServerCallContextBuilder
 from starlette.requests import HTTPConnection, Request
 
-from agentdouble.apps.a2a.request_checks import check_request
 from agentdouble.mcp_hosting.keys import find, presented
 
 
@@ -42,8 +41,7 @@ class Callers(DefaultServerCallContextBuilder):
         return not self._keys or find(presented(request.scope), self._keys) is not None
 
     def build(self, request: Request) -> ServerCallContext:
-        """Return the context of a call; raise an A2AError if the request must be refused."""
-        check_request(request)
+        """Return the context of a call."""
         context = super().build(request)
         context.user = self.caller(request)
         return context

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 VERSIONS = ("1.0", "0.3")
 LEGACY_VERSION = "0.3.0"  # as cards of that era say it
-BINDINGS = ("JSONRPC", "HTTP+JSON")
+BINDINGS = {"1.0": ("JSONRPC", "HTTP+JSON"), "0.3": ("JSONRPC",)}
 MODES = ("text/plain", "application/json")
 
 
@@ -35,7 +35,7 @@ def agent_card(
     The URL always serves both protocol versions, and callers get the card in theirs (``service``
     says which). A card that also declares 0.3 names the address of that version itself. With
     ``bearer`` the card requires a key. ``input_modes`` are the media types that the agent accepts
-    ("image/png", "image/*"); messages with other types are refused. Raises CardError for a wrong URL.
+    ("image/png", "image/*"). Raises CardError for a wrong URL.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentSkill
@@ -100,7 +100,7 @@ def _interfaces(url: str, versions: Sequence[str]) -> list[Any]:
     return [
         AgentInterface(url=url.rstrip("/"), protocol_binding=binding, protocol_version=version)
         for version in versions
-        for binding in BINDINGS
+        for binding in BINDINGS[version]
     ]
 
 
@@ -147,9 +147,10 @@ def both_versions(card: AgentCard) -> AgentCard:
         return card
     both = _with_interfaces(card, card.supported_interfaces)
     for one in card.supported_interfaces:
-        both.supported_interfaces.add(
-            url=one.url, protocol_binding=one.protocol_binding, protocol_version=LEGACY_VERSION
-        )
+        if one.protocol_binding in BINDINGS["0.3"]:
+            both.supported_interfaces.add(
+                url=one.url, protocol_binding=one.protocol_binding, protocol_version=LEGACY_VERSION
+            )
     return both
 
 

@@ -26,6 +26,11 @@ _EXACT = frozenset(
         "/v1/card",
     }
 )
+# REST in version 0.3, which is refused by name
+LEGACY_REST = (
+    *("/v1/card", "/v1/message:send", "/v1/message:stream"),
+    *("/v1/tasks", "/v1/tasks/{rest:rest}"),
+)
 
 # the routes of an application at the root of a double, in addition to POST /
 PATTERNS = tuple(
@@ -42,6 +47,7 @@ _STATUSES = {
     405: "UNIMPLEMENTED",
     413: "RESOURCE_EXHAUSTED",
     500: "INTERNAL",
+    501: "UNIMPLEMENTED",
 }
 KIND = "a2a_tasks"  # the kind of the task records in a state
 

@@ -1,14 +1,12 @@
-"""Push notifications, sent in a separate asyncio task for each A2A task, in order.
+"""Push notifications by the SDK's sender, and to receivers of version 0.3.
 
 Receivers of version 0.3 get the whole task, those of version 1.0 get the event.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +17,6 @@ from a2a.server.tasks import (
     BasePushNotificationSender,
     InMemoryPushNotificationConfigStore,
     PushNotificationEvent,
-    PushNotificationSender,
     TaskStore,
 )
 from a2a.types import Task, TaskPushNotificationConfig
@@ -30,7 +27,6 @@ from agentdouble.addresses import is_loopback
 from agentdouble.apps.a2a.request_checks import VERSION_HEADER
 
 TIMEOUT_S = 5.0
-ROOM = 1000  # notifications of one task that wait to be sent
 
 _log = logging.getLogger(__name__)
 for _logger in (__name__, "a2a.server.tasks.base_push_notification_sender", "httpx"):
@@ -70,81 +66,29 @@ class Receivers:
         return is_loopback(host) or host in self._allowed or "*" in self._allowed
 
 
-class Pusher(PushNotificationSender):
-    """Sends each event to the receivers of its task; a slow receiver delays no task."""
+class Pusher(BasePushNotificationSender):
+    """Sends each event to the receivers of its task: the task to those of version 0.3."""
 
     def __init__(self, configs: Configs, receivers: Receivers, tasks: TaskStore) -> None:
+        self._http = on_behalf.async_client(timeout=TIMEOUT_S, trust_env=False)
+        super().__init__(self._http, configs, push_url_validator=receivers.called)
         self._configs = configs
         self._receivers = receivers
         self._tasks = tasks
-        self._client: httpx.AsyncClient | None = None
-        self._queues: dict[str, asyncio.Queue[_Notification]] = {}
-        self._senders: set[asyncio.Task[None]] = set()
 
     async def send_notification(self, task_id: str, event: PushNotificationEvent) -> None:
-        """Queue an event after the earlier events of its task."""
-        if ledger.choose("U-WEBHOOKS") == "none":
+        """Send an event; a receiver that does not answer in time is logged."""
+        if ledger.choose("U-WEBHOOKS") == "none" or not self._configs.may_have(task_id):
             return
-        if not self._configs.may_have(task_id):
-            return
-        legacy = await self._legacy(task_id)
-        if not (legacy or await self._configs.get_info_for_dispatch(task_id)):
-            return
-        queue = self._queues.get(task_id)
-        if queue is None:
-            queue = self._queues[task_id] = asyncio.Queue()
-            sender = asyncio.ensure_future(self._send(task_id, queue))
-            self._senders.add(sender)
-            sender.add_done_callback(self._senders.discard)
-        if queue.qsize() >= ROOM:
-            _log.warning("Task %s: a notification is dropped, %d wait.", task_id, ROOM)
-            return
-        copy = type(event)()
-        copy.CopyFrom(event)
-        queue.put_nowait(_Notification(copy, legacy))
-
-    async def close(self) -> None:
-        """Stop sending."""
-        senders = list(self._senders)
-        for sender in senders:
-            sender.cancel()
-        await asyncio.gather(*senders, return_exceptions=True)
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
-
-    async def _legacy(self, task_id: str) -> list[tuple[TaskPushNotificationConfig, Task]]:
-        """Return the receivers of version 0.3, each with the task in its current state."""
-        found = []
+        await super().send_notification(task_id, event)
         for config, context in await self._configs.of_legacy(task_id):
             task = await self._tasks.get(task_id, context)
             if task is not None and await self._receivers.called(config.url):
-                found.append((config, task))
-        return found
+                await _notify_legacy(self._http, config, task)
 
-    async def _send(self, task_id: str, queue: asyncio.Queue[_Notification]) -> None:
-        if self._client is None:
-            self._client = on_behalf.async_client(timeout=TIMEOUT_S, trust_env=False)
-        client = self._client
-        sender = BasePushNotificationSender(
-            client, self._configs, push_url_validator=self._receivers.called
-        )
-        try:
-            while not queue.empty():
-                notification = queue.get_nowait()
-                await sender.send_notification(task_id, notification.event)
-                for config, task in notification.legacy:
-                    await _notify_legacy(client, config, task)
-        finally:
-            del self._queues[task_id]
-
-
-@dataclass(frozen=True)
-class _Notification:
-    """An event, and for each receiver of version 0.3 the task after the event."""
-
-    event: PushNotificationEvent
-    legacy: list[tuple[TaskPushNotificationConfig, Task]]
+    async def close(self) -> None:
+        """Stop sending."""
+        await self._http.aclose()
 
 
 def _host(url: str) -> str:

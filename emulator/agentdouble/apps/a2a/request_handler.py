@@ -14,12 +14,12 @@ from a2a.types import (
     Task,
     TaskPushNotificationConfig,
 )
-from a2a.utils.errors import PushNotificationNotSupportedError
+from a2a.utils.errors import InvalidParamsError, PushNotificationNotSupportedError
 
 from agentdouble import ledger
+from agentdouble.apps.a2a import writable
 from agentdouble.apps.a2a.event_order import ENDS
 from agentdouble.apps.a2a.guarding_executor import GuardingExecutor
-from agentdouble.apps.a2a.request_checks import check_message
 
 
 class Handler(DefaultRequestHandler):
@@ -42,14 +42,14 @@ class Handler(DefaultRequestHandler):
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Any:
         """Answer a message with a task or a message."""
-        self._check(params, context)
+        self._check(params)
         return await super().on_message_send(params, context)
 
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> Any:
         """Answer a message with the events of its turn."""
-        self._check(params, context)
+        self._check(params)
         async for event in super().on_message_send_stream(params, context):
             yield event
 
@@ -63,12 +63,15 @@ class Handler(DefaultRequestHandler):
         created = await super().on_create_task_push_notification_config(params, context)
         return created
 
-    def _check(self, params: SendMessageRequest, context: ServerCallContext) -> None:
+    def _check(self, params: SendMessageRequest) -> None:
         card = self._agent_card
         wants_push = params.configuration.HasField("task_push_notification_config")
         if wants_push and not card.capabilities.push_notifications:
             raise PushNotificationNotSupportedError
-        check_message(params.message, card, context.requested_extensions)
+        try:
+            writable.check(params.message)
+        except ValueError as error:
+            raise InvalidParamsError(str(error)) from None
 
 
 class Contexts(SimpleRequestContextBuilder):

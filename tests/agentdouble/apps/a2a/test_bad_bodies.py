@@ -23,7 +23,7 @@ NO_REQUEST = {
     "odd params": b'{"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": "x"}',
     "deep": DEEP,
 }
-REST = ["/message:send", "/message:stream", "/v1/message:send", "/v1/message:stream"]
+REST = ["/message:send", "/message:stream"]
 
 
 def app() -> A2AApp:
@@ -53,7 +53,7 @@ def test_rest_names_the_error(path: str) -> None:
 
     async def conversation(wire: Wire) -> None:
         for body in (*bodies, *odd):
-            answer = await wire.http.post(path, content=body, headers=_version(path))
+            answer = await wire.http.post(path, content=body, headers=V1)
             assert (400, "INVALID_ARGUMENT") == (
                 answer.status_code,
                 answer.json()["error"]["status"],
@@ -111,7 +111,3 @@ def test_a_path_that_is_not_there_is_not_found() -> None:
         ]
 
     talk(app(), conversation)
-
-
-def _version(path: str) -> dict[str, str]:
-    return {} if path.startswith("/v1/") else V1

@@ -76,7 +76,7 @@ def test_a_card_may_declare_both_versions() -> None:
 
     async def conversation(wire: Wire) -> None:
         card = (await wire.http.get(CARD)).json()
-        assert (4, URL, "0.3") == (
+        assert (3, URL, "0.3") == (
             len(card["supportedInterfaces"]),
             card["url"],
             card["protocolVersion"],

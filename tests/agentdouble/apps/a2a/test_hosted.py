@@ -63,20 +63,28 @@ def test_further_applications_are_below_their_names(double: Emulator, path: str)
 def test_both_bindings_and_both_versions_are_at_one_address(
     double: Emulator, place: str, slash: str
 ) -> None:
-    """JSON-RPC and REST, 1.0 and 0.3."""
+    """JSON-RPC of 1.0 and 0.3, and REST of 1.0; REST of 0.3 is refused by name."""
     url = double.url + place
     task = send(url)
     old = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
     rpc_old = http.post(url + slash, json=request("message/send", {"message": old})).json()
     rest = http.post(url + "/message:send" + slash, json=message(), headers=V1).json()
-    old_rest = {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hello"}]}
-    rest_old = http.post(url + "/v1/message:send" + slash, json={"message": old_rest}).json()
+    refused = [
+        http.request(method, url + path + slash, json={})
+        for method, path in (
+            ("POST", "/v1/message:send"),
+            ("GET", "/v1/tasks/t"),
+            ("GET", "/v1/card"),
+        )
+    ]
     read = http.get(url + f"/tasks/{task['id']}" + slash, headers=V1).json()
 
     assert "completed" == rpc_old["result"]["status"]["state"]
-    assert ["TASK_STATE_COMPLETED"] * 3 == [
-        found["status"]["state"] for found in (rest["task"], rest_old["task"], read)
+    assert ["TASK_STATE_COMPLETED"] * 2 == [
+        found["status"]["state"] for found in (rest["task"], read)
     ]
+    assert [501] * 3 == [answer.status_code for answer in refused]
+    assert all("A2A 0.3 over REST is not built" in answer.text for answer in refused)
 
 
 @pytest.mark.parametrize(("place", "name"), [("", "first"), ("/runtimes/second", "second")])

@@ -257,34 +257,6 @@ def test_an_extended_card_that_is_promised_and_not_there_is_named(
     assert Refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED") == wire.call("GetExtendedAgentCard", {})
 
 
-@pytest.mark.parametrize("kind", [JsonRpc, Rest])
-def test_a_required_extension_must_be_supported(modest: Emulator, kind: type) -> None:
-    """The caller says so in a header; what is optional need not be (3.3.4)."""
-    wire = kind(modest.url + "/runtimes/strict")
-    params = message("hello")
-
-    assert Refused("EXTENSION_SUPPORT_REQUIRED") == wire.call("SendMessage", params)
-    assert Refused("EXTENSION_SUPPORT_REQUIRED") == wire.call(
-        "SendMessage", params, **{"A2A-Extensions": "urn:optional"}
-    )
-    assert ["task"] == list(
-        wire.call("SendMessage", params, **{"A2A-Extensions": f"urn:x, {REQUIRED}"})
-    )
-
-
-@pytest.mark.parametrize("kind", [JsonRpc, Rest])
-def test_a_card_that_names_kinds_takes_their_media_types(modest: Emulator, kind: type) -> None:
-    """ "text" is every text."""
-    wire = kind(modest.url)
-    parts = [{"raw": "dGNr", "mediaType": "text/markdown"}]
-    image = [{"raw": "dGNr", "mediaType": "image/png"}]
-
-    assert "TASK_STATE_COMPLETED" == send(wire, "", parts=parts)["status"]["state"]
-    assert Refused("CONTENT_TYPE_NOT_SUPPORTED") == wire.call(
-        "SendMessage", message("", parts=image)
-    )
-
-
 def _task_of(event: dict[str, Any]) -> str:
     (found,) = event.values()
     return str(found.get("taskId") or found["id"])
