@@ -423,6 +423,12 @@ def locked(route: str) -> Change:
     return refused(route, lambda request: "authorization" not in request.headers, 401)
 
 
+def to_login(request: Request) -> None:
+    """Send requests without a key to a page that does not exist."""
+    if "authorization" not in request.headers:
+        request.path = "/login"
+
+
 def gone(route: str) -> Change:
     """Have no such route at a runtime."""
     method, path = route.split()
@@ -603,7 +609,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "AUT-01": {
         "require_a_key": locked("* /*"),
         "require_a_key_to_create": locked(CREATE),
-        "require_a_key_to_stream": locked(STREAM),
+        "require_a_key_to_stream": requested(STREAM, to_login),
         "require_a_key_for_the_version": locked(VERSION),
     },
     "AUT-02": {

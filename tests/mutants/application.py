@@ -531,7 +531,6 @@ TABLE = {
         "answer_a_session_with_the_answer_of_another": answer_of_a_body(),
     },
     "HST-02": {
-        "list_the_first_instances_for_ever": instances(first()),
         "refuse_the_request_that_starts_again": scaled(lambda a: a.set(503, {"error": "starts"})),
         "answer_nothing_to_the_request_that_starts_again": scaled(lambda a: a.set(202, None)),
         "stay_at_zero": scaled(lambda a: a.set(503, {"error": "zero"}), always=True),

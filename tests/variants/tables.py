@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,7 @@ def several_lines(raw: bytes) -> bytes:
 
 def closer(raw: bytes) -> bytes:
     """Leave out the space behind ``data:``, where the data does not begin with one."""
-    return raw if b"data:  " in raw else raw.replace(b"data: ", b"data:")
+    return re.sub(rb"(?m)^data: (?! )", b"data:", raw)
 
 
 JSON = {
