@@ -331,20 +331,6 @@ def canceling(cancel: Cancel, **settings: Any) -> A2AApp:
     return app
 
 
-def test_a_cancel_that_hangs_is_not_waited_for() -> None:
-    """After cancel_limit_s the task is CANCELED all the same."""
-
-    async def hangs(self: Any, context: RequestContext, queue: EventQueue) -> None:
-        await asyncio.Event().wait()
-
-    async def conversation(wire: Wire) -> None:
-        task = await _begun(wire)
-        canceled = (await wire.rpc("CancelTask", {"id": task["id"]}))["result"]
-        assert CANCELED == canceled["status"]["state"]
-
-    talk(canceling(hangs, cancel_limit_s=0.1), conversation)
-
-
 @pytest.mark.parametrize("error", [RuntimeError(SECRET), NotImplementedError()], ids=repr)
 def test_a_cancel_that_raises_cancels(error: Exception) -> None:
     """Its text goes to the log alone."""
