@@ -43,8 +43,7 @@
     │   ├── ServiceNameError      a name that is not a valid path segment
     │   ├── ServiceNameTakenError
     │   ├── ServiceKeyError       a key that cannot be sent, or does not exist
-    │   ├── BackendError          a backend for which no service can be made
-    │   └── BackendLostError      the backend of a service does not answer, or breaks off
+    │   └── BackendError          a backend for which no service can be made
     ├── AnswerLostError           a server behind this one does not answer, or breaks off
     ├── HostingError              a runtime is not available or cannot handle a request
     │   ├── AccessError           a caller that a runtime's gateway refuses
@@ -66,24 +65,22 @@
         ├── UnknownLanguageError
         ├── DirectoryError        code cannot run in the given directory
         ├── UnknownToolError
-        ├── ToolNameTakenError
-        ├── FixedToolError
+        ├── ToolConflictError     a tool that exists is in the way
+        │   └── FixedToolError
         ├── UnknownSessionError
         ├── TooManyInstancesError
+        ├── LimitError            too many notebooks, browsers or snapshots
         ├── ResourceExhaustedError   the machine has not enough of a resource that a session needs
-        ├── TooManyNotebooksError
         ├── InstanceBusyError
         ├── InstancePausedError
         ├── InstanceEndedError
         ├── SnapshotRefusedError  a session's snapshot cannot be taken, or not be resumed now
+        │   └── SnapshotGoneError
         ├── UnknownSessionSnapshotError
-        ├── SnapshotGoneError     the state of a session snapshot is gone
-        ├── TooManySnapshotsError
         ├── KernelStartError
         ├── WorkbenchError
         ├── BrowserError          a session's browser did not start or has ended
         ├── BrowserMissingError   no Chromium, or no Playwright, on this machine
-        ├── TooManyBrowsersError
         └── PageError             a page in a browser could not do an action
 
 Messages are for people: what happened, where, what to do. Programs use the attributes.
@@ -91,191 +88,21 @@ Messages are for people: what happened, where, what to do. Programs use the attr
 
 from __future__ import annotations
 
-from agentdouble.errors.api_server import (
-    AgentError,
-    AgentLoadError,
-    AgentNotFoundError,
-    AgentYieldError,
-    ApiError,
-    RunEndedError,
-    SessionNotFoundError,
-)
-from agentdouble.errors.apps import (
-    ApplicationLoadError,
-    CardError,
-    DecorationError,
-    TurnTimeoutError,
-)
-from agentdouble.errors.base import AgentDoubleError
-from agentdouble.errors.control_plane import (
-    ActionError,
-    ClientTokenError,
-    EnvelopeError,
-    PlatformError,
-    SignatureError,
-)
-from agentdouble.errors.ground import (
-    AddressInUseError,
-    AnswerLostError,
-    DeclarationError,
-    FaultError,
-    LedgerError,
-    MissingExtraError,
-    NotBuiltError,
-    NotRunningError,
-    PartError,
-    ProfileError,
-    SettingsError,
-    StateError,
-    UnknownSnapshotError,
-)
-from agentdouble.errors.mcp_services import (
-    BackendError,
-    BackendLostError,
-    DefinitionError,
-    McpServiceError,
-    ServiceKeyError,
-    ServiceNameError,
-    ServiceNameTakenError,
-    ServiceUnansweredError,
-    ToolCallError,
-    UnknownServiceError,
-)
-from agentdouble.errors.run_code import (
-    CredentialsMissingError,
-    PlatformUnreachableError,
-    RunCodeError,
-    ToolIdMissingError,
-)
-from agentdouble.errors.runtimes import (
-    AccessError,
-    AuthorizerError,
-    HostingError,
-    InstanceLostError,
-    IssuerError,
-    LogQueryError,
-    RuntimeBusyError,
-    RuntimeEndedError,
-    RuntimeNameError,
-    RuntimeStartError,
-    UnknownInstanceError,
-    UnknownRuntimeError,
-    UnknownVersionError,
-)
-from agentdouble.errors.sandbox import (
-    BrowserError,
-    BrowserMissingError,
-    DirectoryError,
-    FixedToolError,
-    InstanceBusyError,
-    InstanceEndedError,
-    InstancePausedError,
-    KernelStartError,
-    LiveError,
-    LiveRequestError,
-    PageError,
-    ResourceExhaustedError,
-    SandboxError,
-    SnapshotGoneError,
-    SnapshotRefusedError,
-    ToolNameTakenError,
-    TooManyBrowsersError,
-    TooManyInstancesError,
-    TooManyListenersError,
-    TooManyNotebooksError,
-    TooManySnapshotsError,
-    UnknownLanguageError,
-    UnknownSessionError,
-    UnknownSessionSnapshotError,
-    UnknownToolError,
-    WorkbenchError,
-)
+from agentdouble.errors.api_server import *
+from agentdouble.errors.apps import *
+from agentdouble.errors.base import AgentDoubleError as AgentDoubleError
+from agentdouble.errors.control_plane import *
+from agentdouble.errors.ground import *
+from agentdouble.errors.mcp_services import *
+from agentdouble.errors.run_code import *
+from agentdouble.errors.runtimes import *
+from agentdouble.errors.sandbox import *
 
-__all__ = [
-    "AccessError",
-    "ActionError",
-    "AddressInUseError",
-    "AgentDoubleError",
-    "AgentError",
-    "AgentLoadError",
-    "AgentNotFoundError",
-    "AgentYieldError",
-    "AnswerLostError",
-    "ApiError",
-    "ApplicationLoadError",
-    "AuthorizerError",
-    "BackendError",
-    "BackendLostError",
-    "BrowserError",
-    "BrowserMissingError",
-    "CardError",
-    "ClientTokenError",
-    "CredentialsMissingError",
-    "DeclarationError",
-    "DecorationError",
-    "DefinitionError",
-    "DirectoryError",
-    "EnvelopeError",
-    "FaultError",
-    "FixedToolError",
-    "HostingError",
-    "InstanceBusyError",
-    "InstanceEndedError",
-    "InstanceLostError",
-    "InstancePausedError",
-    "IssuerError",
-    "KernelStartError",
-    "LedgerError",
-    "LiveError",
-    "LiveRequestError",
-    "LogQueryError",
-    "McpServiceError",
-    "MissingExtraError",
-    "NotBuiltError",
-    "NotRunningError",
-    "PageError",
-    "PartError",
-    "PlatformError",
-    "PlatformUnreachableError",
-    "ProfileError",
-    "ResourceExhaustedError",
-    "RunCodeError",
-    "RunEndedError",
-    "RuntimeBusyError",
-    "RuntimeEndedError",
-    "RuntimeNameError",
-    "RuntimeStartError",
-    "SandboxError",
-    "ServiceKeyError",
-    "ServiceNameError",
-    "ServiceNameTakenError",
-    "ServiceUnansweredError",
-    "SessionNotFoundError",
-    "SettingsError",
-    "SignatureError",
-    "SnapshotGoneError",
-    "SnapshotRefusedError",
-    "StateError",
-    "TooManyBrowsersError",
-    "TooManyInstancesError",
-    "TooManyListenersError",
-    "TooManyNotebooksError",
-    "TooManySnapshotsError",
-    "ToolCallError",
-    "ToolIdMissingError",
-    "ToolNameTakenError",
-    "TurnTimeoutError",
-    "UnknownInstanceError",
-    "UnknownLanguageError",
-    "UnknownRuntimeError",
-    "UnknownServiceError",
-    "UnknownSessionError",
-    "UnknownSessionSnapshotError",
-    "UnknownSnapshotError",
-    "UnknownToolError",
-    "UnknownVersionError",
-    "WorkbenchError",
-]
+__all__ = sorted(
+    name
+    for name, value in vars().items()
+    if isinstance(value, type) and issubclass(value, AgentDoubleError)
+)
 
 for _name in __all__:  # a traceback shows the module from which users import the exception
     globals()[_name].__module__ = __name__

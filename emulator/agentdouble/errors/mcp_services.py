@@ -103,7 +103,3 @@ class BackendError(McpServiceError):
 
     code = "InvalidParameter"
     status = 400
-
-
-class BackendLostError(McpServiceError):
-    """The backend of a service broke off during its answer."""

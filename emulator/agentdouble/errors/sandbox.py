@@ -70,29 +70,22 @@ class UnknownToolError(SandboxError):
         self.known = tuple(known)
 
 
-class ToolNameTakenError(SandboxError):
-    """Another tool has the name; ``tool_id`` is the id of that tool."""
+class ToolConflictError(SandboxError):
+    """A tool that exists is in the way of a change; ``tool_id`` is its id."""
 
     code = "InvalidResource.AlreadyExists"
     status = 409
 
-    def __init__(self, name: str, tool_id: str) -> None:
-        super().__init__(f"The tool {tool_id!r} has the name {name!r} already.")
-        self.name = name
+    def __init__(self, message: str, tool_id: str) -> None:
+        super().__init__(message)
         self.tool_id = tool_id
 
 
-class FixedToolError(SandboxError):
+class FixedToolError(ToolConflictError):
     """The tool of the setting ``tool_id`` cannot be deleted."""
 
     code = "InvalidResource.Fixed"
     status = 409
-
-    def __init__(self, tool_id: str) -> None:
-        super().__init__(
-            f"The tool {tool_id!r} is the double's own (the setting tool_id): it cannot be deleted."
-        )
-        self.tool_id = tool_id
 
 
 class UnknownSessionError(SandboxError):
@@ -128,6 +121,17 @@ class TooManyInstancesError(SandboxError):
         self.resource = resource
 
 
+class LimitError(SandboxError):
+    """The largest number of notebooks, browsers or snapshots exists; ``limit`` is that number."""
+
+    code = "QuotaExceeded"
+    status = 429
+
+    def __init__(self, limit: int, message: str) -> None:
+        super().__init__(f"{limit} {message}")
+        self.limit = limit
+
+
 class ResourceExhaustedError(SandboxError):
     """The machine has not enough of a resource that a session needs.
 
@@ -144,17 +148,6 @@ class ResourceExhaustedError(SandboxError):
         )
         self.resource = resource
         self.remedy = remedy
-
-
-class TooManyNotebooksError(SandboxError):
-    """A session already has the largest number of Jupyter sessions; ``limit`` is that number."""
-
-    code = "QuotaExceeded"
-    status = 429
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"{limit} Jupyter sessions are open and no more are allowed: close one.")
-        self.limit = limit
 
 
 class InstanceBusyError(SandboxError):
@@ -200,10 +193,17 @@ class SnapshotRefusedError(SandboxError):
     code = "InvalidSnapshot.NotPossible"
     status = 409
 
-    def __init__(self, reason: str, code: str = code) -> None:
+    def __init__(self, reason: str, code: str | None = None) -> None:
         super().__init__(f"The session's snapshot is refused: {reason}.")
         self.reason = reason
-        self.code = code
+        self.code = code or self.code
+
+
+class SnapshotGoneError(SnapshotRefusedError):
+    """The state of a session snapshot is gone."""
+
+    code = "InvalidSnapshot.NotReady"
+    status = 409
 
 
 class UnknownSessionSnapshotError(SandboxError):
@@ -218,33 +218,6 @@ class UnknownSessionSnapshotError(SandboxError):
             "newer ones (RetentionCount), or never there."
         )
         self.snapshot_id = snapshot_id
-
-
-class SnapshotGoneError(SandboxError):
-    """The state of a session snapshot is gone; ``reason`` says why."""
-
-    code = "InvalidSnapshot.NotReady"
-    status = 409
-
-    def __init__(self, snapshot_id: str, reason: str) -> None:
-        super().__init__(
-            f"The session snapshot {snapshot_id!r} cannot be resumed: {reason}. Take another one."
-        )
-        self.snapshot_id = snapshot_id
-        self.reason = reason
-
-
-class TooManySnapshotsError(SandboxError):
-    """The largest number of session snapshots is kept; ``limit`` is that number."""
-
-    code = "QuotaExceeded"
-    status = 429
-
-    def __init__(self, limit: int, by: str = "the setting max_session_snapshots") -> None:
-        super().__init__(
-            f"{limit} session snapshots are kept and {by} allows no more. Delete one, or raise it."
-        )
-        self.limit = limit
 
 
 class KernelStartError(SandboxError):
@@ -287,28 +260,13 @@ class BrowserError(SandboxError):
 
 
 class BrowserMissingError(SandboxError):
-    """This machine does not have what a browser needs; ``remedy`` is the command to install it."""
+    """This machine does not have what a browser needs; the message says how to install it."""
 
     code = "InternalError.Browser"
     status = 503
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what} is not installed. Install it: {remedy}")
-        self.remedy = remedy
-
-
-class TooManyBrowsersError(SandboxError):
-    """The largest number of browsers already runs; ``limit`` is that number."""
-
-    code = "QuotaExceeded"
-    status = 429
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(
-            f"{limit} browsers run and the setting max_browsers allows no more. "
-            "Destroy a session that has one, or raise the setting."
-        )
-        self.limit = limit
 
 
 class PageError(SandboxError):

@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.disconnects import cancel_on_disconnect
-from agentdouble.errors import AnswerLostError, BackendLostError
+from agentdouble.errors import AnswerLostError, McpServiceError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
 from agentdouble.mcp_services import headers
 from agentdouble.upstream import Answer, Connections
@@ -165,7 +165,7 @@ class PassThrough:
         message = f"The backend of the MCP service {self._name!r} broke off amid its answer."
         _log.warning("%s %s", message, error)
         if not ending.is_stream:  # break the caller's connection, too
-            raise BackendLostError(message, service=self._name)
+            raise McpServiceError(message, service=self._name)
         await send({"type": "http.response.body", "body": ending.event(message)})
 
     def _lost(self, error: AnswerLostError) -> Response:

@@ -297,7 +297,7 @@ class Instance:
     async def browser(self) -> Browser:
         """Return the session's browser; start it if none lives (SBX-11).
 
-        Raises BrowserMissingError, TooManyBrowsersError, BrowserError, NotBuiltError,
+        Raises BrowserMissingError, LimitError, BrowserError, NotBuiltError,
         InstancePausedError, and InstanceEndedError.
         """
         return await self._browser.living()

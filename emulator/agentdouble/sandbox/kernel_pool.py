@@ -257,7 +257,7 @@ class KernelPool:
     async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
 
-        Raises BrowserMissingError, TooManyBrowsersError, BrowserError, and NotBuiltError if the
+        Raises BrowserMissingError, LimitError, BrowserError, and NotBuiltError if the
         provisioner is neither the fork server's nor jupyter_client's local one.
         """
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_BROWSERS)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agentdouble import ledger
-from agentdouble.errors import InstanceBusyError, TooManyNotebooksError
+from agentdouble.errors import InstanceBusyError, LimitError
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.result import ExecutionResult
@@ -83,14 +83,16 @@ class NamedKernels:
     ) -> NamedKernel:
         """Return the kernel of that name; if none lives, start one in ``cwd``.
 
-        Raises DirectoryError, TooManyNotebooksError, and the errors of a kernel's start.
+        Raises DirectoryError, LimitError, and the errors of a kernel's start.
         """
         async with self._making:
             found = self._living.get(name or "")
             if found is not None and found.kernel.alive:
                 return found
             if len(self) >= MOST:
-                raise TooManyNotebooksError(MOST)
+                raise LimitError(
+                    MOST, "Jupyter sessions are open and no more are allowed: close one."
+                )
             await self._forget_dead()
             made = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
             self._living[made.name] = made  # at once: the caller may disconnect

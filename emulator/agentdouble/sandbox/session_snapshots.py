@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from agentdouble import journal, ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import (
+    LimitError,
     SnapshotGoneError,
     SnapshotRefusedError,
-    TooManySnapshotsError,
     UnknownSessionSnapshotError,
 )
 from agentdouble.real_files import used_in_background
@@ -127,16 +127,16 @@ class SessionSnapshots:
         """Take a snapshot; of its user session's, keep only the newest ``retention``.
 
         The files of a user session's snapshots count together against ``workspace_limit``. Raises
-        TooManySnapshotsError, and the same errors as ``Instance.snapshot``.
+        LimitError, and the same errors as ``Instance.snapshot``.
         """
         self._drop_old()
         instance.check_at_rest()
         too_old = self._beyond(instance.key, retention)
         if retention and too_old and ledger.choose("U-SNAPSHOT-RETENTION") == "refused":
-            raise TooManySnapshotsError(retention, "the RetentionCount")
+            raise _too_many(retention, "the RetentionCount")
         living = len(self._states.keys() - {one.id for one in too_old})
         if living + self._taking >= self._most:
-            raise TooManySnapshotsError(self._most)
+            raise _too_many(self._most, "the setting max_session_snapshots")
         left_out = tuple(instance.left_out_of_snapshots())
         self._taking += 1
         try:
@@ -200,7 +200,10 @@ class SessionSnapshots:
         """
         state = self._states.get(snapshot.id)
         if state is None or not state.alive:
-            raise SnapshotGoneError(snapshot.id, snapshot.gone or "its process has ended")
+            reason = snapshot.gone or "its process has ended"
+            raise SnapshotGoneError(
+                f"the state of {snapshot.id!r} is gone ({reason}); take another one"
+            )
         key = snapshot.key
         if new_instance:
             key = InstanceKey(key.tool_id, f"u-{secrets.token_hex(10)}")
@@ -300,3 +303,9 @@ class SessionSnapshots:
         self._discarding.add(task)
         task.add_done_callback(self._discarding.discard)
         return True
+
+
+def _too_many(limit: int, by: str) -> LimitError:
+    return LimitError(
+        limit, f"session snapshots are kept and {by} allows no more. Delete one, or raise it."
+    )

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentdouble import ledger
 from agentdouble.clock import Clock
-from agentdouble.errors import FixedToolError, ToolNameTakenError, UnknownToolError
+from agentdouble.errors import FixedToolError, ToolConflictError, UnknownToolError
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 CODE_ENV = "CodeEnv"
@@ -57,7 +57,7 @@ class Tools(Registry[Tool]):
     ) -> Tool:
         """Make a tool, or return the tool of an earlier request with the same token and content.
 
-        Raises ToolNameTakenError if the ledger says so (U-TOOL-NAMES), and ClientTokenError if a
+        Raises ToolConflictError if the ledger says so (U-TOOL-NAMES), and ClientTokenError if a
         different request used the token.
         """
         said = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
@@ -75,7 +75,10 @@ class Tools(Registry[Tool]):
         Raises UnknownToolError, and FixedToolError for the tool that always exists.
         """
         if id_ == self._fixed_id:
-            raise FixedToolError(id_)
+            message = (
+                f"The tool {id_!r} is the double's own (the setting tool_id): it cannot be deleted."
+            )
+            raise FixedToolError(message, id_)
         await super().delete(id_)
 
     def _unknown(self, asked: str, by: str) -> UnknownToolError:
@@ -92,4 +95,5 @@ class Tools(Registry[Tool]):
     async def _start(self, new: Tool) -> None:
         same = next((tool for tool in self._items.values() if tool.name == new.name), None)
         if same is not None and ledger.choose("U-TOOL-NAMES") == "unique":
-            raise ToolNameTakenError(new.name, same.id)
+            message = f"The tool {same.id!r} has the name {new.name!r} already."
+            raise ToolConflictError(message, same.id)

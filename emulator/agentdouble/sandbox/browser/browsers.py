@@ -10,7 +10,7 @@ from agentdouble.errors import (
     BrowserError,
     BrowserMissingError,
     KernelStartError,
-    TooManyBrowsersError,
+    LimitError,
 )
 from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace
@@ -41,7 +41,7 @@ class Browsers:
 
         ``run`` is a directory for this browser only. ``plan`` returns the plan for its fork, None
         to start it without a fork. ``note`` is called with the browser and that plan.
-        Raises BrowserMissingError, TooManyBrowsersError, ResourceExhaustedError or BrowserError.
+        Raises BrowserMissingError, LimitError, ResourceExhaustedError or BrowserError.
         """
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
@@ -77,7 +77,11 @@ class Browsers:
     def _check_limit(self) -> None:
         limit = self._settings.max_browsers
         if len(self._running) + self._starting >= limit:
-            raise TooManyBrowsersError(limit)
+            raise LimitError(
+                limit,
+                "browsers run and the setting max_browsers allows no more. "
+                "Destroy a session that has one, or raise the setting.",
+            )
 
 
 async def _launch(

@@ -15,10 +15,9 @@ from agentdouble.errors import (
     InstanceEndedError,
     InstancePausedError,
     KernelStartError,
+    LimitError,
     NotBuiltError,
     ResourceExhaustedError,
-    TooManyBrowsersError,
-    TooManyNotebooksError,
     UnknownLanguageError,
     WorkbenchError,
 )
@@ -33,10 +32,9 @@ _STATUS: dict[type[Exception], int] = {
     InstanceEndedError: 410,
     InstancePausedError: 409,
     KernelStartError: 500,
+    LimitError: 429,
     NotBuiltError: 501,
     ResourceExhaustedError: 429,
-    TooManyBrowsersError: 429,
-    TooManyNotebooksError: 429,
     UnknownLanguageError: 400,
     WorkbenchError: 502,
 }
