@@ -113,17 +113,19 @@ BREACHES = {  # the code, and which measures stop it on their own
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "measure"),
-    [(name, one) for name, (_, guards) in BREACHES.items() for one in ("none", *guards, "all")],
-)
+@pytest.mark.parametrize("measure", ["none", "files", "landlock", "user", "all"])
 def test_a_breach_is_stopped_by_its_guards(
-    host: Host, other: Session, kept: dict[str, Session], name: str, measure: str
+    host: Host, other: Session, kept: dict[str, Session], measure: str
 ) -> None:
     """Each measure stops it on its own, all together do, and without any it succeeds."""
-    code, _ = BREACHES[name]
-    if name.startswith("a signal") and measure == "landlock":
-        need(host, "signals")
+    session = only(host, kept, measure)
+    breaches = {
+        name: code
+        for name, (code, guards) in BREACHES.items()
+        if measure in ("none", "all", *guards)
+    }
+    if measure == "landlock" and host.isolation["signals"] is not None:
+        breaches = {name: code for name, code in breaches.items() if "signal" not in name}
     places = {
         "state": host.directory / "credentials",
         "server": host.pid,
@@ -133,9 +135,11 @@ def test_a_breach_is_stopped_by_its_guards(
         "secret": SECRET,
     }
 
-    said = only(host, kept, measure).text(code.format(**places))
+    texts = {name: session.text(code.format(**places)) for name, code in breaches.items()}
 
-    assert (measure == "none") == (SECRET in said), said
+    assert dict.fromkeys(breaches, measure == "none") == {
+        name: SECRET in text for name, text in texts.items()
+    }
 
 
 @pytest.mark.parametrize("measure", ["none", "files", "landlock", "all"])
@@ -426,13 +430,13 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize("what", WORKS)
-def test_what_code_needs_still_works(host: Host, session: Session, what: str) -> None:
+def test_what_code_needs_still_works(host: Host, session: Session) -> None:
     """Confinement is not felt by code that stays at home."""
     need(host, "files")
-    code, expected = WORKS[what]
 
-    assert expected == session.text(code)
+    texts = {what: session.text(code) for what, (code, _) in WORKS.items()}
+
+    assert {what: expected for what, (_, expected) in WORKS.items()} == texts
 
 
 @pytest.mark.parametrize("limits", [{}, {"open_files": 128}])
