@@ -26,7 +26,7 @@ class Shown:
     """
 
     __slots__ = ()
-    _drawn_by: ClassVar[str]
+    _drawn_by: ClassVar[str] = ""
 
     def __init_subclass__(cls, drawn_by: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -35,6 +35,8 @@ class Shown:
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> dict[str, Any]:
         """Show the value in a notebook."""
+        if not self._drawn_by:
+            return {"text/plain": repr(self)}
         module, _, function = self._drawn_by.rpartition(".")
         draw = getattr(importlib.import_module(f"doublecheck.{module}"), function)
         drawn = draw(self)

@@ -28,7 +28,6 @@ WITH_MAGICS = [
         "%sandbox snapshot",
         "%sandbox resume",
         "%sandbox clock",
-        "%sandbox faults",
         "%sandbox log",
     )
 ]
@@ -66,18 +65,17 @@ def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path)
     assert 'U-PROBE-BODIES = "object"' in (tmp_path / "profile.toml").read_text("utf-8")
 
 
-def test_the_magics_look_after_sessions_clock_faults_and_log(notebook: NotebookKernel) -> None:
+def test_the_magics_look_after_sessions_clock_and_log(notebook: NotebookKernel) -> None:
     """As the harness's page goes from cell to cell."""
     ran = [notebook.run(cell) for cell in WITH_MAGICS]
-    _, cell, sessions, snapshot, resume, clock, faults, log = ran
+    _, cell, sessions, snapshot, resume, clock, log = ran
 
     assert [None] * len(ran) == [one.error for one in ran]
     *_moved, said = cell.stdout.splitlines()  # the front page's cell ran on the magics' own double
     assert ("[0, 1, 4, 9, 16]", "30") == (said, cell.text)
     assert "agent_anonymous_s1" in sessions.html
-    assert ["The session 's1' is "] * 2 == [one.stdout[:20] for one in (snapshot, resume)]
+    assert ["The session"] * 2 == [each.stdout[:11] for each in (snapshot, resume)]
     assert [True, True] == [bool(one.stdout or one.bundles) for one in (clock, log)]
-    assert "503" in faults.stdout + "".join(str(one) for one in faults.bundles)
 
 
 def test_a_platform_answers_with_and_without_await(notebook: NotebookKernel) -> None:

@@ -48,7 +48,7 @@ def twin(
     """Send the same requests to a double and to another platform and print the differences."""
     from rich.console import Console
 
-    from doublecheck.client._sync.platform import Platform
+    from doublecheck.api.platform import Platform
     from doublecheck.compare import html_page, text
     from doublecheck.compare.twin import compare, configured, double_of
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from doublecheck.client._sync.platform import Platform
+from doublecheck.api.platform import Platform
 from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
 from doublecheck.target.surfaces import Surface
 from doublecheck.values.agents import AgentSession, McpTool

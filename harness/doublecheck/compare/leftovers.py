@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from doublecheck.api.platform import Platform
 from doublecheck.client import transport
-from doublecheck.client._sync.platform import Platform
 from doublecheck.compare.ids import parsed
 from doublecheck.errors import DoubleCheckError
 from doublecheck.wire import sandbox

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import parse_qs, urlsplit
 
+from doublecheck.api.platform import Platform
 from doublecheck.client import preflight
-from doublecheck.client._sync.platform import Platform
 from doublecheck.compare.answers import UNKNOWNS, Answer, differences
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Compared, Comparison, Part

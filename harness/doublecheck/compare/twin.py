@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import AgentDoubleError
 from doublecheck.api.connect import connect
+from doublecheck.api.platform import Platform
 from doublecheck.client import doubles, open_target
-from doublecheck.client._sync.platform import Platform
 from doublecheck.compare import run
 from doublecheck.compare.conversation import Talk, Topic, default
 from doublecheck.compare.differences import Comparison, Part

@@ -1,55 +1,44 @@
-"""``%sandbox``: status, sessions, clock, faults and log of the platform that cells run on."""
+"""``%sandbox``: status, sessions, snapshots, clock and log of the platform that cells run on."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from doublecheck.client import transport
 from doublecheck.errors import NotADoubleError
-from doublecheck.magics import fault_commands, snapshot_commands
 from doublecheck.magics.durations import format_duration, parse_duration
 from doublecheck.magics.messages import refuse, refuse_unknown, write_line
 from doublecheck.magics.options import Parser, words
 from doublecheck.magics.platforms import Platforms
 from doublecheck.magics.sessions import refuse_absent
-from doublecheck.wire import admin
+from doublecheck.wire import admin, sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import argparse
 
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.values.double import Session
 
 Command: TypeAlias = Callable[[str, Platforms], object]
 
-_COLUMNS = 70  # JupyterLab breaks longer lines anywhere, also within a word
 HELP = """\
 %sandbox                      where cells run, and what there is
 %sandbox sessions             the sessions, with their remaining life
 %sandbox destroy [SESSION]    end one (--user NAME: whose it is)
 %sandbox snapshot NAME        keep how one is now (--session, --user)
 %sandbox resume NAME          return that session to it
-%sandbox snapshots            the snapshots; delete NAME: one of them
 %sandbox clock                the platform's time
 %sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
 %sandbox clock freeze         stop it; unfreeze lets it go on
-%sandbox faults               the faults that are armed
-%sandbox faults clear         take all of them away; disarm ID: one,
-                              release ID: the calls that it holds
-%sandbox log [--last 5]       what was asked, and what was answered
-%sandbox use [NAME=]PLATFORM  run cells elsewhere: an expression,
-                              a URL, or double
-%sandbox url                  where the platform answers
+%sandbox log [--last 5]       the requests and their answers
+%sandbox use PLATFORM         run cells elsewhere: a variable, a URL,
+                              or double
 %sandbox reset                end all sessions, empty the log, set
                               the clock back
 %sandbox help                 this
 
-%sandbox faults fail InvokeTool --nth 2 --status 503 arms a fault:
-{kinds}
-
-%%sandbox? says what a cell can be given."""
+%%sandbox? shows the options of a cell."""
 
 
 def run(line: str, platforms: Platforms) -> object:
@@ -64,34 +53,67 @@ def run(line: str, platforms: Platforms) -> object:
     try:
         return command(rest.strip(), platforms)
     except NotADoubleError as error:
-        _refuse_live(f"%sandbox {line.strip()}", error)
-
-
-def _refuse_live(command: str, error: NotADoubleError) -> NoReturn:
-    refuse(
-        f"{command} is for doubles only, and {error.url} is a live platform. "
-        "%sandbox use double runs cells on a double."
-    )
+        refuse(
+            f"%sandbox {line.strip()} is for doubles only, and {error.url} is a live platform. "
+            "%sandbox use double runs cells on a double."
+        )
 
 
 def _sessions(rest: str, platforms: Platforms) -> object:
     _refuse_rest("sessions", rest)
-    found = _platform(platforms).sessions()
-    if not found:
+    sessions = _platform(platforms).sessions()
+    if not sessions:
         write_line("No session is living: the first cell makes one.")
-    return found or None
+    return sessions or None
 
 
 def _destroy(rest: str, platforms: Platforms) -> None:
-    parser = Parser("%sandbox destroy", add_help=False, allow_abbrev=False)
+    parser = _parser("destroy")
     parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
-    parser.add_argument("--user", default=DEFAULT_USER)
-    given = parser.parse_args(words(rest))
+    arguments = parser.parse_args(words(rest))
     platform = _platform(platforms)
-    if platform.destroy_session(user_id=given.user, session_id=given.session):
-        write_line(f"The session {given.session!r} is destroyed; its state is gone.")
-        return
-    refuse_absent(platform, given.user, given.session)
+    if not platform.destroy_session(user_id=arguments.user, session_id=arguments.session):
+        refuse_absent(platform, arguments.user, arguments.session)
+    write_line(f"The session {arguments.session!r} is destroyed; its state is gone.")
+
+
+def _snapshot(rest: str, platforms: Platforms) -> None:
+    """Take a snapshot of a session under a name; one that had the name is deleted."""
+    parser = _parser("snapshot")
+    parser.add_argument("name")
+    parser.add_argument("--session", default=DEFAULT_SESSION)
+    arguments = parser.parse_args(words(rest))
+    platform = _platform(platforms)
+    if not _is_living(platform, arguments):
+        refuse_absent(platform, arguments.user, arguments.session)
+    snapshot = platform.snapshot_session(user_id=arguments.user, session_id=arguments.session)
+    key = (platform.url, arguments.name)
+    before = platforms.snapshots.get(key)
+    platforms.snapshots[key] = snapshot
+    without = f" Not in it: {snapshot.left_out}." if snapshot.left_out else ""
+    write_line(
+        f"The session {arguments.session!r} is kept as {arguments.name!r}.{without} "
+        f"%sandbox resume {arguments.name} returns it to this."
+    )
+    if before is not None:
+        platform.delete_session_snapshot(before)
+
+
+def _resume(name: str, platforms: Platforms) -> None:
+    """Return a session to a snapshot."""
+    platform = _platform(platforms)
+    snapshot = platforms.snapshots.get((platform.url, name))
+    if snapshot is None:
+        names = [each for url, each in platforms.snapshots if url == platform.url]
+        refuse_unknown("snapshot", name, names)
+    platform.resume_session(snapshot)
+    write_line(f"The session is as it was in {name!r}.")
+
+
+def _is_living(platform: Platform, arguments: argparse.Namespace) -> bool:
+    when = transport.signing_time()
+    call = sandbox.find_session(platform.target, arguments.user, arguments.session, when)
+    return platform._call(call) is not None
 
 
 def _clock(rest: str, platforms: Platforms) -> None:
@@ -111,10 +133,6 @@ def _clock(rest: str, platforms: Platforms) -> None:
     write_line(_time(platform))
 
 
-def _faults(rest: str, platforms: Platforms) -> object:
-    return fault_commands.run(rest, _platform(platforms).faults)
-
-
 def _log(rest: str, platforms: Platforms) -> object:
     parser = Parser("%sandbox log", add_help=False, allow_abbrev=False)
     parser.add_argument("--last", type=int)
@@ -132,11 +150,6 @@ def _use(rest: str, platforms: Platforms) -> None:
     write_line(f"Cells run on {named or 'a double, which starts with the first of them'}.")
 
 
-def _url(rest: str, platforms: Platforms) -> str:
-    _refuse_rest("url", rest)
-    return _platform(platforms).url
-
-
 def _reset(rest: str, platforms: Platforms) -> None:
     _refuse_rest("reset", rest)
     platform = _platform(platforms)
@@ -145,8 +158,13 @@ def _reset(rest: str, platforms: Platforms) -> None:
 
 
 def _help(_rest: str, _platforms: Platforms) -> None:
-    kinds = f"{', '.join(fault_commands.kinds())}."
-    write_line(HELP.format(kinds=textwrap.fill(kinds, _COLUMNS)))
+    write_line(HELP)
+
+
+def _parser(command: str) -> Parser:
+    parser = Parser(f"%sandbox {command}", add_help=False, allow_abbrev=False)
+    parser.add_argument("--user", default=DEFAULT_USER)
+    return parser
 
 
 def _platform(platforms: Platforms) -> Platform:
@@ -167,43 +185,31 @@ def _time(platform: Platform) -> str:
 COMMANDS: Mapping[str, Command] = {
     "sessions": _sessions,
     "destroy": _destroy,
-    "snapshot": snapshot_commands.take,
-    "resume": snapshot_commands.resume,
-    "snapshots": snapshot_commands.show,
+    "snapshot": _snapshot,
+    "resume": _resume,
     "clock": _clock,
-    "faults": _faults,
     "log": _log,
     "use": _use,
-    "url": _url,
     "reset": _reset,
     "help": _help,
 }
 
 
-_MORE = "%sandbox help says what it can do."
+_MORE = "%sandbox help lists the commands."
 
 
 def status(platforms: Platforms) -> str:
     """Describe where cells run and which sessions exist."""
-    current = platforms.known_current()
+    current = platforms.started()
     if current is None:
         return f"Cells run on a double, which starts with the first of them. {_MORE}"
-    lines = [f"Cells run on {current}.", *_doubles(current.platform)]
-    others = [f"  {one}" for one in platforms.others(than=current)]
-    if others:
-        lines += ["There are also (%sandbox use NAME):", *others]
-    return "\n".join([*lines, _MORE])
-
-
-def _doubles(platform: Platform) -> Iterator[str]:
-    if not platform.target.admin:
-        return
-    sessions = ", ".join(map(_session, platform.sessions()))
-    yield f"Sessions: {sessions or 'none yet'}."
-    armed = platform.faults.plan().faults
-    if armed:
-        yield f"Faults: {', '.join(fault.described for fault in armed)}."
-
-
-def _session(session: Session) -> str:
-    return f"{session.user_session_id} ({format_duration(session.remaining_s)} left)"
+    lines = [f"Cells run on {current}."]
+    if current.platform.target.admin:
+        sessions = ", ".join(
+            f"{each.user_session_id} ({format_duration(each.remaining_s)} left)"
+            for each in current.platform.sessions()
+        )
+        lines.append(f"Sessions: {sessions or 'none yet'}.")
+    others = [name for name in platforms.names() if name != current.name]
+    lines.append(f"%sandbox use takes {', '.join(others)}, or a URL. {_MORE}")
+    return "\n".join(lines)

@@ -41,14 +41,13 @@ class SandboxMagics(Magics):
         --user NAME        whose session that is, ``anonymous`` if none is given
         --language NAME    python3, javascript, typescript or bash
         --timeout SECONDS  how long it may run, 300 at most
-        --on NAME          the platform: a variable of the notebook, a name of ``%sandbox use``,
-                           or a URL
+        --on NAME          the platform: a variable of the notebook, or a URL
         --out VARIABLE     put the result into a variable, too
         --no-raise-error   code that fails does not fail the cell (so Run All goes on, as with %%bash)
 
         It runs on the platform of the last ``%sandbox use``, else on the one in the variable
         ``platform``, else on a double that starts by itself. The line ``%sandbox`` looks after
-        sessions, clock, faults and log of that platform: ``%sandbox help``.
+        sessions, clock and log of that platform: ``%sandbox help``.
         """
         with short_errors():
             if cell is None:

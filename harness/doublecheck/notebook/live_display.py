@@ -19,7 +19,7 @@ _SHARE = 5  # redrawing a display takes at most 1 / _SHARE of the time,
 _AT_ONCE_S = 0.5  # except for this long: a burst of events is shown before it pauses
 
 
-class Collected(Series[T_co], noun="event", drawn_by="notebook.display.events.collected"):
+class Collected(Series[T_co], noun="event", drawn_by="notebook.display.agents.collected"):
     """The events of a stream that was shown."""
 
     _cell: ClassVar[int | None] = None

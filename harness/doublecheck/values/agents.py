@@ -15,7 +15,7 @@ _FAILED = ("failed", "rejected")
 
 
 @dataclass(frozen=True, repr=False)
-class StreamEvent(Shown, CanFail, drawn_by="notebook.display.events.stream_event"):
+class StreamEvent(Shown, CanFail, drawn_by="notebook.display.agents.stream_event"):
     """One event of a streaming invocation; ``raise_for_error()`` raises a failure (INV-06)."""
 
     data: str
@@ -43,7 +43,7 @@ class StreamEvent(Shown, CanFail, drawn_by="notebook.display.events.stream_event
 
 
 @dataclass(frozen=True, repr=False)
-class AgentEvent(Shown, CanFail, drawn_by="notebook.display.events.event"):
+class AgentEvent(Shown, CanFail, drawn_by="notebook.display.agents.event"):
     """An event of an agent; ``raw`` is the unchanged JSON.
 
     ``parts`` have the form of the JSON. A field that the platform omits is None; ``timestamp`` is
@@ -100,7 +100,7 @@ class AgentEvent(Shown, CanFail, drawn_by="notebook.display.events.event"):
 
 
 class AgentEvents(
-    Series[AgentEvent], CanFail, noun="event", drawn_by="notebook.display.events.events"
+    Series[AgentEvent], CanFail, noun="event", drawn_by="notebook.display.agents.events"
 ):
     """The messages and actions of users and agents, in order.
 
@@ -115,7 +115,7 @@ class AgentEvents(
 
 
 @dataclass(frozen=True, repr=False)
-class AgentSession(Shown, drawn_by="notebook.display.sessions.agent_session"):
+class AgentSession(Shown, drawn_by="notebook.display.agents.session"):
     """A session of API-server mode; ``events`` is its history, if requested.
 
     ``app_name`` and ``user_id`` are those that were asked for, and later calls with this session
@@ -137,7 +137,7 @@ class AgentSession(Shown, drawn_by="notebook.display.sessions.agent_session"):
 
 
 class AgentSessions(
-    Series[AgentSession], noun="session", drawn_by="notebook.display.sessions.agent_sessions"
+    Series[AgentSession], noun="session", drawn_by="notebook.display.agents.sessions"
 ):
     """The sessions of a user, in API-server mode."""
 
@@ -145,7 +145,7 @@ class AgentSessions(
 
 
 @dataclass(frozen=True, repr=False)
-class McpTool(Shown, drawn_by="notebook.display.mcp.tool"):
+class McpTool(Shown, drawn_by="notebook.display.agents.tool"):
     """A tool of an MCP server, with the JSON Schemas of its arguments and result."""
 
     name: str
@@ -165,14 +165,14 @@ class McpTool(Shown, drawn_by="notebook.display.mcp.tool"):
         return f"<McpTool {self.signature}>"
 
 
-class McpTools(Series[McpTool], noun="tool", drawn_by="notebook.display.mcp.tools"):
+class McpTools(Series[McpTool], noun="tool", drawn_by="notebook.display.agents.tools"):
     """The tools of an MCP server."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, repr=False)
-class McpResult(Shown, CanFail, drawn_by="notebook.display.mcp.result"):
+class McpResult(Shown, CanFail, drawn_by="notebook.display.agents.tool_result"):
     """The result of a tool call; ``content`` are the blocks as sent (MCP-05).
 
     ``raise_for_error()`` raises ResultError if ``is_error`` is set.
@@ -200,7 +200,7 @@ class McpResult(Shown, CanFail, drawn_by="notebook.display.mcp.result"):
 
 
 @dataclass(frozen=True, repr=False)
-class A2aAnswer(Shown, CanFail, drawn_by="notebook.display.a2a.answer"):
+class A2aAnswer(Shown, CanFail, drawn_by="notebook.display.agents.answer"):
     """An answer of an A2A application: a task, a message, or an event of a stream.
 
     ``kind`` is ``task``, ``message``, ``status-update`` or ``artifact-update``; ``state`` is the

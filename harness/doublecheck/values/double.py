@@ -30,7 +30,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, repr=False)
-class Session(Shown, drawn_by="notebook.display.sessions.session"):
+class Session(Shown, drawn_by="notebook.display.double.session"):
     """An active session instance of a double; ``remaining_s`` is in seconds of its clock."""
 
     session_id: str
@@ -47,14 +47,14 @@ class Session(Shown, drawn_by="notebook.display.sessions.session"):
         return f"<Session {self.user_session_id} {left}, {counted(self.executions, 'execution')}>"
 
 
-class Sessions(Series[Session], noun="session", drawn_by="notebook.display.sessions.sessions"):
+class Sessions(Series[Session], noun="session", drawn_by="notebook.display.double.sessions"):
     """The active session instances of a double."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, repr=False)
-class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
+class JournalEntry(Shown, drawn_by="notebook.display.double.entry"):
     """A request that a double served; ``curl`` is a command that repeats it.
 
     ``unread`` names the fields of the request that were not used, ``faults`` the faults that fired
@@ -87,14 +87,14 @@ class JournalEntry(Shown, drawn_by="notebook.display.journal.entry"):
         return f"<JournalEntry {self.id} {self.method} {without_token(self.url)} {status}{took}{relied}{met}>"
 
 
-class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.journal.journal"):
+class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.double.journal"):
     """The requests that a double served, oldest first."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, repr=False)
-class ArmedFault(Shown, drawn_by="notebook.display.faults.fault"):
+class ArmedFault:
     """A fault of a double; ``described`` describes it in one line.
 
     ``calls`` is the number of calls of its operation since it was armed, ``met`` of them were
@@ -113,7 +113,7 @@ class ArmedFault(Shown, drawn_by="notebook.display.faults.fault"):
         return f"<ArmedFault {self.id} {self.described}: fired {self.fired} of {self.met}>"
 
 
-class ArmedFaults(Series[ArmedFault], noun="fault", drawn_by="notebook.display.faults.faults"):
+class ArmedFaults(Series[ArmedFault], noun="fault"):
     """The faults of a double."""
 
     __slots__ = ()

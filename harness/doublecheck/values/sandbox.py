@@ -55,7 +55,7 @@ class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
 
 
 @dataclass(frozen=True, repr=False)
-class CodeResult(Shown, CanFail, drawn_by="notebook.display.sandbox.code_bundle"):
+class CodeResult(Shown, CanFail, drawn_by="notebook.display.outputs.code_result"):
     """The result of running code; ``session_id`` is the instance's SessionId (``s-...``).
 
     ``raise_for_error()`` raises ResultError if the code raised or did not end in time.
@@ -127,7 +127,7 @@ class CodeResult(Shown, CanFail, drawn_by="notebook.display.sandbox.code_bundle"
 
 
 @dataclass(frozen=True, repr=False)
-class BashResult(Shown, CanFail, drawn_by="notebook.display.sandbox.bash_result"):
+class BashResult(Shown, CanFail, drawn_by="notebook.display.outputs.bash_result"):
     """The result of a command; ``exit_code`` is None if it still runs after its timeout.
 
     ``raise_for_error()`` raises ResultError unless the exit code is 0. ``session_id`` is the instance's SessionId (``s-...``).
@@ -161,7 +161,7 @@ class BashResult(Shown, CanFail, drawn_by="notebook.display.sandbox.bash_result"
 
 
 @dataclass(frozen=True)
-class BrowserInfo(Shown, drawn_by="notebook.display.sandbox.browser_info"):
+class BrowserInfo(Shown, drawn_by="notebook.display.outputs.browser_info"):
     """The properties of a browser; ``width`` and ``height`` of its pages are in pixels.
 
     ``cdp_url`` is the address of its DevTools protocol; a process that knows it can control the

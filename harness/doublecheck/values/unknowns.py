@@ -10,7 +10,7 @@ from doublecheck.notebook_repr import Shown
 
 
 @dataclass(frozen=True)
-class Unknown(Shown, drawn_by="notebook.display.unknowns.one"):
+class Unknown(Shown, drawn_by="notebook.display.double.unknown"):
     """One question that the specification leaves open, and the answer in force.
 
     ``alternatives`` are the other answers, by name, with their meanings. ``settled`` says that a
@@ -34,7 +34,7 @@ class Unknown(Shown, drawn_by="notebook.display.unknowns.one"):
         return f"<Unknown {self.id}: {', '.join(told)}>"
 
 
-class Unknowns(Mapping[str, Unknown], Shown, drawn_by="notebook.display.unknowns.render"):
+class Unknowns(Mapping[str, Unknown], Shown, drawn_by="notebook.display.double.unknowns"):
     """Unknowns by their ids, in the order of the ledger."""
 
     def __init__(self, found: Mapping[str, Unknown]) -> None:

@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"[\n\t\x20-\x7e\u00a0-\U0010ffff]*")
 
 
 @dataclass(frozen=True, repr=False)
-class Exchange(Shown, drawn_by="notebook.display.exchanges.exchange"):
+class Exchange(Shown, drawn_by="notebook.display.double.exchange"):
     """A request and its answer.
 
     ``status`` is None if there is no answer, and ``error`` says why; both are None while the

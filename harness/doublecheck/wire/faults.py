@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.errors import FaultError, NotADoubleError
-from doublecheck.notebook_repr import Shown, counted
+from doublecheck.notebook_repr import counted
 from doublecheck.target.target import Target
 from doublecheck.values.double import ArmedFault, ArmedFaults
 from doublecheck.wire import calls
@@ -22,7 +22,7 @@ _MARGIN_S = 30.0
 
 
 @dataclass(frozen=True, repr=False)
-class FaultPlan(Shown, drawn_by="notebook.display.faults.plan"):
+class FaultPlan:
     """The armed faults of a double, and the operations that were called while there were any."""
 
     faults: tuple[ArmedFault, ...]

@@ -38,7 +38,7 @@ def listening(listener: Callable[[Exchange], None]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.exchanges.exchanges"):
+class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exchanges"):
     """The last exchanges of a client, oldest first, including unfinished ones."""
 
     def __init__(self, target: Target | None = None, *, kept: int = KEPT) -> None:

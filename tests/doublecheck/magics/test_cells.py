@@ -130,17 +130,16 @@ def test_cells_are_in_other_languages_too(
     assert "The command ended with exit code 3." == failed
 
 
-def test_html_that_could_act_on_the_page_is_isolated(notebook: NotebookKernel) -> None:
-    """What only formats passes as it is."""
+def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
+    """It cannot act on the page."""
     ran = notebook.run(
         "%%sandbox\nfrom IPython.display import HTML, display\n"
-        "display(HTML('<b>bold</b>'))\ndisplay(HTML('<b onclick=\"alert(1)\">acts</b>'))"
+        "display(HTML('<b onclick=\"alert(1)\">acts</b>'))"
     )
 
-    formats, acts = (bundle["text/html"] for bundle in ran.bundles)
-    assert "<b>bold</b>" == formats
-    assert "<iframe sandbox=" in acts
-    assert "<b onclick" not in acts
+    (html,) = (bundle["text/html"] for bundle in ran.bundles)
+    assert "<iframe sandbox=" in html
+    assert "<b onclick" not in html
 
 
 @pytest.mark.parametrize(
@@ -164,11 +163,8 @@ def test_html_that_could_act_on_the_page_is_isolated(notebook: NotebookKernel) -
         ("%%sandbox --out 1x\n1", "--out takes the name of a variable"),
         ("%sandbox sesions", "Did you mean 'sessions'?"),
         ("%sandbox clock advance soon", "A duration is 90s, 30m, 2h or 1h30m, not 'soon'."),
-        ("%sandbox faults fial InvokeTool", "Did you mean 'fail'?"),
-        ("%sandbox faults fail", "%sandbox faults fail OPERATION"),
         ("%sandbox destroy nobody", "There is no living session 'nobody'."),
-        ("%sandbox use nowhere", "nowhere is no platform"),
-        ("%sandbox use 3", "3 is a int, not a platform"),
+        ("%sandbox use nowhere", "There is no platform 'nowhere' here"),
         ("%sandbox log --last 0", "--last is how many"),
     ],
 )

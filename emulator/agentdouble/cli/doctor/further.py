@@ -27,7 +27,7 @@ def protocols() -> list[Finding]:
 
 def notebooks() -> list[Finding]:
     """Import what displays and magics need, and look for JupyterLab."""
-    modules = {"ipython": "IPython", "nh3": "nh3", "tqdm": "tqdm"}
+    modules = {"ipython": "IPython", "tqdm": "tqdm"}
     remedy = extra("emulator,notebook")
     return [imported("notebook", "notebook", "{}", modules, remedy=remedy), _jupyterlab()]
 

@@ -1,8 +1,8 @@
 """MIME bundles of a kernel, made safe for a notebook that does not trust it.
 
-Content that can only be displayed passes unchanged: text, images, LaTeX, JSON, charts as data. HTML
-passes if it only formats; otherwise it is shown in a separate frame. Code that runs in the page
-(scripts, widgets) does not pass.
+Content that can only be displayed passes unchanged: text, images, LaTeX, JSON, charts as data, and
+Markdown without HTML, images and unusual links. HTML is shown in a separate frame. Code that runs in
+the page (scripts, widgets) does not pass.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from doublecheck.notebook.display import markdown
 from doublecheck.notebook.display.frames import framed
-from doublecheck.notebook.display.html_cleaner import cleaned
-from doublecheck.notebook.display.markup import Markup, clipped, image
+from doublecheck.notebook.display.markup import clipped, image
 
 TEXT, HTML, MARKDOWN, LATEX, JSON, SVG = (
     "text/plain",
@@ -38,6 +36,8 @@ _LIMITS = {HTML: HTML_LIMIT, LATEX: _TEXT_LIMIT, **dict.fromkeys((SVG, *IMAGES),
 _MORE_THAN_LATEX = re.compile(
     r"\\(?:href|url|class|cssId|style|require|unicode|include\w*|data)\b", re.I
 )
+# HTML, characters by name or number, images, and schemes that run code or contain data
+_MORE_THAN_MARKDOWN = re.compile(r"<[a-z/!?]|&#|&\w+;|!\[|(?:script|data|file|blob)\s*:", re.I)
 _OPENS_TAG = re.compile(r"<(?=[a-z/!?])", re.I)
 _OF_METADATA = ("width", "height", "needs_background", "expanded", "root")
 
@@ -57,17 +57,11 @@ def safe(
         kept |= _safe(kind, content)
     if HTML not in kept and SVG in data:
         kept |= _svg(data[SVG])
-    if TEXT not in kept or (MARKDOWN in data and not {MARKDOWN, HTML} & {*kept}):
+    if TEXT not in kept or (MARKDOWN in data and MARKDOWN not in kept):
         kept[TEXT] = _in_words(data)
     kept[TEXT] = "\n".join((kept[TEXT], *_too_large(data)))
-    known = {kind: _known(one) for kind, one in (metadata or {}).items() if kind in kept}
-    return kept, {kind: one for kind, one in known.items() if one}
-
-
-def isolated(html: str) -> Markup:
-    """Return HTML that is safe in a page: unchanged if it only formats, else in a frame."""
-    clean = cleaned(html)
-    return framed(html) if clean is None else Markup(clean)
+    known = {kind: _known(values) for kind, values in (metadata or {}).items() if kind in kept}
+    return kept, {kind: values for kind, values in known.items() if values}
 
 
 def _safe(kind: str, content: Any) -> Bundle:
@@ -81,14 +75,12 @@ def _safe(kind: str, content: Any) -> Bundle:
 
 
 def _html(text: str) -> Bundle:
-    return {HTML: str(isolated(text))} if len(text) <= HTML_LIMIT else {}
+    return {HTML: str(framed(text))} if len(text) <= HTML_LIMIT else {}
 
 
 def _markdown(text: str) -> Bundle:
-    if markdown.passes(text):
-        return {MARKDOWN: text}
-    html = markdown.rendered(text)
-    return {} if html is None else {HTML: html}
+    passes = len(text) <= _TEXT_LIMIT and not _MORE_THAN_MARKDOWN.search(text)
+    return {MARKDOWN: text} if passes else {}
 
 
 def _latex(text: str) -> Bundle:
@@ -148,12 +140,12 @@ def _small(content: Any) -> bool:
     """Whether a document is small enough for a page."""
     left, size = [content], 0
     while left and size < _LIMIT:
-        one = left.pop()
-        if isinstance(one, Mapping):
-            left += [*one, *one.values()]
-        elif isinstance(one, (list, tuple)):
-            left += one
-        size += len(one) if isinstance(one, str) else 8
+        node = left.pop()
+        if isinstance(node, Mapping):
+            left += [*node, *node.values()]
+        elif isinstance(node, (list, tuple)):
+            left += node
+        size += len(node) if isinstance(node, str) else 8
     return size < _LIMIT
 
 

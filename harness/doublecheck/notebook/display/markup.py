@@ -161,13 +161,6 @@ def scrolled(*children: str | None) -> Markup:
     return element("div", *children, style="max-height:24em;overflow:auto")
 
 
-def columns(*children: str | None) -> Markup:
-    """Return parts side by side, or below each other if there is no room."""
-    style = "flex:1 1 20em;min-width:0"
-    parts = [element("div", child, style=style) for child in children if child is not None]
-    return element("div", *parts, style="display:flex;flex-wrap:wrap;gap:1em")
-
-
 def image(mime_type: str, content: bytes) -> Markup:
     """Return an image that is embedded in the page."""
     encoded = base64.b64encode(content).decode()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import sys
-from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -12,42 +10,14 @@ import pytest
 from doublecheck.notebook.display.bundles import safe
 
 PNG = base64.b64encode(b"\x89PNG").decode()
-FRAME = """<style scoped>
-    .dataframe tbody tr th {
-        vertical-align: top;
-    }
-</style>
-<table border="1" class="dataframe"><tbody><tr style="text-align: right;"><th>0</th>
-<td>a &amp; b</td></tr></tbody></table>"""
-
 HOSTILE = [
     "<script>parent.document.title = 'x'</script>",
-    "<img src=x onerror=alert(1)>",
-    "<img src='https://example.org/pixel.png'>",
-    "<svg onload=alert(1)></svg>",
-    "<svg/onload=alert(1)>",
-    "<math><mi><mglyph><style><img src=x onerror=alert(1)>",
-    "<base href='https://example.org/'>",
-    "<meta http-equiv=refresh content='0;url=https://example.org'>",
+    "<b>only formats</b>",
     "<!-- never ends <b>",
-    "<b>never ends <!-- ",
     "</div></td></table></iframe><script>alert(1)</script>",
     "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
-    "<a href='javascript:alert(1)'>a</a>",
-    "<a href='java&#115;cript:alert(1)'>a</a>",
-    "<a href='data:text/html,<script>alert(1)</script>'>a</a>",
-    "<div style='position:fixed;inset:0'>over all</div>",
-    "<div style='margin-top:-500px'>over what is above</div>",
-    "<div style='background-color:url(https://example.org/x)'>a</div>",
     "<style>body { display: none }</style>",
-    "<style>.dataframe { color: red } body { display: none }</style>",
-    "<style>.dataframe, body { display: none }</style>",
-    "<link rel=stylesheet href=https://example.org/x.css>",
-    "<form action=https://example.org><button>a</button></form>",
-    "<button data-commandlinker-command=x>a</button>",
     "<plaintext>",
-    "<b title='>' onclick='alert(1)'>a</b>",
-    "<div>" * 1000,
 ]
 
 
@@ -64,8 +34,8 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("html", HOSTILE)
-def test_html_that_does_more_than_format_is_isolated(html: str) -> None:
-    """Nothing of it stands in the page: it is the content of a frame without an origin."""
+def test_html_is_shown_in_a_frame(html: str) -> None:
+    """No part of it is in the page: it is the content of a frame without an origin."""
     ((_, box), (_, frame), *_) = Page(safe({"text/html": html})[0]["text/html"]).elements
 
     assert "allow-scripts" == frame["sandbox"]
@@ -74,42 +44,6 @@ def test_html_that_does_more_than_format_is_isolated(html: str) -> None:
     assert "default-src 'none'" in str(policy["content"])
     assert str(inner["srcdoc"]).endswith(html)
     assert "overflow:hidden" in str(box["style"])
-
-
-@pytest.mark.parametrize(
-    ("html", "shown"),
-    [
-        ("<h1>a</h1><ul><li>b</li></ul>", "<h1>a</h1><ul><li>b</li></ul>"),
-        ("<b style='color: red'>a</b>", '<b style="color: red">a</b>'),
-        ("a < b & c", "a &lt; b &amp; c"),
-        ("<!-- said --><i>a</i>", "<i>a</i>"),
-        (f"<img src='data:image/png;base64,{PNG}'>", f'<img src="data:image/png;base64,{PNG}">'),
-        (
-            "<a href='https://example.org' target=_top>a</a>",
-            '<a href="https://example.org" rel="noopener noreferrer">a</a>',
-        ),
-        ("<p class='jp-Dialog' id=main data-command=x>a</p>", "<p>a</p>"),
-    ],
-)
-def test_html_that_only_formats_is_shown_in_the_page(html: str, shown: str) -> None:
-    """What the page's own style sheets and scripts may know is taken away."""
-    assert shown == safe({"text/html": html})[0]["text/html"]
-
-
-def test_a_data_frame_is_a_table_of_the_page() -> None:
-    """The style sheet that pandas sends along stays away, as it would be one of the page's."""
-    shown = safe({"text/html": FRAME})[0]["text/html"]
-
-    assert ["table", "tbody", "tr", "th", "td"] == [tag for tag, _ in Page(shown).elements]
-    assert 'class="dataframe"' in shown
-    assert "a &amp; b" in shown
-
-
-def test_without_nh3_all_html_is_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A light install cannot tell what browsers make of HTML."""
-    monkeypatch.setitem(sys.modules, "nh3", None)
-
-    assert "<iframe" in safe({"text/html": "<b>a</b>"})[0]["text/html"]
 
 
 def test_what_only_shows_itself_passes_as_it_is() -> None:
@@ -145,24 +79,14 @@ def test_what_runs_in_the_page_does_not_pass(kind: str) -> None:
         "[a](javascript:alert(1))",
         "[a](JavaScript&colon;alert(1))",
         "[a]: java&#115;cript:alert(1)\n\n[a]",
+        "![pixel](https://example.org/pixel.png)",
     ],
 )
-def test_markdown_that_is_more_than_text_is_rendered_here(markdown: str) -> None:
-    """A notebook would take its HTML for HTML."""
-    shown = safe({"text/markdown": f"**b** {markdown}", "text/plain": "<Markdown>"})[0]
-
-    assert {"text/plain", "text/html"} == set(shown)
-    assert {"strong", "p"} == {tag for tag, _ in Page(shown["text/html"]).elements} - {"a"}
-    assert not any("script:" in unescape(str(one)) for _, one in Page(shown["text/html"]).elements)
-
-
-def test_markdown_that_would_fetch_something_is_shown_as_text() -> None:
+def test_markdown_that_is_more_than_text_is_shown_as_text(markdown: str) -> None:
     """The text is its source then, not what the kernel calls it."""
-    markdown = "![pixel](https://example.org/pixel.png)"
+    bundle = {"text/markdown": f"**b** {markdown}", "text/plain": "<Markdown>"}
 
-    assert ({"text/plain": markdown}, {}) == safe(
-        {"text/markdown": markdown, "text/plain": "<Markdown>"}
-    )
+    assert ({"text/plain": f"**b** {markdown}"}, {}) == safe(bundle)
 
 
 def test_a_drawing_is_an_image_and_never_part_of_the_page() -> None:

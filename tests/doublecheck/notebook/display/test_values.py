@@ -12,9 +12,6 @@ from doublecheck.results import (
     A2aAnswer,
     AgentEvent,
     AgentEvents,
-    AgentSession,
-    AgentSessions,
-    ArmedFault,
     BashResult,
     BrowserInfo,
     CodeError,
@@ -27,9 +24,7 @@ from doublecheck.results import (
     Output,
     StreamEvent,
 )
-from doublecheck.values.double import ArmedFaults
 from doublecheck.wire.calls import Request
-from doublecheck.wire.faults import FaultPlan
 from doublecheck.wire.request_log import Exchanges
 
 pytestmark = pytest.mark.smoke
@@ -41,7 +36,6 @@ PNG = "iVBORw0K"
 
 CALL = {"functionCall": {"name": HOSTILE, "args": {HOSTILE: HOSTILE}}}
 SAID = AgentEvent("model", ({"text": HOSTILE}, CALL), author=HOSTILE)
-FAULT = ArmedFault("f1", "fail", "InvokeTool", f"fail {HOSTILE}", 1, 1, 1)
 TOOL = McpTool(HOSTILE, HOSTILE, {"properties": {HOSTILE: {"type": "string"}}}, {"x": HOSTILE})
 ENTRY = JournalEntry(
     1, NOON, "POST", f"http://127.0.0.1/{HOSTILE}?Authorization=t0ken", 200, 1.0, ("U-ONE",),
@@ -62,8 +56,6 @@ VALUES = [
     AgentEvents((SAID, SAID)),
     StreamEvent(HOSTILE),
     StreamEvent('{"a": "' + HOSTILE + '"}'),
-    FAULT,
-    FaultPlan(ArmedFaults((FAULT,)), {HOSTILE: 1}),
     TOOL,
     McpTools((TOOL,)),
     McpResult(True, {HOSTILE: HOSTILE}, ({"type": "text", "text": HOSTILE},)),
@@ -108,17 +100,6 @@ def test_null_stands_for_nothing() -> None:
         repr(event),
     )
     assert "hi" in event._repr_mimebundle_()["text/html"]
-
-
-@pytest.mark.parametrize(
-    ("at", "shown"),
-    [(1893499200.0, "2030-01-01 12:00:00 UTC"), (1893499200000, "1893499200000")],
-)
-def test_a_session_says_when_it_was_updated(at: float, shown: str) -> None:
-    """As it came, where it is in no seconds."""
-    sessions = AgentSessions((AgentSession("s", "app", "u", last_update_time=at),))
-
-    assert f">{shown}<" in sessions._repr_mimebundle_()["text/html"]
 
 
 def test_an_image_of_a_tool_is_shown() -> None:
