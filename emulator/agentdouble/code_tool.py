@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble import causes, environment, invoke_tool, ledger, on_behalf
+from agentdouble import causes, environment, invoke_tool, ledger
 from agentdouble.errors import (
     CredentialsMissingError,
     PlatformError,
@@ -126,7 +126,7 @@ def run_code(
         response = httpx.request(
             request.method,
             request.url,
-            headers={**request.headers, **on_behalf.headers(), **causes.headers()},
+            headers={**request.headers, **causes.headers()},
             content=request.body,
             timeout=httpx.Timeout(read_s, connect=_CONNECT_TIMEOUT_S),
             verify=_verify(state, address.url),

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -64,6 +65,7 @@ class Emulator:
             application(app, called=reprlib.repr(app))
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
         self.credentials = self.settings.key_pair()
+        self.token = self.settings.own_token()
         session_parent.check()
         with ExitStack() as resources:
             listener = serving.open_socket(self.settings.host, self.settings.port)
@@ -76,7 +78,8 @@ class Emulator:
                 self.settings,
                 apps,
                 self.credentials,
-                self.environment(),
+                environment.variables(replace(self.connection, token="")),
+                self.token,
                 Beside(self._start_beside, self._tool_ids),
             )
             self._console = self._open_console()
@@ -139,6 +142,7 @@ class Emulator:
             secret_key=self.credentials.secret_key,
             region=DEFAULT_REGION,
             ca_file=None if self.ca_file is None else str(self.ca_file),
+            token=self.token,
         )
 
     def environment(self, client: str = "platform") -> Mapping[str, str]:
@@ -260,11 +264,11 @@ class Emulator:
             journal=context.journal,
             connection=self.connection,
             credentials=self.credentials,
-            rules=self._platform.rules,
             version=context.version,
             served=self.addresses,
             a2a=self.a2a,
             variables=self.environment(),
+            token=self.token,
             api_key=None if key is None else key.get_secret_value(),
         )
         return open_console(double, self.settings.console_port)

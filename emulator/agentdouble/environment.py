@@ -7,10 +7,11 @@ The ``PLATFORM`` names are the specification's neutral ones. Real clients read t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 OWN_ADDRESS = "AGENTDOUBLE_URL"  # of the double that the double's own commands talk to
+TOKEN = "AGENTDOUBLE_TOKEN"  # noqa: S105 (the name of a variable)
 UNLISTED = "AGENTDOUBLE_UNLISTED"  # set where a served double is that of one run of tests
 TOOL_ID = "PLATFORM_TOOL_ID"
 TOOL_HOST = "PLATFORM_TOOL_HOST"
@@ -33,6 +34,7 @@ class Connection:
     """The data that a client needs to call a platform's control plane.
 
     ``url`` has no path. ``ca_file`` is the file that a client trusts if the double serves https.
+    ``token`` is the secret of a double's own routes.
     """
 
     url: str
@@ -41,6 +43,7 @@ class Connection:
     secret_key: str
     region: str
     ca_file: str | None = None
+    token: str = field(default="", repr=False)
 
 
 def variables(connection: Connection, client: str = "platform") -> Mapping[str, str]:
@@ -64,6 +67,7 @@ def _named(connection: Connection, client: str) -> Mapping[str, str]:
             TOOL_REGION: connection.region,
             ACCESS_KEY: key,
             SECRET_KEY: secret,
+            **({TOKEN: connection.token} if connection.token else {}),
         }
     volcengine = {"VOLCENGINE_ACCESS_KEY": key, "VOLCENGINE_SECRET_KEY": secret}
     if client == "veadk":

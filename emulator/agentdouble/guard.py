@@ -1,7 +1,8 @@
-"""The checks of Host, Origin, body size and API key, before anything else reads a request.
+"""The checks of Host, Origin, body size, API key and token, before anything else reads a request.
 
-The double runs code, so a web page must not reach it. A page's request has a foreign Origin. A
-page that rebinds its own name to 127.0.0.1 sends a foreign Host.
+The double runs code, so a web page must not reach it. A page's request has a foreign Origin, or a
+Sec-Fetch-Site that says so. A page that rebinds its own name to 127.0.0.1 sends a foreign Host. The
+double's own routes need its token, which code of sessions and runtimes does not have.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing_extensions import TypedDict
 
 from agentdouble import mistakes
 
+OWN = "/_emulator"  # the prefix of the double's own routes
+HEALTH = f"{OWN}/health"  # the only one without the token
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::\d{0,5})?", re.ASCII)
 
@@ -71,6 +74,7 @@ class Policy:
     ``body_limit`` is in bytes. ``body_limits`` are the limits of other paths and of the paths
     below them. ``origins`` are the web pages of other origins that may call; "*" allows all.
     ``signed`` returns whether a request proves itself by a signature and needs no API key.
+    ``token`` is the secret of the double's own routes, which accept the API key as well.
     """
 
     hosts: frozenset[str] | None = frozenset()
@@ -79,6 +83,7 @@ class Policy:
     body_limit: int = 32 * 1024 * 1024
     body_limits: Mapping[str, int] = field(default_factory=dict)
     api_key: str | None = field(default=None, repr=False)
+    token: str = field(default="", repr=False)
     signed: SignsItself = _never
     render: Render = render_json
 
@@ -125,10 +130,17 @@ class Guard:
     def _refusal(self, connection: HTTPConnection) -> Refusal | None:
         headers = connection.headers
         origin, host = headers.get("origin"), headers.get("host", "")
-        if origin is None or _origin_allowed(origin, host, self._policy):
+        if origin is None:
+            page = "another site" if _is_of_another_site(headers, self._policy) else None
+        else:
+            page = None if _origin_allowed(origin, host, self._policy) else repr(origin)
+        if page is None:
             return None
         return Refusal(
-            403, "ForbiddenOrigin", f"Requests from the web page {origin!r} are refused."
+            403,
+            "ForbiddenOrigin",
+            f"Requests from the web page {page} are refused. "
+            "Name the page's origin in the setting allow_origins to let it call.",
         )
 
 
@@ -174,17 +186,30 @@ class _Admission:
                 f"The Host {host!r} is not one of this server's names. "
                 "Allow it with --allow-host or the setting allow_hosts.",
             )
-        key = policy.api_key
-        if key is not None and not policy.signed(connection) and not has_key(headers, key):
-            return Refusal(
-                401,
-                "Unauthorized",
-                "This server asks for its API key: send 'Authorization: Bearer <key>'.",
-            )
+        unauthorized = self._unauthorized(connection)
+        if unauthorized is not None:
+            return Refusal(401, "Unauthorized", unauthorized)
         limit = policy.limit_of(connection)
         if _announced_length(headers) > limit:
             return _body_too_large(limit)
         return None
+
+    def _unauthorized(self, connection: HTTPConnection) -> str | None:
+        """Return why the key or token of a request is refused, or None."""
+        policy, headers, path = self._policy, connection.headers, connection.scope["path"]
+        key = policy.api_key
+        if path == HEALTH or (key is not None and has_key(headers, key)):
+            return None
+        if path == OWN or path.startswith(f"{OWN}/"):
+            if has_key(headers, policy.token):
+                return None
+            return (
+                f"{OWN} asks for the double's token: send 'Authorization: Bearer <token>'. "
+                "agentdouble env shows it as AGENTDOUBLE_TOKEN."
+            )
+        if key is None or policy.signed(connection):
+            return None
+        return "This server asks for its API key: send 'Authorization: Bearer <key>'."
 
 
 class _BodyTooLargeError(HTTPException):
@@ -269,6 +294,15 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_of_another_site(headers: Headers, policy: Policy) -> bool:
+    """Return whether a page of another site sends a request without an Origin, not as a link."""
+    return (
+        headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        and headers.get("sec-fetch-mode") != "navigate"
+        and "*" not in policy.origins
+    )
 
 
 def _origin_allowed(origin: str, host: str, policy: Policy) -> bool:

@@ -16,7 +16,7 @@ from agentdouble.journal import Journal
 
 # Names and no module: pytester drops modules from sys.modules, but not from their package. An
 # old module would look for surfaces of other classes than those that are made here.
-from agentdouble.routing import admission, application, policy_of
+from agentdouble.routing import application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 from agentdouble.state import MemoryStore, make_store
@@ -28,8 +28,8 @@ from agentdouble.what_if import Beside
 class Platform:
     """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
 
-    ``environment`` are the variables that point a client at the double, and ``beside`` starts
-    another. Raises ApplicationLoadError for two applications of one name, and DeclarationError.
+    ``environment`` are the variables that point a client at the double, ``token`` is the secret of
+    its own routes, and ``beside`` starts another. Raises ApplicationLoadError for two applications of one name, and DeclarationError.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class Platform:
         apps: tuple[App, ...],
         credentials: Credentials,
         environment: Mapping[str, str],
+        token: str,
         beside: Beside,
     ) -> None:
         clock, events = Clock(), EventBus()
@@ -65,9 +66,8 @@ class Platform:
             outlives=not isinstance(self.context.store, MemoryStore),
             events=events,
         )
-        policy = policy_of(self.context)
-        self.rules = admission(self.context, policy)
-        self.app = application(self.context, policy, self.rules, lambda _app: self._running())
+        policy = policy_of(self.context, token)
+        self.app = application(self.context, policy, lambda _app: self._running())
 
     async def restore(self) -> None:
         """Restore the kept records; after StateError or DeclarationError nothing is left open."""

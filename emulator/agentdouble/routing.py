@@ -13,23 +13,20 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 from agentdouble import certificates, guard, mcp_hosting
-from agentdouble.admission import OWN, Admission, Admitting
 from agentdouble.apps.a2a import paths as a2a_paths
 from agentdouble.code_tool import hosted_by
 from agentdouble.control_plane import is_control_plane, render_refusal
 from agentdouble.failing import Failing
 from agentdouble.faults import FaultLayer
+from agentdouble.guard import OWN
 from agentdouble.journal_middleware import JournalMiddleware
 from agentdouble.sandbox import data_plane
-from agentdouble.sandbox.callers import Callers
 from agentdouble.settings import Settings
 from agentdouble.shutdown import ShutdownMiddleware
-from agentdouble.surfaces import Context, HostedA2A, HostedApplications, Runtimes, Sandbox
+from agentdouble.surfaces import Context, HostedApplications, Runtimes
 
 
-def application(
-    context: Context, policy: guard.Policy, rules: Admission, lifespan: Lifespan[Starlette]
-) -> ASGIApp:
+def application(context: Context, policy: guard.Policy, lifespan: Lifespan[Starlette]) -> ASGIApp:
     """Return the whole double: the surfaces and the layers in front of them, innermost first."""
     render, own = policy.render, OWN + "/"
     app: ASGIApp = Starlette(routes=_routes(context), lifespan=lifespan)
@@ -37,7 +34,6 @@ def application(
     app = FaultLayer(app, context.faults, render, except_prefix=own)
     app = ShutdownMiddleware(Failing(app, render), render)
     app = JournalMiddleware(app, context.journal, context.ledger, except_prefix=own)
-    app = Admitting(app, rules)
     app = guard.Guard(app, policy, _shared(context.settings))
     return Failing(app, render)  # also if the guard itself fails
 
@@ -74,28 +70,7 @@ def _shared(settings: Settings) -> guard.Wrap:
     )
 
 
-def admission(context: Context, policy: guard.Policy) -> Admission:
-    """Return the rules for routes that need no credentials, and for the double's own routes."""
-    settings = context.settings
-    sandbox, runtimes = context.surface(Sandbox), context.surface(Runtimes)
-    has_own_keys = context.surface(HostedA2A).hosted.needs_key
-
-    def roots() -> tuple[int, ...]:
-        """Return the root processes of foreign code that runs as this process's user."""
-        return (*sandbox.instances.roots(), *runtimes.roots())
-
-    return Admission(
-        Callers(roots, runtimes.below).caller,
-        asks=lambda connection: policy.signed(connection) or has_own_keys(connection),
-        pages=runtimes.has_pages,
-        origins=policy.origins,
-        keyed=policy.api_key is not None,
-        let_sessions=settings.allow_sessions or settings.network == "none",
-        render=policy.render,
-    )
-
-
-def policy_of(context: Context) -> guard.Policy:
+def policy_of(context: Context, token: str) -> guard.Policy:
     """Return who may call, how large a request may be, and how refusals look."""
     settings = context.settings
     key = settings.api_key
@@ -109,6 +84,7 @@ def policy_of(context: Context) -> guard.Policy:
             "/mcp": min(mcp_hosting.BODY_LIMIT, settings.body_limit),
         },
         api_key=None if key is None else key.get_secret_value(),
+        token=token,
         signed=_authenticated_by_surfaces(context),
         render=_render,
     )

@@ -1,7 +1,7 @@
 """Files that let programs of one user find each other: the local key pair, the running doubles.
 
-All are in one directory that only this user can read. The key pair is made once, so an exported
-environment stays valid when the double is restarted. This is for ``agentdouble serve``: an
+All are in one directory that only this user can read. The key pair and the token are made once, so
+an exported environment stays valid when the double is restarted. This is for ``agentdouble serve``: an
 ``Emulator()`` makes a new pair each time.
 """
 
@@ -39,15 +39,17 @@ def directory() -> Path:
     return path
 
 
-def credentials() -> Credentials:
-    """Return this user's local key pair, made on first use."""
+def credentials() -> tuple[Credentials, str]:
+    """Return this user's local key pair and the token of own routes, made on first use."""
     path = directory() / "credentials.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(path.read_text("utf-8"))
-        return Credentials(kept["access_key"], kept["secret_key"])
-    made = Credentials(f"AKLT{secrets.token_hex(12)}", secrets.token_urlsafe(32))
-    _write(path, {"access_key": made.access_key, "secret_key": made.secret_key})
-    return made
+        stored = json.loads(path.read_text("utf-8"))
+        return Credentials(stored["access_key"], stored["secret_key"]), stored["token"]
+    credentials = Credentials(f"AKLT{secrets.token_hex(12)}", secrets.token_urlsafe(32))
+    token = secrets.token_urlsafe(32)
+    keys = {"access_key": credentials.access_key, "secret_key": credentials.secret_key}
+    _write(path, {**keys, "token": token})
+    return credentials, token
 
 
 @contextmanager

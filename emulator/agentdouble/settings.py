@@ -81,6 +81,11 @@ class Settings(BaseSettings):
         min_length=1,  # an empty key would let every caller in
         description="key that every surface asks for; needed beyond loopback",
     )
+    token: SecretStr | None = Field(
+        None,
+        min_length=1,
+        description="secret of the double's own routes; made on the spot if absent",
+    )
     insecure: bool = Field(False, description="listen beyond loopback without an api_key")
     allow_hosts: tuple[str, ...] = Field((), description="more names that a Host header may carry")
     tls: bool = Field(False, description="serve https, with a certificate made on the spot")
@@ -89,9 +94,6 @@ class Settings(BaseSettings):
     )
     allow_origins: tuple[str, ...] = Field(
         (), description="web pages that may call, such as http://localhost:3000; * allows all"
-    )
-    allow_sessions: bool = Field(
-        False, description="let the code of sessions call what asks for no credentials"
     )
     body_limit: int = Field(32 * MIB, ge=1, description="largest request body, in bytes")
 
@@ -275,6 +277,10 @@ class Settings(BaseSettings):
         profile = profiles.read(self.profile) if self.profile is not None else profiles.EMPTY
         settled = profile.unknowns.keys() - self.unknowns.keys()
         return ledger.Ledger({**profile.unknowns, **self.unknowns}, settled)
+
+    def own_token(self) -> str:
+        """Return the token of the double's own routes; one that is not set is made anew."""
+        return secrets.token_urlsafe(32) if self.token is None else self.token.get_secret_value()
 
     def key_pair(self) -> Credentials:
         """Return the key pair that signs; a part that is not set is made anew each time."""

@@ -29,12 +29,22 @@ T = TypeVar("T")
 TIMEOUT_S = 60
 PAUSE_S = 0.005  # between two looks: what is waited for needs the processor
 
+TOKEN = "a-token-of-the-double-s-own-routes-in-tests"
+
+
+def with_token(request: httpx.Request) -> None:
+    """Add the token to a request for the double's own routes."""
+    if request.url.path.startswith("/_emulator/"):
+        request.headers.setdefault("Authorization", f"Bearer {TOKEN}")
+
+
 # One client for all: each new one would read the machine's certificates first (20 ms).
 http = httpx.Client(
     timeout=TIMEOUT_S,
     trust_env=False,
     verify=False,
     limits=httpx.Limits(max_keepalive_connections=0),
+    event_hooks={"request": [with_token]},
 )
 
 

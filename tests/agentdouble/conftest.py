@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.environment import TOKEN
 from tests import postgresql
+from tests.agentdouble import calling
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -16,6 +18,7 @@ def _clean_environment() -> Iterator[None]:
     for name in kept:
         if name.upper().startswith(("AGENTDOUBLE_", "PLATFORM_")):
             del os.environ[name]
+    os.environ[TOKEN] = calling.TOKEN
     yield
     os.environ.update(kept)
 

@@ -242,7 +242,7 @@ def test_keys_are_made_anew_for_each_double() -> None:
 
 def test_the_environment_points_a_client_at_the_double() -> None:
     """Address, tool and keys are this double's."""
-    with Emulator(access_key="AK", secret_key="SK", tool_id="t-mine") as double:
+    with Emulator(access_key="AK", secret_key="SK", tool_id="t-mine", token="t") as double:
         assert {
             "PLATFORM_TOOL_ID": "t-mine",
             "PLATFORM_TOOL_HOST": double.url.removeprefix("http://"),
@@ -250,6 +250,7 @@ def test_the_environment_points_a_client_at_the_double() -> None:
             "PLATFORM_TOOL_REGION": "cn-beijing",
             "PLATFORM_ACCESS_KEY": "AK",
             "PLATFORM_SECRET_KEY": "SK",
+            "AGENTDOUBLE_TOKEN": "t",
         } == double.environment()
         assert Credentials("AK", "SK") == double.credentials
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import httpx
 import pytest
 
 from agentdouble import Emulator, SimpleApp, guard
-from tests.agentdouble.calling import body_of, error_of, http, send, signed
+from tests.agentdouble.calling import body_of, error_of, http, result, send, signed
 
 pytestmark = pytest.mark.smoke
 
@@ -25,9 +25,17 @@ SURFACES = [
     ("POST", "/run"),
     ("GET", "/nothing/here"),
     ("GET", "/runtimes/second/ping"),
-    ("GET", "/_emulator/health"),
-    ("POST", "/_emulator/reset"),
-    ("GET", "/_emulator/journal"),
+]
+
+
+WRONG: list[dict[str, str]] = [
+    {},
+    {"Authorization": "Bearer wrong"},
+    {"Authorization": "Bearer"},
+    {"Authorization": f"Basic {KEY}"},
+    {"Authorization": f"Bearer {KEY}x"},
+    {"Authorization": "Bearer \xe9"},
+    {"X-Api-Key": "wrong"},
 ]
 
 
@@ -47,6 +55,13 @@ def keyed() -> Iterator[Emulator]:
 def kind(response: httpx.Response) -> tuple[int, str]:
     error = response.json()["error"]
     return response.status_code, error.get("data", error)["type"]  # JSON-RPC has it in data
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Mapping[str | None, Emulator]]:
+    """Doubles without and with an API key, whose token is KEY."""
+    with Emulator(token=KEY) as plain, Emulator(token=KEY, api_key="the API key") as keyed:
+        yield {None: plain, "the API key": keyed}
 
 
 @pytest.mark.parametrize(
@@ -115,15 +130,7 @@ def test_beyond_loopback_an_address_is_a_host() -> None:
 @pytest.mark.parametrize(("method", "path"), SURFACES)
 @pytest.mark.parametrize(
     "headers",
-    [
-        {},
-        {"Authorization": "Bearer wrong"},
-        {"Authorization": "Bearer"},
-        {"Authorization": f"Basic {KEY}"},
-        {"Authorization": f"Bearer {KEY}x"},
-        {"Authorization": "Bearer \xe9"},
-        {"X-Api-Key": "wrong"},
-    ],
+    WRONG,
     ids=str,
 )
 def test_every_surface_asks_for_the_key(
@@ -139,10 +146,88 @@ def test_every_surface_asks_for_the_key(
 
 
 @pytest.mark.parametrize("headers", [{"Authorization": f"bearer {KEY}"}, {"X-Api-Key": KEY}])
-@pytest.mark.parametrize("path", ["/ping", "/_emulator/health", "/runtimes/second/ping"])
+@pytest.mark.parametrize("path", ["/ping", "/runtimes/second/ping"])
 def test_the_key_opens_every_surface(keyed: Emulator, path: str, headers: dict[str, str]) -> None:
     """The key may come as a Bearer token or in X-Api-Key."""
     assert 200 == http.get(keyed.url + path, headers=headers).status_code
+
+
+@pytest.mark.parametrize("headers", WRONG, ids=str)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/_emulator/reset"),
+        ("GET", "/_emulator/journal"),
+        ("GET", "/_emulator/sessions"),
+        ("GET", "/_emulator"),
+        ("GET", "/_emulator/nothing"),
+    ],
+)
+@pytest.mark.parametrize("api_key", [None, "the API key"])
+def test_own_routes_need_the_token(
+    own: Mapping[str | None, Emulator],
+    api_key: str | None,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+) -> None:
+    """Nothing is answered without it, and the error says where the token is."""
+    sent = {name: value.encode("latin-1") for name, value in headers.items()}
+
+    response = httpx.request(method, own[api_key].url + path, headers=sent)
+
+    assert (401, "Unauthorized") == kind(response)
+    assert "agentdouble env shows it as AGENTDOUBLE_TOKEN" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("api_key", "secret"), [(None, KEY), ("the API key", KEY), ("the API key", "the API key")]
+)
+def test_the_token_or_the_key_opens_own_routes(
+    own: Mapping[str | None, Emulator], api_key: str | None, secret: str
+) -> None:
+    """As a bearer token or in X-API-Key."""
+    url = f"{own[api_key].url}/_emulator/clock"
+
+    for headers in ({"Authorization": f"Bearer {secret}"}, {"X-API-Key": secret}):
+        assert 200 == httpx.get(url, headers=headers).status_code
+
+
+def test_health_needs_neither_key_nor_token(own: Mapping[str | None, Emulator]) -> None:
+    for double in own.values():
+        assert 200 == httpx.get(f"{double.url}/_emulator/health").status_code
+
+
+def test_the_token_is_not_the_api_key(own: Mapping[str | None, Emulator]) -> None:
+    """It opens no other route."""
+    headers = {"Authorization": f"Bearer {KEY}"}
+
+    assert 401 == httpx.get(f"{own['the API key'].url}/ping", headers=headers).status_code
+
+
+def test_code_of_a_session_does_not_know_the_token(shared: Emulator) -> None:
+    """Neither its environment nor what it can reach without credentials has it."""
+    code = (
+        "import os, urllib.request\n"
+        f"page = urllib.request.urlopen('{shared.url}/').read().decode()\n"
+        "str(dict(os.environ)) + page"
+    )
+    output = result(shared, code, "token")
+
+    assert "agentdouble" in str(output)
+    assert shared.token not in str(output)
+
+
+def test_each_double_makes_a_token_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the setting chooses one."""
+    monkeypatch.delenv("AGENTDOUBLE_TOKEN")
+    doubles = [Emulator(), Emulator(), Emulator(token="mine")]
+    for double in doubles:
+        double.stop()
+
+    assert 3 == len({double.token for double in doubles})
+    assert "mine" == doubles[2].token
+    assert all(len(double.token) > 40 for double in doubles[:2])
 
 
 def test_a_signed_request_needs_no_key(keyed: Emulator) -> None:

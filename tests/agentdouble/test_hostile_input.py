@@ -22,6 +22,8 @@ import httpx
 import psutil
 import pytest
 
+from tests.agentdouble.calling import with_token
+
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 HEALTH_S = 0.1
@@ -67,7 +69,12 @@ class Double:
         self._printing = threading.Thread(target=self._process.stdout.read)
         self._printing.start()
         self._attack: threading.Thread | None = None
-        self.http = httpx.Client(timeout=90, trust_env=False, base_url=self.url)
+        self.http = httpx.Client(
+            timeout=90,
+            trust_env=False,
+            base_url=self.url,
+            event_hooks={"request": [with_token]},
+        )
 
     def own(self, path: str, body: Any) -> httpx.Response:
         """Send a request to one of the double's own routes."""

@@ -108,7 +108,9 @@ def create(name):
     double.runtimes.create(name, "app:app")
 
 def look(name):
-    urllib.request.urlopen(double.url + "/_emulator/runtimes").close()
+    headers = {"X-API-Key": double.token}
+    request = urllib.request.Request(double.url + "/_emulator/runtimes", headers=headers)
+    urllib.request.urlopen(request).close()
 
 with Emulator() as double, ThreadPoolExecutor() as pool:
     for done in [pool.submit(do, name) for name in NAMES for do in (create, look)]:

@@ -160,7 +160,8 @@ def until_the_row(browser: Browser) -> None:
 
 def full(browser: Browser) -> None:
     with shown(browser, max_instances=400) as (double, page):
-        with httpx.Client(base_url=double.url) as client:
+        headers = {"X-API-Key": double.token}
+        with httpx.Client(base_url=double.url, headers=headers) as client:
             for place in range(200):
                 client.post("/_emulator/sessions", json={"UserSessionId": f"s{place}"})
             for place in range(1000):

@@ -117,7 +117,9 @@ class Asked:
 
 def port_of(double: Emulator, runtime: str) -> int:
     """Return where the one instance of a runtime listens."""
-    shown = httpx.get(f"{double.url}/_emulator/runtimes/{runtime}").json()
+    headers = {"X-API-Key": double.token}
+    url = f"{double.url}/_emulator/runtimes/{runtime}"
+    shown = httpx.get(url, headers=headers).json()
     (instance,) = shown["instances"]
     port: int = instance["port"]
     return port

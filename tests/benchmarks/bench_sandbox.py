@@ -40,8 +40,7 @@ def first_answer(benchmark: Any, caller: Caller, language: str = "python3") -> N
 
 
 def _destroy(caller: Caller, session_id: str) -> None:
-    caller._connection.request("DELETE", f"/_emulator/sessions/{session_id}")
-    caller._connection.getresponse().read()
+    caller.destroy(session_id)
 
 
 def _wait_until_filled(caller: Caller) -> None:

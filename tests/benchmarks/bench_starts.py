@@ -66,10 +66,7 @@ class Driver:
         self._caller.reconnect()
         for session in self._caller.sessions():
             if session["UserSessionId"] != "warm-up":
-                self._caller._connection.request(
-                    "DELETE", f"/_emulator/sessions/{session['SessionId']}"
-                )
-                self._caller._connection.getresponse().read()
+                self._caller.destroy(session["SessionId"])
         while len(_kernels()) > 1:
             time.sleep(0.01)
 

@@ -28,6 +28,7 @@ class Caller:
     def __init__(self, double: Emulator) -> None:
         self.double = double
         self._address = invoke_tool.Address(double.url, double.credentials)
+        self._own = {"X-API-Key": double.token}
         self._connection = http.client.HTTPConnection(urlsplit(double.url).netloc)
 
     def run(self, code: str, session: str, language: str = "python3") -> dict[str, Any]:
@@ -47,9 +48,15 @@ class Caller:
 
     def sessions(self) -> list[dict[str, Any]]:
         """Return the living sessions."""
-        self._connection.request("GET", "/_emulator/sessions")
+        self._connection.request("GET", "/_emulator/sessions", headers=self._own)
         found: list[dict[str, Any]] = json.load(self._connection.getresponse())["sessions"]
         return found
+
+    def destroy(self, session_id: str) -> None:
+        """Destroy a session."""
+        path = f"/_emulator/sessions/{session_id}"
+        self._connection.request("DELETE", path, headers=self._own)
+        self._connection.getresponse().read()
 
     def close(self) -> None:
         self._connection.close()

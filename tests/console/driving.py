@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from agentdouble import Emulator
+from tests.agentdouble.calling import http
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -73,7 +73,7 @@ def barriers(page: Page) -> list[tuple[str, list[str]]]:
 def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> None:
     """Have the shipped coder run code in a session."""
     headers = {"user_id": "ann", "session_id": session}
-    answer = httpx.post(f"{double.url}/invoke", json={"prompt": code}, headers=headers, timeout=60)
+    answer = http.post(f"{double.url}/invoke", json={"prompt": code}, headers=headers, timeout=60)
     answer.raise_for_status()
 
 
@@ -82,18 +82,18 @@ def turn(
 ) -> None:
     """Begin a session of API-server mode and have its agent answer."""
     path = f"{double.url}/apps/{agent}/users/{user}/sessions/{session}"
-    httpx.post(path, json={}).raise_for_status()
+    http.post(path, json={}).raise_for_status()
     message = {"role": "user", "parts": [{"text": text}]}
     body = {"appName": agent, "userId": user, "sessionId": session, "newMessage": message}
-    httpx.post(f"{double.url}/run_sse", json=body, timeout=60).raise_for_status()
+    http.post(f"{double.url}/run_sse", json=body, timeout=60).raise_for_status()
 
 
 def own(double: Emulator, path: str, body: Any) -> None:
-    httpx.post(f"{double.url}/_emulator{path}", json=body).raise_for_status()
+    http.post(f"{double.url}/_emulator{path}", json=body).raise_for_status()
 
 
 def session_id(double: Emulator) -> str:
-    sessions = httpx.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     return str(sessions[0]["SessionId"])
 
 

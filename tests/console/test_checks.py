@@ -11,6 +11,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from agentdouble import Emulator
+from tests.agentdouble.calling import http
 
 pytestmark = pytest.mark.once
 
@@ -33,7 +34,7 @@ def test_it_refuses(double: Emulator, what: str, path: str) -> None:
     """Each of these requests has all that is needed, but for one header."""
     status, header = REFUSED[what]
 
-    answer = httpx.get(address(double, path), headers=_encoded({**token(double), **header}))
+    answer = http.get(address(double, path), headers=_encoded({**token(double), **header}))
 
     assert status == answer.status_code
     assert "SessionId" not in answer.text
@@ -44,7 +45,7 @@ def test_the_shell_is_for_the_user_s_browser_as_well(double: Emulator, what: str
     """It has no data and needs no token, and no other page has a use for it."""
     status, header = REFUSED[what]
 
-    assert status == httpx.get(address(double, "/"), headers=header).status_code
+    assert status == http.get(address(double, "/"), headers=header).status_code
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
@@ -52,23 +53,23 @@ def test_a_form_cannot_write(double: Emulator, kind: str) -> None:
     """What a form of any page can send changes nothing, even with the token."""
     headers = {**token(double), "content-type": kind}
 
-    answer = httpx.post(address(double, "/api/clock"), headers=headers, content='{"advance_s": 60}')
+    answer = http.post(address(double, "/api/clock"), headers=headers, content='{"advance_s": 60}')
 
     assert (415, 0) == (answer.status_code, double.clock.offset.total_seconds())
 
 
 def test_it_answers_as_the_double_s_own_routes_do(double: Emulator) -> None:
     """The same routes answer both, so the same comes of a page and of a command."""
-    own = httpx.get(f"{double.url}/_emulator/sessions").json()
+    own = http.get(f"{double.url}/_emulator/sessions").json()
 
-    assert own == httpx.get(address(double, "/api/sessions"), headers=token(double)).json()
+    assert own == http.get(address(double, "/api/sessions"), headers=token(double)).json()
 
 
 def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
     """An application's answer is no page of the console's origin, whatever it says of itself."""
     headers = {**token(double), "user_id": "ann", "session_id": "s0"}
 
-    answer = httpx.post(
+    answer = http.post(
         address(double, "/api/served/invoke"),
         json={"prompt": "print(6 * 7)"},
         headers=headers,
@@ -88,11 +89,11 @@ def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
 def test_an_answer_names_its_request(double: Emulator, app: str, status: int) -> None:
     """Also an error, so that a page can show what was asked."""
     path = address(double, "/api/served")
-    httpx.post(f"{path}/apps/failing/users/u/sessions/s", json={}, headers=token(double))
+    http.post(f"{path}/apps/failing/users/u/sessions/s", json={}, headers=token(double))
     message = {"role": "user", "parts": [{"text": "x"}]}
     body = {"appName": app, "userId": "u", "sessionId": "s", "newMessage": message}
 
-    answer = httpx.post(f"{path}/run", json=body, headers=token(double), timeout=60)
+    answer = http.post(f"{path}/run", json=body, headers=token(double), timeout=60)
 
     asked = double.journal.entries()[-1]
     assert (status, str(asked.id)) == (answer.status_code, answer.headers["x-agentdouble-request"])
@@ -115,8 +116,8 @@ def test_what_a_page_looks_at_leaves_no_trace(double: Emulator) -> None:
     double.faults.arm("fail", "GET /list-apps")
     double.faults.arm("fail", "ListTools")
 
-    apps = httpx.get(address(double, "/api/served/list-apps"), headers=token(double))
-    tools = httpx.post(
+    apps = http.get(address(double, "/api/served/list-apps"), headers=token(double))
+    tools = http.post(
         address(double, "/api/console/actions/ListTools"), json={}, headers=token(double)
     )
 
@@ -127,10 +128,10 @@ def test_what_a_page_looks_at_leaves_no_trace(double: Emulator) -> None:
 
 def test_an_action_is_signed_by_the_console(double: Emulator) -> None:
     """The page has no secret key; a body that is none is told."""
-    made = httpx.post(
+    made = http.post(
         address(double, "/api/console/actions/ListTools"), json={}, headers=token(double)
     )
-    bad = httpx.post(
+    bad = http.post(
         address(double, "/api/console/actions/ListTools"), json=[], headers=token(double)
     )
 
@@ -157,7 +158,7 @@ def test_nothing_else_of_the_double_is_behind_it(double: Emulator, path: str) ->
 def test_each_answer_says_what_the_page_may_do(double: Emulator) -> None:
     """Also an answer that refuses."""
     for path in ("/", "/api/sessions", "/static/main.js"):
-        headers = httpx.get(address(double, path)).headers
+        headers = http.get(address(double, path)).headers
 
         assert "require-trusted-types-for 'script'" in headers["content-security-policy"]
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -170,7 +171,7 @@ def test_each_answer_says_what_the_page_may_do(double: Emulator) -> None:
 
 def test_the_frame_of_outputs_has_no_origin_and_no_network(double: Emulator) -> None:
     """Whatever stands in it: the header says so as well as the attribute."""
-    policy = httpx.get(address(double, "/frame")).headers["content-security-policy"]
+    policy = http.get(address(double, "/frame")).headers["content-security-policy"]
 
     assert policy.startswith("sandbox allow-scripts; default-src 'none'; img-src data:;")
 
@@ -178,18 +179,18 @@ def test_the_frame_of_outputs_has_no_origin_and_no_network(double: Emulator) -> 
 def test_a_double_of_an_api_key_needs_none_in_the_page() -> None:
     """The token stands for it."""
     with Emulator(console=True, pool_size=0, api_key="k" * 20) as double:
-        assert 401 == httpx.get(f"{double.url}/_emulator/sessions").status_code
-        answer = httpx.get(address(double, "/api/sessions"), headers=token(double))
+        assert 401 == http.get(f"{double.url}/list-apps").status_code
+        answer = http.get(address(double, "/api/sessions"), headers=token(double))
 
     assert 200 == answer.status_code
 
 
 def test_two_doubles_have_two_consoles(double: Emulator) -> None:
     """Neither token opens the other's, and the end of one does not end the other."""
-    with Emulator(console=True, pool_size=0) as other:
-        assert 401 == httpx.get(address(other, "/api/health"), headers=token(double)).status_code
-        assert 200 == httpx.get(address(other, "/api/health"), headers=token(other)).status_code
-    assert 200 == httpx.get(address(double, "/api/health"), headers=token(double)).status_code
+    with Emulator(console=True, pool_size=0, token="another") as other:
+        assert 401 == http.get(address(other, "/api/health"), headers=token(double)).status_code
+        assert 200 == http.get(address(other, "/api/health"), headers=token(other)).status_code
+    assert 200 == http.get(address(double, "/api/health"), headers=token(double)).status_code
 
 
 def test_without_being_asked_for_there_is_none() -> None:
@@ -203,20 +204,20 @@ def test_the_token_is_in_no_log(double: Emulator, caplog: pytest.LogCaptureFixtu
     caplog.set_level(logging.DEBUG)
     secret = token(double)["authorization"].partition(" ")[2]
 
-    httpx.get(address(double, "/api/sessions"), headers=token(double))
-    shown = httpx.get(f"{double.url}/_emulator/journal?bodies=true").text
+    http.get(address(double, "/api/sessions"), headers=token(double))
+    shown = http.get(f"{double.url}/_emulator/journal?bodies=true").text
 
     assert secret not in caplog.text + shown + repr(double._console)
 
 
 def test_a_request_is_asked_again(double: Emulator) -> None:
     """It is a new request of the journal with the same answer; its signature is made anew."""
-    httpx.post(
+    http.post(
         f"{double.url}/invoke", json={"prompt": "print(6 * 7)"}, headers={"session_id": "again"}
     )
     action = next(one for one in double.journal.entries() if "InvokeTool" in one.url)
 
-    answer = httpx.post(
+    answer = http.post(
         address(double, f"/api/console/repeat/{action.id}"), headers=token(double), json={}
     ).json()
 
@@ -233,12 +234,12 @@ def test_no_signature_is_lent_to_a_request_that_was_refused(double: Emulator) ->
         f"SignedHeaders=host, Signature={'0' * 64}",
         "x-date": "20260101T000000Z",
     }
-    refused = httpx.post(
+    refused = http.post(
         f"{double.url}/?Action=ListTools&Version=2025-10-30", headers=headers, json={}
     )
     entry = double.journal.entries()[-1]
 
-    answer = httpx.post(
+    answer = http.post(
         address(double, f"/api/console/repeat/{entry.id}"), headers=token(double), json={}
     )
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 
 from agentdouble import Emulator
 from agentdouble.cli import faults as commands
-from tests.agentdouble.calling import background
+from tests.agentdouble.calling import background, http
 from tests.console.driving import ask, go, shown
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.once
 
 def armed(double: Emulator) -> list[dict[str, Any]]:
     """Return the armed faults, without their ids, which are never used again."""
-    shown = httpx.get(f"{double.url}/_emulator/faults").json()["faults"]
+    shown = http.get(f"{double.url}/_emulator/faults").json()["faults"]
     return [{name: value for name, value in one.items() if name != "id"} for one in shown]
 
 
@@ -59,17 +58,17 @@ def test_a_fault_by_the_keyboard_alone(
 
 def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -> None:
     """By a click; a held call is released, and the counts are seen."""
-    httpx.get(f"{double.url}/ping")
+    http.get(f"{double.url}/ping")
     go(opened, f"/requests/{double.journal.entries()[-1].id}")
     opened.get_by_role("button", name="Fail the next with 429").click()
     opened.get_by_text("is armed: fail GET /ping (nth=1, status=429)").wait_for()
-    assert 429 == httpx.get(f"{double.url}/ping").status_code
+    assert 429 == http.get(f"{double.url}/ping").status_code
     opened.get_by_role("button", name="Another fault…").click()
     opened.get_by_role("combobox", name="Kind", exact=True).select_option("delay")
     assert "GET /ping" == opened.get_by_role("combobox", name="Operation").input_value()
     opened.get_by_role("button", name="Arm", exact=True).click()
     opened.get_by_text("delay GET /ping (nth=1)", exact=True).wait_for()
-    held = background(lambda: httpx.get(f"{double.url}/ping").status_code)
+    held = background(lambda: http.get(f"{double.url}/ping").status_code)
 
     opened.get_by_role("button", name="Release the calls that").click()
 
@@ -87,9 +86,9 @@ def test_the_operation_of_each_request(opened: Page, double: Emulator) -> None:
     ask(double)
     double.journal.clear()
     rpc = {"jsonrpc": "2.0", "id": 1}
-    httpx.post(f"{double.url}/", json={**rpc, "method": "message/send", "params": {}})
-    httpx.post(f"{double.url}/?Action=ListTools", json={})
-    httpx.get(f"{double.url}/v1/%20x")
+    http.post(f"{double.url}/", json={**rpc, "method": "message/send", "params": {}})
+    http.post(f"{double.url}/?Action=ListTools", json={})
+    http.get(f"{double.url}/v1/%20x")
     for entry, operation in zip(
         double.journal.entries(), ("a2a:message/send", "ListTools", "GET /v1/*"), strict=True
     ):

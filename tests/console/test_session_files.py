@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
 from agentdouble import Emulator
+from tests.agentdouble.calling import http
 from tests.console.driving import ask, open_session, session_id
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def test_files_are_read_changed_and_deleted(opened: Page, double: Emulator) -> N
     opened.get_by_text("It is no text.").wait_for()
 
     files = f"{double.url}/_emulator/sessions/{session_id(double)}/v1/file"
-    listed = httpx.post(f"{files}/list", json={"path": "/home/gem"}).json()["data"]["files"]
-    read = httpx.get(f"{files}/download", params={"path": "data/deep/table.csv"}).text
+    listed = http.post(f"{files}/list", json={"path": "/home/gem"}).json()["data"]["files"]
+    read = http.get(f"{files}/download", params={"path": "data/deep/table.csv"}).text
     assert (["bytes", "data"], "a,b\n3,4\n") == ([one["name"] for one in listed], read)
     assert opened.evaluate("() => window.acted") is None
 

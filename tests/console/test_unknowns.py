@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
-from agentdouble import Emulator, profiles
+from agentdouble import Emulator, ledger, profiles
 from agentdouble.settings import Settings
+from tests.agentdouble.calling import http
 from tests.console.driving import ask, go, shown
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ pytestmark = pytest.mark.once
 @pytest.fixture(autouse=True)
 def _own_answers(double: Emulator) -> None:
     """A reset keeps what was chosen."""
-    httpx.put(f"{double.url}/_emulator/unknowns", json={}).raise_for_status()
+    http.put(f"{double.url}/_emulator/unknowns", json={}).raise_for_status()
 
 
 def in_force(double: Emulator, id_: str) -> str:
-    return str(httpx.get(f"{double.url}/_emulator/unknowns").json()["in_force"][id_])
+    return str(http.get(f"{double.url}/_emulator/unknowns").json()["in_force"][id_])
 
 
 def last(double: Emulator) -> int:
@@ -57,20 +57,20 @@ def test_answers_are_chosen_and_saved_as_a_profile(
     opened: Page, double: Emulator, tmp_path: Path
 ) -> None:
     """The file is what a double is started with; what others choose is seen, too."""
-    httpx.get(f"{double.url}/list-apps")
+    http.get(f"{double.url}/list-apps")
     go(opened, "/unknowns")
-    opened.get_by_text("75 unknowns", exact=True).wait_for()
+    opened.get_by_text(f"{len(list(ledger.unknowns()))} unknowns", exact=True).wait_for()
     opened.locator("body").press("/")
     opened.keyboard.type("u-probe-error")
     opened.get_by_text("1 unknown", exact=True).wait_for()
     opened.get_by_role("group", name="Answers to U-PROBE-ERROR").get_by_role(
         "button", name="absent-404"
     ).press("Enter")
-    httpx.put(
+    http.put(
         f"{double.url}/_emulator/unknowns",
         json={"U-PROBE-ERROR": "absent-404", "U-LIST-APPS": "detailed"},
     )
-    opened.get_by_text("2 answers of 75 differ").wait_for()
+    opened.get_by_text(f"2 answers of {len(list(ledger.unknowns()))} differ").wait_for()
     opened.get_by_role("searchbox", name="Filter unknowns").fill("")
     opened.get_by_role("button", name="Relied on").click()
 
@@ -90,7 +90,7 @@ def test_answers_are_chosen_and_saved_as_a_profile(
 
 def test_what_cannot_be_done_is_said(browser: Browser, double: Emulator) -> None:
     """A request that the journal lost."""
-    httpx.get(f"{double.url}/ping")
+    http.get(f"{double.url}/ping")
     with shown(browser, double, refused=(404,)) as page:
         go(page, f"/requests/{last(double)}")
         double.journal.clear()

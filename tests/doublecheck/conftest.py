@@ -14,6 +14,7 @@ import trustme  # noqa: F401
 
 from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_KERNELS, _IMPORTS_FOR_WORKBENCHES
 from doublecheck import log_filter
+from tests.agentdouble.calling import TOKEN
 
 with warnings.catch_warnings():  # the oldest typer uses what the newest click deprecates
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -32,6 +33,7 @@ def _doubles_of_nobody() -> Iterator[None]:
         for variable in [name for name in os.environ if name.startswith("AGENTDOUBLE_")]:
             if variable != "AGENTDOUBLE_BROWSER":
                 patch.delenv(variable)
+        patch.setenv("AGENTDOUBLE_TOKEN", TOKEN)
         yield
 
 

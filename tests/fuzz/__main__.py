@@ -52,6 +52,7 @@ def _fuzz(double: Emulator, path: str, options: list[str]) -> int:
         *("--config-file", str(_HERE / "schemathesis.toml")),
         *("run", double.url + path, "--checks", ",".join(CHECKS)),
         *("--phases", "coverage,fuzzing", "--max-examples", "20", "--continue-on-failure"),
+        *("--header", f"X-API-Key: {double.token}"),
         *("--request-timeout", "30", "--suppress-health-check", "all", "--warnings", "off"),
         *(word for one in LONG for word in ("--exclude-path", one)),
         *options,

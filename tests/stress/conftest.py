@@ -7,6 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
 from tests.stress.tally import TALLY, Stress
 
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from agentdouble import invoke_tool
+from tests.agentdouble.calling import with_token
 from tests.agentdouble.cli.conftest import Serving, command_line_in, serving
 from tests.stress.first_calls import KEYS
 from tests.stress.tally import Stress
@@ -75,7 +76,8 @@ PRESSURES = {"disk": _full_disk, "open files": _few_files}
 @pytest.mark.parametrize("what", PRESSURES)
 def test_a_double_under_pressure(stress: Stress, served: Serving, small: Path, what: str) -> None:
     """The sessions that there are go on; new ones are refused, until there is room again."""
-    with httpx.Client(timeout=PATIENCE_S, trust_env=False) as client:
+    hooks = {"request": [with_token]}
+    with httpx.Client(timeout=PATIENCE_S, trust_env=False, event_hooks=hooks) as client:
         pid = client.get(f"{served.url}/_emulator/health").json()["pid"]
 
         def ask(session: str, expected: tuple[int, str]) -> None:

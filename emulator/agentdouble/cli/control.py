@@ -23,7 +23,6 @@ from agentdouble.signing import Credentials
 
 _CONNECT_S = 10
 _PAGE = 100
-_API_KEY = "AGENTDOUBLE_API_KEY"
 _ADVICE = (
     "Is the double running, and is that its address? 'agentdouble serve' starts one, and --url URL "
     "names another."
@@ -84,14 +83,14 @@ class ControlPlane:
         more = {} if body is None else {"json": body}
         with self._reached(), httpx.Client(**self._options()) as client:
             url = self.url + path
-            return _accepted(client.request(method, url, params=query, headers=_key(), **more))
+            return _accepted(client.request(method, url, params=query, headers=self._key(), **more))
 
     @asynccontextmanager
     async def own_events(
         self, path: str, query: Mapping[str, str], headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[httpx_sse.EventSource]:
         """Yield the event stream of one of the double's own routes; raise AgentDoubleError."""
-        sent = {**_key(), **(headers or {})}
+        sent = {**self._key(), **(headers or {})}
         with self._reached():
             async with (
                 httpx.AsyncClient(**self._options()) as client,
@@ -111,6 +110,11 @@ class ControlPlane:
             "headers": dict(request.headers),
             "content": request.body,
         }
+
+    def _key(self) -> Mapping[str, str]:
+        """Return the token as a header for the double's own routes."""
+        token = self.connection.token
+        return {"X-API-Key": token} if token else {}
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -222,13 +226,8 @@ def connection_at(url: str, option: str = "--url") -> Connection:
         access_key=keys[0] or "",
         secret_key=keys[1] or "",
         region=os.environ.get(environment.TOOL_REGION, invoke_tool.DEFAULT_REGION),
+        token=os.environ.get(environment.TOKEN, ""),
     )
-
-
-def _key() -> Mapping[str, str]:
-    """Return the API key as a header, for the double's own routes."""
-    key = os.environ.get(_API_KEY)
-    return {"X-API-Key": key} if key else {}
 
 
 def _accepted(answer: httpx.Response) -> httpx.Response:
@@ -239,7 +238,7 @@ def _accepted(answer: httpx.Response) -> httpx.Response:
     except (ValueError, KeyError, TypeError):
         message = f"{answer.url.path} answered {answer.status_code}: is this a double?"
     if answer.status_code == httpx.codes.UNAUTHORIZED:
-        message += f" Put the double's API key into {_API_KEY}."
+        message += f" Put the double's token or API key into {environment.TOKEN}."
     raise AgentDoubleError(message)
 
 

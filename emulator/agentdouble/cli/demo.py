@@ -102,6 +102,7 @@ def run() -> int:
     started = time.monotonic()
     open_files.raise_limit()
     with Emulator() as double, httpx.Client(base_url=double.url, timeout=60) as client:
+        client.headers["Authorization"] = f"Bearer {double.token}"
         stage = _Stage(console, client)
         console.print(f"[bold]agentdouble demo[/bold]: a double answers at {double.url}")
         stage.play(BEFORE)

@@ -74,9 +74,11 @@ def settings_of(
     changes: dict[str, Any] = {}
     if unknowns:
         changes["unknowns"] = {**settings.unknowns, **dict(_choice(one) for one in unknowns)}
+    local, token = running.credentials()
     if settings.access_key is None or settings.secret_key is None:
-        local = running.credentials()
         changes |= {"access_key": local.access_key, "secret_key": local.secret_key}
+    if settings.token is None:
+        changes["token"] = token
     if settings.tls and settings.tls_directory is None:
         changes["tls_directory"] = running.directory()  # so that the trusted file stays valid
     _check_exposure(settings)
@@ -157,4 +159,5 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         "tool id": emulator.tool_id,
         "access key": emulator.credentials.access_key,
         "secret key": emulator.credentials.secret_key,
+        "token": f"{emulator.token}, for {guard.OWN}",
     }

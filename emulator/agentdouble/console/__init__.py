@@ -8,9 +8,9 @@ double only what is handed to it.
 
 from __future__ import annotations
 
-import secrets
 import socket
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -51,10 +51,9 @@ def open_console(double: Double, port: int | None) -> Console:
     Raises AddressInUseError if the given port is in use.
     """
     listener = _listener(double.connection, port)
-    token = secrets.token_urlsafe(32)
     scheme = double.connection.url.partition(":")[0]
-    url = f"{serving.address_of(listener, scheme)}/#token={token}"
-    return Console(listener, Checks(make_app(double), token, double.refusal), url)
+    url = f"{serving.address_of(listener, scheme)}/#token={quote(double.token, safe='')}"
+    return Console(listener, Checks(make_app(double), double.token), url)
 
 
 def _listener(connection: environment.Connection, port: int | None) -> socket.socket:

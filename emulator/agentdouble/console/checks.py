@@ -2,13 +2,11 @@
 
 A page of another origin is known by ``Origin`` and ``Sec-Fetch-Site``, a name that was bound anew to
 this machine by ``Host``. The token keeps out what is on this machine and is no browser of the user.
-Where callers are told apart, code of sessions, their browsers and runtimes are kept out even with it.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -16,8 +14,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble import guard
 from agentdouble.guard import Refusal
-
-Judge = Callable[[HTTPConnection], Awaitable[Refusal | None]]
 
 API = "/api/"
 READING = frozenset({"GET", "HEAD"})
@@ -39,26 +35,22 @@ _HEADERS = {
 class Checks:
     """An ASGI application in front of the console that passes on only the user's own requests."""
 
-    def __init__(self, app: ASGIApp, token: str, caller_refusal: Judge) -> None:
+    def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._token = token
-        self._caller_refusal = caller_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
-        refusal = await self._refusal(connection)
+        refusal = self._refusal(connection)
         if refusal is None:
             await self._app(scope, receive, _secured(send))
         else:
             await guard.render_json(connection, refusal)(scope, receive, _secured(send))
 
-    async def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
         if connection.scope["type"] != "http":
             return Refusal(404, "NotFound", "The console has no WebSockets.")
-        refusal = _foreign(connection) or self._unauthorized(connection) or _unwritable(connection)
-        if refusal is not None or not connection.scope["path"].startswith(API):
-            return refusal
-        return await self._caller_refusal(connection)
+        return _foreign(connection) or self._unauthorized(connection) or _unwritable(connection)
 
     def _unauthorized(self, connection: HTTPConnection) -> Refusal | None:
         """Refuse a request for data without the token; the shell and its modules hold none."""

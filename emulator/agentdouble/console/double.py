@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import serving
-from agentdouble.admission import Admission
 from agentdouble.environment import Connection
-from agentdouble.guard import Refusal
+from agentdouble.guard import OWN
 from agentdouble.journal import Journal
 from agentdouble.signing import Credentials
 
@@ -30,34 +28,28 @@ class Double:
     journal: Journal = field(repr=False)
     connection: Connection = field(repr=False)
     credentials: Credentials = field(repr=False)
-    rules: Admission = field(repr=False)
     version: str
     served: Mapping[str, str]
     a2a: Mapping[str, str]
     variables: Mapping[str, str] = field(repr=False)
+    token: str = field(repr=False)
     api_key: str | None = field(default=None, repr=False)
 
     async def send_on(self, scope: Scope, receive: Receive, send: Send, path: bytes) -> None:
         """Have the double answer a request at another path.
 
         Forwarding keeps one set of routes, so that pages and commands cannot differ. The request
-        passes all layers of the double, with the addresses of the console's own connection: what
-        ``admission`` refuses to the code of sessions and runtimes, it refuses here as well. What a
-        browser adds is taken out, because the console's own checks have judged it.
+        passes all layers of the double. What a browser adds is taken out, because the console's
+        own checks have judged it.
         """
         headers = [self._at_the_double(one) for one in _of_no_page(scope)]
         changed = {
             "path": unquote_to_bytes(path).decode("utf-8", "replace"),
             "raw_path": path,
             "root_path": "",
-            "headers": self.with_key(headers),
+            "headers": self.with_key(headers, own=path.startswith(OWN.encode())),
         }
         await self.app({**scope, **changed}, receive, send)
-
-    async def refusal(self, connection: HTTPConnection) -> Refusal | None:
-        """Return why the double's own routes do not answer the caller, or None."""
-        scope = {**connection.scope, "headers": _of_no_page(connection.scope)}
-        return await self.rules.own_refusal(HTTPConnection(scope))
 
     def _at_the_double(self, header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
         """Return a header with the double's port, because some answers have its own address."""
@@ -68,11 +60,14 @@ class Double:
         host = f"[{console_s}]" if ":" in console_s else console_s
         return name, f"{host}:{urlsplit(self.connection.url).port}".encode()
 
-    def with_key(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """Return headers with the double's API key, if it has one."""
-        if self.api_key is None:
+    def with_key(
+        self, headers: list[tuple[bytes, bytes]], *, own: bool
+    ) -> list[tuple[bytes, bytes]]:
+        """Return headers with the token of own routes, or with the API key if there is one."""
+        key = self.token if own else self.api_key
+        if key is None:
             return headers
-        return [*headers, (b"authorization", b"Bearer " + self.api_key.encode())]
+        return [*headers, (b"authorization", b"Bearer " + key.encode())]
 
     def without_connection(self, scope: Scope) -> Scope:
         """Return a scope of this process, so that no fault ends the console's own connection."""

@@ -18,9 +18,9 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import invoke_tool, strict_json
-from agentdouble.admission import OWN
 from agentdouble.console.checks import READING
 from agentdouble.console.double import Double
+from agentdouble.guard import OWN
 from agentdouble.journal import UNSEEN, current_entry
 
 _API = b"/api"

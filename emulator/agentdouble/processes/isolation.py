@@ -143,11 +143,6 @@ class Isolation:
         return uid
 
 
-def is_session_user(uid: int) -> bool:
-    """Return whether a user id is in the range for sessions of doubles that run as root."""
-    return any(uid in users for users in _USERS)
-
-
 @functools.cache
 def find_out() -> Isolation:
     """Try every measure in a short-lived child process, in about 0.1 s; the result is cached.

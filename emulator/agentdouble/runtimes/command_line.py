@@ -106,7 +106,6 @@ def command_of(
     given = inherited(program) | dict(definition.environment)
     env = {
         **variables,
-        "AGENTDOUBLE_ALLOW_SESSIONS": "true",  # the gateway decides who may call
         "PYTHONUNBUFFERED": "1",  # otherwise output reaches the log too late
         **given,
         **interpreter.variables(given.get("PATH", os.defpath)),

@@ -54,19 +54,10 @@ class Forks:
         self._server: ForkServer | None = None
         self._isolation: asyncio.Future[Isolation] | None = None
         self._preparing: asyncio.Task[None] | None = None
-        self._as_own_user = False
 
     def prepare(self) -> None:
         """Start the work that the first fork would otherwise wait for."""
         self._preparing = self._preparing or asyncio.ensure_future(self._prepare())
-
-    def roots(self) -> tuple[int, ...]:
-        """Return the parent processes of the instances that run as this process's user."""
-        return self.below() if self._as_own_user else ()
-
-    def below(self) -> tuple[int, ...]:
-        """Return the parent processes of all instances."""
-        return () if self._server is None else (self._server.pid,)
 
     async def fork(
         self,
@@ -126,18 +117,12 @@ class Forks:
     async def _confinement(
         self, definition: Definition, workspace: Workspace, visible: Iterable[str]
     ) -> Confinement | None:
-        from agentdouble.processes import isolation
 
         if self._isolation is None:
-            self._as_own_user = True
             return None
         found = await asyncio.shield(self._isolation)  # other starts wait for it, too
         limit = self._settings.process_limit
-        confinement = confinement_of(found, workspace, definition.program, visible, limit)
-        uid = None if confinement is None else confinement.uid
-        if uid is None or not isolation.is_session_user(uid):
-            self._as_own_user = True
-        return confinement
+        return confinement_of(found, workspace, definition.program, visible, limit)
 
 
 def _request(

@@ -14,7 +14,6 @@ from urllib.parse import quote, unquote, urlsplit
 from starlette.types import Scope
 
 from agentdouble import causes
-from agentdouble.on_behalf import MARK
 from agentdouble.runtimes import PREFIX
 from agentdouble.upstream import RawHeaders
 
@@ -81,7 +80,7 @@ def onward(scope: Scope, address: Address) -> RawHeaders:
         if name not in stays and not name.startswith((b"x-forwarded-", _WEBSOCKET))
     ]
     cause = [(name.encode(), value.encode()) for name, value in causes.headers().items()]
-    return [*passed, *cause, *_forwarded(scope, address), VIA, MARK]
+    return [*passed, *cause, *_forwarded(scope, address), VIA]
 
 
 def _forwarded(scope: Scope, address: Address) -> RawHeaders:

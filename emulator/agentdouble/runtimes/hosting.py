@@ -71,14 +71,6 @@ class Hosting:
         """Return whether a request is for a runtime that authenticates its callers itself."""
         return self.app.authenticates(scope)
 
-    def roots(self) -> tuple[int, ...]:
-        """Return the parent processes of the instances that run as this process's user."""
-        return self.launcher.roots()
-
-    def below(self) -> tuple[int, ...]:
-        """Return the parent processes of all instances."""
-        return self.launcher.below()
-
     def begin_shutdown(self) -> None:
         """Turn away requests that wait for an instance, because the double is about to stop."""
         self._runtimes.begin_shutdown()

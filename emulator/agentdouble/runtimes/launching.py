@@ -117,14 +117,6 @@ class Launcher:
         if self._forks is not None:
             self._forks.prepare()
 
-    def roots(self) -> tuple[int, ...]:
-        """Return the parent processes of the instances that run as this process's user."""
-        return () if self._forks is None else self._forks.roots()
-
-    def below(self) -> tuple[int, ...]:
-        """Return the parent processes of all instances."""
-        return () if self._forks is None else self._forks.below()
-
     async def launch(self, definition: Definition, port: int, log: InstanceLog) -> Process:
         """Start a program that is to listen on ``port``, with its output in ``log``.
 

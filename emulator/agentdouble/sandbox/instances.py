@@ -107,10 +107,6 @@ class Instances:
         """Return the living instances of a tool, oldest first, also those that are due."""
         return self._living.of_tool(tool_id)
 
-    def roots(self) -> tuple[int, ...]:
-        """Return the processes whose descendants run code as the double's own user."""
-        return self._kernels.roots()
-
     def ended(self) -> tuple[EndedInstance, ...]:
         """Return the instances that have ended and are remembered, oldest first."""
         return self._history.all()

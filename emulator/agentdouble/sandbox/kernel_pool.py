@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.browser.browsers import Browsers
     from agentdouble.sandbox.fork_planner import SessionProcess
-    from agentdouble.sandbox.kernel_manager import ForkPlan, KernelSockets, SandboxKernelManager
+    from agentdouble.sandbox.kernel_manager import KernelSockets, SandboxKernelManager
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.workbench.client import Workbench
 
@@ -76,20 +76,12 @@ class KernelPool:
         self._starting = 0
         self._sockets: KernelSockets | None = None
         self._workspaces: Workspaces | None = None
-        self._as_own_user: set[SessionProcess] = set()  # other threads read it: they take a copy
         self._browsers: Browsers | None = None
 
     @property
     def ready(self) -> int:
         """The number of ready kernels."""
         return len(self._ready)
-
-    def roots(self) -> tuple[int, ...]:
-        """Return the processes whose descendants run sessions' code as this process's user."""
-        if self._as_own_user and self._planner.pid is not None:
-            return (self._planner.pid,)  # it also adopts the processes that kernels leave
-        pids = (one.pid for one in self._as_own_user.copy() if one.alive)
-        return tuple(pid for pid in pids if pid is not None)
 
     async def take(self) -> PooledKernel:
         """Return a Python kernel with its workspace: a ready one if one lives, else a new one.
@@ -185,12 +177,10 @@ class KernelPool:
         plan = snapshot.plan_copy(workspace, run, files)
         manager = kernel_manager(PYTHON, run, self._sockets, provisioner=FORK, fork=plan)
         try:
-            kernel = await _started(manager, PYTHON, workspace, run)
+            return await _started(manager, PYTHON, workspace, run)
         except ForkServerGoneError as error:
             reason = "the template of its snapshot has ended"
             raise KernelStartError(PYTHON.display_name, reason) from error
-        self._note_user(kernel, plan)
-        return kernel
 
     async def _start(self, language: Language, launch: Awaitable[Kernel]) -> Kernel:
         """Return the kernel of a launch when it answers."""
@@ -248,11 +238,8 @@ class KernelPool:
         run, memory_limit = workspace.make_run(), self._settings.memory_limit
         plan = await self._planner.plan(client.PROGRAM, Place(workspace, run, others))
         if plan is None:
-            started = await client.spawn(workspace, run, memory_limit)
-        else:
-            started = await client.fork(plan, workspace, run, memory_limit)
-        self._note_user(started, plan)
-        return started
+            return await client.spawn(workspace, run, memory_limit)
+        return await client.fork(plan, workspace, run, memory_limit)
 
     async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
@@ -273,7 +260,7 @@ class KernelPool:
         with capacity.named():
             place = Place(workspace, workspace.make_run(), tuple(others))
         return await self._browsers.start(
-            workspace, place.run, lambda: self._planner.plan(PROGRAM, place), self._note_user
+            workspace, place.run, lambda: self._planner.plan(PROGRAM, place)
         )
 
     def fill(self) -> None:
@@ -324,15 +311,8 @@ class KernelPool:
                 if last_try:
                     raise KernelStartError(language.display_name, str(error)) from error
             else:
-                self._note_user(kernel, fork)
                 return kernel
         raise AssertionError("unreachable")
-
-    def _note_user(self, started: SessionProcess, plan: ForkPlan | None) -> None:
-        """Remember a process that runs as this process's own user."""
-        if plan is None or (plan.confinement or {}).get("uid") is None:
-            self._as_own_user.add(started)
-            started.died.add_done_callback(lambda _: self._as_own_user.discard(started))
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import struct
 from starlette.types import Receive, Scope
 
 PEER = "agentdouble.peer"  # in the scope: the address at the other end, whatever a proxy says
-KEPT = "agentdouble.kept"  # in the scope: a dict that lasts as long as the connection
 TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for code that must end it
 
 

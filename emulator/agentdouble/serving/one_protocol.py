@@ -6,8 +6,9 @@ import logging
 import re
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+LARGEST_HEAD = 256 * 1024  # bytes
 _INVALID = "Invalid HTTP request received."
 
 _log = logging.getLogger("uvicorn.error")
@@ -16,6 +17,8 @@ _log = logging.getLogger("uvicorn.error")
 class OneProtocol(HttpToolsProtocol):
     """A connection that continues with HTTP if a request asks for an unsupported protocol."""
 
+    _head = 0  # bytes received since the last head or body ended
+
     def data_received(self, data: bytes) -> None:
         """Read bytes; if a request asks for an unsupported protocol, continue with HTTP.
 
@@ -23,6 +26,7 @@ class OneProtocol(HttpToolsProtocol):
         HTTP/2 with its first POST.
         """
         self._unset_keepalive_if_required()
+        self._head += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -35,6 +39,15 @@ class OneProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             _log.warning(_INVALID)
             self.send_400_response(_INVALID)
+        else:
+            if self._head > LARGEST_HEAD:
+                self._refuse_head()
+
+    def _refuse_head(self) -> None:
+        reason = b"The head of the request is too large.\n"
+        head = b"content-type: text/plain\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        self.transport.write(STATUS_LINE[431] + head % len(reason) + reason)
+        self.transport.close()
 
     def _head_without_upgrade(self) -> bytes:
         said = b",".join(value for name, value in self.headers if name == b"connection")
@@ -63,6 +76,7 @@ class OneProtocol(HttpToolsProtocol):
         return not self._should_upgrade()
 
     def on_message_complete(self) -> None:
+        self._head = 0
         if not self._is_asked_again():
             super().on_message_complete()
 
@@ -73,6 +87,11 @@ class OneProtocol(HttpToolsProtocol):
         if named and named != next((v for n, v in self.headers if n == b"host"), named):
             self.headers.append((b"host", named))  # two hosts, so it is refused
         super().on_headers_complete()
+        self._head = 0
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._head = 0
 
 
 def _authority(target: bytes) -> bytes | None:

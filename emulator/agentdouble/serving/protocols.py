@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from agentdouble.serving.connections import KEPT, PEER, TRANSPORT
-from agentdouble.serving.turn_taking import TurnTaking
+from agentdouble.serving.connections import PEER, TRANSPORT
+from agentdouble.serving.one_protocol import OneProtocol
 
 LARGEST_WEBSOCKET_MESSAGE = 64 * 1024 * 1024  # bytes
 
@@ -70,7 +70,7 @@ class _HeadWithBody:
         return getattr(self._transport, name)
 
 
-class HttpProtocol(TurnTaking):
+class HttpProtocol(OneProtocol):
     """uvicorn's protocol without its access log, which puts the connection's peer in the scope.
 
     The setting ``access_log=False`` would remove the handlers of the process's uvicorn.access
@@ -80,14 +80,12 @@ class HttpProtocol(TurnTaking):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.access_log = False
-        self._kept: dict[str, Any] = {}
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         scope = cast("dict[str, Any]", self.scope)
         scope[PEER] = self.client  # whatever a proxy's header says about the client
         scope[TRANSPORT] = self.transport
-        scope[KEPT] = self._kept
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Read a header without the space after its value, which is not part of it (RFC 9110, 5.5).
@@ -105,6 +103,11 @@ class HttpProtocol(TurnTaking):
             self.cycle.transport = cast("asyncio.Transport", joined)
             # uvicorn 0.35 does not close when the client requests it
             self.cycle.keep_alive = self.cycle.keep_alive and self.parser.should_keep_alive()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self.transport.close()  # or Python 3.10 warns of a TLS transport that its peer has reset
 
     def shutdown(self) -> None:
         """Close an idle connection at once.
@@ -128,7 +131,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     async def run_asgi(self) -> None:
         """Run the application; put the peer of the connection in the scope, as for HTTP."""
         scope = cast("dict[str, Any]", self.scope)
-        scope[PEER], scope[KEPT] = self.client, {}
+        scope[PEER] = self.client
         await super().run_asgi()
 
     def data_received(self, data: bytes) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -21,7 +20,6 @@ from agentdouble.serving.protocols import (
     WebSocketProtocol,
 )
 from agentdouble.serving.server import ACCEPTED_AT_ONCE, Server
-from agentdouble.serving.turn_taking import Place
 
 T = TypeVar("T")
 Prepare = Callable[[], Coroutine[Any, Any, None]]
@@ -138,7 +136,7 @@ def _server(
 ) -> Server:
     config = uvicorn.Config(
         app,
-        http=cast("Any", functools.partial(HttpProtocol, place=Place())),
+        http=HttpProtocol,
         ws=WebSocketProtocol,
         ws_max_size=LARGEST_WEBSOCKET_MESSAGE,
         ws_per_message_deflate=False,  # it costs more than it saves on one machine

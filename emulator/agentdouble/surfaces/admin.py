@@ -1,6 +1,6 @@
 """``/_emulator/...``: the double's own routes, the only ones outside the specification.
 
-``admission`` says who may call them.
+All but ``/health`` need the double's token, which ``guard`` checks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from starlette.routing import BaseRoute, Route
 from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import guard, strict_json
-from agentdouble.admission import OWN
 from agentdouble.errors import (
     FaultError,
     HostingError,
@@ -35,7 +34,7 @@ from agentdouble.errors import (
 )
 from agentdouble.event_routes import event_routes
 from agentdouble.faults.routes import fault_routes
-from agentdouble.guard import ErrorFields, Refusal
+from agentdouble.guard import OWN, ErrorFields, Refusal
 from agentdouble.journal_routes import journal_routes
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.served import Served

@@ -1,7 +1,7 @@
 """``/`` for people and programs that know only the double's address: the paths and their use.
 
 The same rules hold as for other requests: it needs the API key if there is one, and a foreign
-Host, web page or session never gets it. It shows paths and versions, but no keys and nothing of
+Host or web page never gets it. It shows paths and versions, but no keys and nothing of
 sessions.
 """
 
@@ -115,7 +115,7 @@ def _section(title: str, rows: Mapping[str, str]) -> str:
     return f"<section><h2>{html.escape(title)}</h2><dl>{shown}</dl></section>"
 
 
-# No links: the double refuses pages of its own origin, because runtimes serve pages there too.
+# No links: a browser has no token for the double's own routes.
 _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agentdouble.admission import OWN
-from agentdouble.guard import ErrorBody
+from agentdouble.guard import OWN, ErrorBody
 from agentdouble.openapi import Format, operation
 from agentdouble.openapi.served import served
 from agentdouble.surfaces.surface import Context, Surface

@@ -65,25 +65,13 @@ class Runtimes(Surface):
         if settings.runtimes:
             self._made()
 
-    def has_pages(self, connection: HTTPConnection) -> bool:
-        """Return whether a request is for a runtime, and not for an application of this process."""
-        path: str = connection.scope["path"]
-        name, _, _ = path.removeprefix(PREFIX).partition("/")
-        return path.startswith(PREFIX) and name not in self._taken
-
     def authenticates(self, connection: HTTPConnection) -> bool:
         """Return whether a request is for a runtime with its own keys or issuer."""
-        if self._hosting is None or not self.has_pages(connection):
+        path: str = connection.scope["path"]
+        name, _, _ = path.removeprefix(PREFIX).partition("/")
+        if self._hosting is None or not path.startswith(PREFIX) or name in self._taken:
             return False
         return self._hosting.authenticates(connection.scope)
-
-    def roots(self) -> tuple[int, ...]:
-        """Return the root processes of instances that run as this process's user."""
-        return () if self._hosting is None else self._hosting.roots()
-
-    def below(self) -> tuple[int, ...]:
-        """Return the root processes of all instances."""
-        return () if self._hosting is None else self._hosting.below()
 
     def addresses(self, url: str) -> Mapping[str, str]:
         """Return the address of each runtime, by name; ``url`` is the double's."""

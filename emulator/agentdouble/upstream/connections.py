@@ -7,7 +7,6 @@ import ssl
 from urllib.parse import SplitResult, urlsplit
 
 from agentdouble.errors import AnswerLostError
-from agentdouble.on_behalf import MARK
 from agentdouble.threads import import_in_thread, run_in_thread
 from agentdouble.upstream.connection import Answer, Connection, RawHeaders
 
@@ -101,7 +100,7 @@ def _request(
     parts: SplitResult, method: str, target: str, headers: RawHeaders, body: bytes
 ) -> bytes:
     lines = [f"{method} {target} HTTP/1.1\r\nhost: {parts.netloc}\r\n".encode()]
-    lines += [b"%s: %s\r\n" % pair for pair in (*headers, MARK)]
+    lines += [b"%s: %s\r\n" % pair for pair in headers]
     if body or method == "POST":
         lines.append(b"content-length: %d\r\n" % len(body))
     return b"".join([*lines, b"\r\n", body])

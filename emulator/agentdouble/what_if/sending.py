@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from agentdouble import causes, on_behalf, resending
+from agentdouble import causes, resending
 from agentdouble.journal import Entry
 from agentdouble.resending import CannotRepeatError
 from agentdouble.signing import Credentials
@@ -87,8 +87,7 @@ class Sender:
         signed = resending.headers(here, body, self.credentials)
         head = [one for one in signed if one[0] not in _OF_THE_CONNECTION]
         try:
-            marked = [*head, on_behalf.MARK]  # a client chose the path
-            request = httpx.Request(here.method, here.url, headers=marked, content=body)
+            request = httpx.Request(here.method, here.url, headers=head, content=body)
             async with AsyncClient(transport=AsyncTransport(verify=False), timeout=None) as client:
                 return await self._read(await client.send(request, stream=True))
         except httpx.InvalidURL as error:

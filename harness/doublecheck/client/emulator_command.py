@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 from urllib.parse import urlsplit
 
-from agentdouble.environment import UNLISTED
+from agentdouble.environment import TOKEN, UNLISTED
 from agentdouble.processes.fork_server import signals
 from doublecheck.errors import DoubleCheckError, EmulatorCommandError
 from doublecheck.target.addresses import is_loopback
@@ -59,12 +59,16 @@ os._exit(code if code >= 0 else 128 - code)
 
 @contextmanager
 def started(
-    command: Sequence[str], answers: Callable[[str], bool], patience_s: float | None = None
+    command: Sequence[str],
+    answers: Callable[[str], bool],
+    patience_s: float | None = None,
+    *,
+    token: str = "",
 ) -> Iterator[str]:
     """Run a command, wait for the double that it starts, and yield its address; end it after.
 
     The command prints an address of this machine; ``answers`` returns whether a double answers
-    there, or raises a DoubleCheckError. Raises EmulatorCommandError, with the last lines of the
+    there, or raises a DoubleCheckError. ``token`` becomes that of its own routes. Raises EmulatorCommandError, with the last lines of the
     command, if it ends, prints no address, or no double answers in time.
     """
     if not hasattr(os, "killpg"):
@@ -75,7 +79,12 @@ def started(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", UNLISTED: "1"},
+        env={
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            UNLISTED: "1",
+            **({TOKEN: token} if token else {}),
+        },
         start_new_session=True,
     )
     try:

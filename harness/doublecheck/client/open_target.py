@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from agentdouble.environment import TOKEN
 from doublecheck.client import doubles, emulator_command, preflight
 from doublecheck.errors import TargetError
 from doublecheck.target import from_plan
@@ -23,6 +25,8 @@ def opened(sources: Sources, planned: Plan) -> Iterator[Target]:
     """
     with ExitStack() as stack:
         if "emulator_command" in planned.facts:
+            token = sources.environ.get(TOKEN) or secrets.token_urlsafe(32)
+            sources = replace(sources, environ={**sources.environ, TOKEN: token})
             planned = stack.enter_context(_started(sources, planned))
         yield _checked(sources, _located(sources, planned))
 
@@ -38,7 +42,9 @@ def _started(sources: Sources, planned: Plan) -> Iterator[Plan]:
     def answers(url: str) -> bool:
         return doubles.is_double(_located(sources, at(url)))
 
-    with emulator_command.started(planned.value("emulator_command"), answers) as url:
+    with emulator_command.started(
+        planned.value("emulator_command"), answers, token=sources.environ[TOKEN]
+    ) as url:
         yield at(url)
 
 

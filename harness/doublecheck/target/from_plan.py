@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentdouble.environment import TOKEN
 from agentdouble.signing import Credentials
 from doublecheck.errors import ConfigurationError
 from doublecheck.secret import Secret
@@ -38,6 +39,7 @@ def target(plan: Plan, environ: Mapping[str, str]) -> Target:
         credentials=_pair(plan, environ, ""),
         restricted=_pair(plan, environ, "restricted_"),
         api_key=_wrapped(_secret(plan, environ, "api_key")),
+        token=_wrapped(environ.get(TOKEN)),
         api_keys=_api_keys(plan, environ),
         other_key=_wrapped(_secret(plan, environ, "other_api_key")),
     )

@@ -45,7 +45,8 @@ class Target:
     out. ``name`` is its name in reports. ``reference_app`` declares that the application is the
     reference application of the contract checks. ``ca_file`` names the certificates to trust instead of the
     public ones. ``restricted`` is a key pair without the full-access permission, for CTL-07, and
-    ``other_key`` the key of another identity at the reference runtimes, for AUT-03.
+    ``other_key`` the key of another identity at the reference runtimes, for AUT-03. ``token`` is the
+    secret of a double's own routes.
     ``make_service`` creates an MCP service with a name in front of a backend and returns its access
     record, if that is possible; ``drop_service`` deletes it. Raises TargetError for an unusable
     URL.
@@ -62,6 +63,7 @@ class Target:
     ca_file: str | None = None
     restricted: Credentials | None = None
     other_key: Secret | None = None
+    token: Secret | None = None
     make_service: MakeService | None = field(default=None, repr=False, compare=False)
     drop_service: DropService | None = field(default=None, repr=False, compare=False)
     name: str = ""
@@ -101,6 +103,7 @@ class Target:
             reference_app=reference_app,
             ca_file=double.connection.ca_file,
             restricted=_restricted_of(double),
+            token=Secret(double.token),
             make_service=_service_maker(double),
             drop_service=lambda name: double.mcp.delete(name),
             offered=SURFACES,
@@ -127,6 +130,7 @@ class Target:
         that a variable for another platform cannot redirect requests.
         """
         key = api_key or environ.get(variable("api_key"))
+        token = environ.get(environment.TOKEN)
         return cls(
             url=url,
             kind=kind,
@@ -138,6 +142,7 @@ class Target:
             reference_app=reference_app,
             ca_file=_trusted(url, control_plane, environ),
             restricted=_restricted(environ),
+            token=Secret(token) if token else None,
         )
 
     @property
@@ -201,6 +206,7 @@ class Target:
             secret_key=address.credentials.secret_key,
             region=self.region,
             ca_file=self.ca_file,
+            token=self.token.reveal() if self.token else "",
         )
         return environment.variables(connection, client)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble.cli import main
+from tests.agentdouble.calling import TOKEN
 
 _ASKING = (
     *("attach", "clock", "doctor", "env", "faults", "journal", "reset"),
@@ -104,6 +105,7 @@ def command_line_in(directory: Path) -> CommandLine:
     folder.mkdir()
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AGENTDOUBLE_", "PLATFORM_"))}
     environment = {**kept, "XDG_STATE_HOME": str(directory / "state"), "PYTHONUNBUFFERED": "1"}
+    environment["AGENTDOUBLE_TOKEN"] = TOKEN
     return CommandLine(folder, environment)
 
 

@@ -35,8 +35,7 @@ def tell(double: Emulator, text: str, to: str = "stdout") -> None:
 @pytest.fixture
 def shell(command_line: CommandLine, double: Emulator) -> CommandLine:
     """Return a command line that knows the double's keys."""
-    more = {**double.environment(), "AGENTDOUBLE_API_KEY": "k"}
-    return CommandLine(command_line.folder, {**command_line.environment, **more})
+    return CommandLine(command_line.folder, {**command_line.environment, **double.environment()})
 
 
 def test_lines_are_printed_with_time_and_instance(shell: CommandLine, double: Emulator) -> None:
@@ -57,13 +56,13 @@ def test_a_refusal_is_one_line(shell: CommandLine, double: Emulator) -> None:
     """It says what there is, or what is needed."""
     nobody = shell.run("runtime", "logs", "nobody/x", "--url", double.url)
     instance = shell.run("runtime", "logs", "talker", "--url", double.url, "--instance", "x")
-    del shell.environment["AGENTDOUBLE_API_KEY"]
+    del shell.environment["AGENTDOUBLE_TOKEN"]
     locked = shell.run("runtime", "logs", "talker", "--url", double.url, "-f")
 
     assert (2, 2, 2) == (nobody.returncode, instance.returncode, locked.returncode)
     assert "agentdouble: There is no runtime 'nobody/x'. There are talker.\n" == nobody.stderr
     assert "there is talker-1" in instance.stderr
-    assert locked.stderr.endswith("Put the double's API key into AGENTDOUBLE_API_KEY.\n")
+    assert locked.stderr.endswith("Put the double's token or API key into AGENTDOUBLE_TOKEN.\n")
 
 
 def test_lines_are_followed_until_ctrl_c(shell: CommandLine, double: Emulator) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.libraries
 SECRET = "of-the-other-runtime"
 GIVEN = {
     *("HOME", "TMPDIR", "PORT", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),
-    *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "AGENTDOUBLE_ALLOW_SESSIONS"),
+    *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH"),
 }
 EVERYTHING = ("files", "landlock", "signals", "pid_namespace")
 

@@ -40,7 +40,10 @@ def made() -> Iterator[Emulator]:
 @pytest.fixture
 def own(made: Emulator) -> Iterator[httpx.Client]:
     """Ask the double's own routes; nothing is left afterwards."""
-    with httpx.Client(base_url=f"{made.url}/_emulator", timeout=TIMEOUT_S) as client:
+    headers = {"Authorization": f"Bearer {made.token}"}
+    with httpx.Client(
+        base_url=f"{made.url}/_emulator", timeout=TIMEOUT_S, headers=headers
+    ) as client:
         yield client
     made.reset()
 

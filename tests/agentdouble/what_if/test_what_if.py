@@ -205,8 +205,8 @@ def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPat
         with socket.create_connection(("127.0.0.1", urlsplit(double.url).port or 0)) as client:
             body = b'{"entry": 1, "unknown": "U-INVOKE-ENVELOPE", "answer": "object"}'
             client.sendall(
-                b"POST /_emulator/what-if HTTP/1.1\r\nHost: localhost\r\n"
-                b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+                b"POST /_emulator/what-if HTTP/1.1\r\nHost: localhost\r\nX-API-Key: %b\r\n"
+                b"Content-Length: %d\r\n\r\n%b" % (double.token.encode(), len(body), body)
             )
             eventually(lambda: len(calls), lambda count: count == 4)
 

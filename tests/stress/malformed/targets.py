@@ -15,7 +15,7 @@ from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.sandbox.workbench import process as workbench
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.surfaces import HostedA2A
-from tests.agentdouble.calling import act, http
+from tests.agentdouble.calling import TOKEN, act, http
 from tests.agentdouble.mcp_wire import ACCEPT, INITIALIZE
 from tests.stress.malformed.documents import (
     ACTIONS,
@@ -70,7 +70,7 @@ def _target(found: Found, session: Mapping[str, str]) -> Target:
         found.methods,
         found.websocket,
         query=session if in_session else _query_of(path),
-        headers=_JSON,
+        headers={**_JSON, "X-API-Key": TOKEN} if path.startswith("/_emulator") else _JSON,
         documents=documents(path),
         parameters={
             "app": ("echo", "coder", "nobody"),

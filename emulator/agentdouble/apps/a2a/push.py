@@ -22,7 +22,7 @@ from a2a.server.tasks import (
 from a2a.types import Task, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError
 
-from agentdouble import ledger, mistakes, on_behalf, redaction
+from agentdouble import ledger, mistakes, redaction
 from agentdouble.addresses import is_loopback
 from agentdouble.apps.a2a.request_checks import VERSION_HEADER
 
@@ -70,7 +70,7 @@ class Pusher(BasePushNotificationSender):
     """Sends each event to the receivers of its task: the task to those of version 0.3."""
 
     def __init__(self, configs: Configs, receivers: Receivers, tasks: TaskStore) -> None:
-        self._http = on_behalf.async_client(timeout=TIMEOUT_S, trust_env=False)
+        self._http = httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False)
         super().__init__(self._http, configs, push_url_validator=receivers.called)
         self._configs = configs
         self._receivers = receivers

@@ -5,16 +5,13 @@ from __future__ import annotations
 import subprocess
 
 from agentdouble.cli.doctor.findings import Finding, extra, imported, lacking, version_told_by
-from agentdouble.sandbox import callers
 from agentdouble.sandbox.browser import chromium, input_drivers
 from agentdouble.sandbox.javascript import deno
-
-_LINUX = "run it on Linux; elsewhere serve --api-key keeps that code out"
 
 
 def find() -> list[Finding]:
     """Try the JavaScript engine, the browser, and the library for its screenshots and actions."""
-    return [_javascript(), _browser(), _playwright(), _callers()]
+    return [_javascript(), _browser(), _playwright()]
 
 
 def _javascript() -> Finding:
@@ -59,10 +56,3 @@ def _playwright() -> Finding:
         {"playwright": "playwright.async_api"},
     )
     return imported("playwright", "Playwright", says, modules, remedy=input_drivers.INSTALL)
-
-
-def _callers() -> Finding:
-    if callers.available():
-        says = "the double's own routes refuse the code of sessions"
-        return Finding("callers", "callers", says)
-    return lacking("callers", "callers", "code of sessions can reset the double", _LINUX)

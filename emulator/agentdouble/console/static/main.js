@@ -79,7 +79,7 @@ function refused() {
   if (main.querySelector(".notice")) return;
   main.prepend(h("section", { class: "notice panel", role: "alert" },
     h("h1", null, "This address has no valid token"),
-    h("p", null, "A double makes a new token at each start. Open the address that ",
+    h("p", null, "Open the address that ",
       h("code", null, "agentdouble serve"), " printed, or ", h("code", null, "double.console_url"), ".")));
 }
 

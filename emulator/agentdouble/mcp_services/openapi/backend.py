@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx
 
-from agentdouble import on_behalf
 from agentdouble.errors import ToolCallError
 from agentdouble.mcp_services.authentication import Credential
 
@@ -57,7 +56,7 @@ class Backend:
 
     def __init__(self, credential: Credential, *, timeout_s: float, verify: bool) -> None:
         self._timeout_s = timeout_s
-        self._client = on_behalf.async_client(
+        self._client = httpx.AsyncClient(
             transport=_Credentialed(credential, verify),
             timeout=httpx.Timeout(timeout_s),
             headers={"User-Agent": "agentdouble"},

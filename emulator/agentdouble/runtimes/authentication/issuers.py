@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 import httpx
 import jwt
 
-from agentdouble import on_behalf
 from agentdouble.errors import AuthorizerError, IssuerError
 from agentdouble.runtimes.authentication.authorizers import check_issuers_url
 from agentdouble.threads import apart
@@ -160,7 +159,7 @@ def _get(url: str) -> bytes:
     body, deadline = bytearray(), time.monotonic() + PATIENCE_S
     # Plain http goes to this machine only: no proxy, and no certificate store to read.
     with (
-        on_behalf.client(verify=encrypted, trust_env=encrypted, timeout=PATIENCE_S) as client,
+        httpx.Client(verify=encrypted, trust_env=encrypted, timeout=PATIENCE_S) as client,
         client.stream("GET", url, headers=headers) as response,
     ):
         if response.status_code != 200:

@@ -35,13 +35,12 @@ class Browsers:
         workspace: Workspace,
         run: Path,
         plan: Callable[[], Awaitable[ForkPlan | None]],
-        note: Callable[[Browser, ForkPlan | None], None],
     ) -> Browser:
         """Start a session's browser and return it when it answers.
 
         ``run`` is a directory for this browser only. ``plan`` returns the plan for its fork, None
-        to start it without a fork. ``note`` is called with the browser and that plan.
-        Raises BrowserMissingError, LimitError, ResourceExhaustedError or BrowserError.
+        to start it without a fork. Raises BrowserMissingError, LimitError, ResourceExhaustedError or
+        BrowserError.
         """
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
@@ -52,7 +51,6 @@ class Browsers:
         try:
             forked = await plan()
             started = await _launch(workspace, run, config, forked)
-            note(started, forked)
             self._running.add(started)
             started.died.add_done_callback(lambda _: self._running.discard(started))
         except (OSError, ForkServerGoneError, KernelStartError) as error:

@@ -137,7 +137,7 @@ def test_a_process_is_confined_and_knows_nothing_of_the_double(
     assert "value" == found.pop("OWN")
     assert not found.keys() - {
         *("HOME", "TMPDIR", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),
-        *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "AGENTDOUBLE_ALLOW_SESSIONS"),
+        *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH"),
     }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import data_plane
+from tests.agentdouble.calling import data_plane, http
 
 
 @pytest.fixture
@@ -19,25 +18,25 @@ def test_files_need_no_token_and_leave_no_entry(double: Emulator, session: str) 
     """A look at a session is nothing that its agent did."""
     before = len(double.journal.entries())
 
-    written = httpx.post(f"{session}/v1/file/write", json={"file": "a.txt", "content": "é"})
-    read = httpx.get(f"{session}/v1/file/download", params={"path": "a.txt"})
+    written = http.post(f"{session}/v1/file/write", json={"file": "a.txt", "content": "é"})
+    read = http.get(f"{session}/v1/file/download", params={"path": "a.txt"})
 
     assert (True, "é") == (written.json()["success"], read.content.decode())
     assert before == len(double.journal.entries())
 
 
 def test_an_unknown_session_has_no_data_plane(session: str) -> None:
-    answer = httpx.get(f"{session}x/v1/file/download", params={"path": "a.txt"})
+    answer = http.get(f"{session}x/v1/file/download", params={"path": "a.txt"})
 
     assert (404, "NotFound") == (answer.status_code, answer.json()["error"]["type"])
 
 
 def test_a_paused_session_is_left_alone(session: str) -> None:
     """As by its own data plane."""
-    httpx.post(f"{session}/pause").raise_for_status()
+    http.post(f"{session}/pause").raise_for_status()
 
-    answer = httpx.post(f"{session}/v1/file/list", json={"path": "/home/gem"})
+    answer = http.post(f"{session}/v1/file/list", json={"path": "/home/gem"})
 
-    httpx.post(f"{session}/resume").raise_for_status()
+    http.post(f"{session}/resume").raise_for_status()
     assert 409 == answer.status_code
     assert "paused" in answer.json()["message"]

@@ -15,9 +15,9 @@ export class ApiError extends Error {
 
 /** Take the token from the address, keep it for this tab, and take it out of sight. */
 export function takeToken() {
-  const found = /(?:^#|&)token=([\w-]+)/.exec(location.hash);
+  const found = /(?:^#|&)token=([^&]+)/.exec(location.hash);
   if (!found) return;
-  sessionStorage.setItem(KEY, found[1]);
+  sessionStorage.setItem(KEY, decodeURIComponent(found[1]));
   history.replaceState(null, "", location.pathname + location.search);
 }
 
