@@ -184,20 +184,6 @@ def unguarded(when: Callable[[Request], Any]) -> Change:
     return admitted(ENDPOINT, lambda request, _known: when(request))
 
 
-# ---- services
-
-
-def records(change: Callable[[str, Any], Any]) -> Change:
-    """Change access records; the function takes a name and its entry."""
-    return answers(
-        "* *",
-        where(
-            lambda value: isinstance(value, dict) and "mcpServers" in value,
-            at("mcpServers", lambda some: change(*next(iter(some.items())))),
-        ),
-    )
-
-
 # ---- A2A
 
 CARD = "GET /.well-known/agent-card.json"
@@ -397,14 +383,9 @@ TABLE: dict[str, dict[str, Any]] = {
         "lose_what_is_not_ascii_in_answers": returned(to_ascii, route=SERVICE),
     },
     "SVC-03": {
-        "show_the_gateway": records(
-            lambda name, v: {name: {**v, "httpUrl": v["httpUrl"].partition("/mcp/")[0]}}
-        ),
-        "show_a_path": records(lambda name, v: {name: {**v, "httpUrl": f"/mcp/{name}"}}),
-        "show_the_key_without_bearer": records(
-            lambda name, v: {name: at("headers.Authorization", lambda k: k[7:])(v)}
-        ),
-        "show_no_key": records(lambda name, v: {name: {**v, "headers": {}}}),
+        "serve_nothing_at_the_url": statuses(SERVICE, 404),
+        "refuse_the_key": refused(SERVICE, lambda request: bool(bearer(request)), 401),
+        "be_down": statuses("* /mcp/*", 503),
     },
     "A2A-01": {
         "serve_no_card": statuses(CARD, 404),
