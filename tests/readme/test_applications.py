@@ -30,7 +30,7 @@ MY_NOTES = block(DOUBLE, "python", "# my_notes.py")
 TEST_TOOLS = block(DOUBLE, "python", "# test_my_tools.py")
 MY_SERVICES = block(DOUBLE, "python", "# my_services.py")
 RECORD = block(DOUBLE, "json", '{"mcpServers"')
-SHOWN_SESSION = block(DOUBLE, "console", "$ agentdouble session show")
+SHOWN_SESSION = block(DOUBLE, "console", "$ agentdouble call GetSession")
 
 
 def test_the_application_answers_and_its_session_opens(
@@ -47,8 +47,9 @@ def test_the_application_answers_and_its_session_opens(
         answers = [run(one.command, double.url) for one in asked]
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
-        session = run(show.command, double.url)
-        (query,) = re.findall(r"\?(\S*Authorization=\S+)", re.sub(r"\n\s+", "", session))
+        listed = json.loads(run("agentdouble session list --json", double.url))
+        session = run(show.command.replace("s-...", listed[0]["SessionId"]), double.url)
+        (query,) = re.findall(r"\?(\S*Authorization=[^\s\"]+)", session)
         said = run(re.sub(r"\?[^']+", lambda _: f"?{query}", curl.command), double.url)
 
     assert [one.printed.strip() for one in asked] == answers

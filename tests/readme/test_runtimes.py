@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,11 @@ pytestmark = pytest.mark.once
 MY_AGENT = block(DOUBLE, "python", "# my_agent.py")
 RUNTIMES = block(DOUBLE, "toml", "# runtimes.toml")
 DECLARED = block(DOUBLE, "console", "$ agentdouble serve --config runtimes")
-MADE = block(DOUBLE, "console", "$ agentdouble runtime create")
+CHANGED = block(DOUBLE, "console", "$ agentdouble call ListRuntimes")
 
 
 def test_the_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings file hosts the page's application, and its commands make another."""
+    """The settings file hosts the page's application, and actions change it."""
     forget(monkeypatch)
     (tmp_path / "runtimes.toml").write_text(RUNTIMES)
     (tmp_path / "my_agent.py").write_text(MY_AGENT)
@@ -29,11 +30,11 @@ def test_the_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with Emulator(settings=Settings.load(Path("runtimes.toml"), port=0)) as double:
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
-        commands = [one.command for one in (*list(shown(DECLARED))[1:], *shown(MADE))]
-        said = [run(command, double.url) for command in commands]
+        said = [run(one.command, double.url) for one in list(shown(DECLARED))[1:]]
+        listing, *changes = (one.command for one in shown(CHANGED))
+        runtimes = json.loads(run(listing, double.url))["AgentKitRuntimes"]
+        (id_,) = [one["RuntimeId"] for one in runtimes if one["Name"] == "files"]
+        found = [json.loads(run(one.replace("r-...", id_), double.url)) for one in changes]
 
-    address = f"{double.url}/runtimes/pages\n"
-    versions = [f"Version {number} is in force.\n" for number in (2, 1)]
-    assert ['"42\\n"', MY_AGENT, address, MY_AGENT, *versions] == said[:6]
-    assert ["address     " + address in said[6], "/my_agent.py" in said[7]] == [True, True]
-    assert said[8].endswith(" is deleted.\n")
+    assert ['"42\\n"', MY_AGENT] == said
+    assert [id_] * 3 == [one["RuntimeId"] for one in found]

@@ -10,11 +10,9 @@ import typer
 from agentdouble.cli.double_commands import (
     JOURNAL_EXAMPLES,
     RESET_EXAMPLES,
-    WHAT_IF_EXAMPLES,
     clock_app,
     journal,
     reset,
-    what_if,
 )
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.fault_commands import fault_app
@@ -25,15 +23,15 @@ from agentdouble.cli.options import (
     Agents,
     Config,
     Faults,
+    Json,
     Profile,
     State,
     Tls,
     UnknownChoices,
+    Url,
     formatted,
 )
-from agentdouble.cli.runtime_commands import runtime_app
-from agentdouble.cli.session_commands import ATTACH_EXAMPLES, attach, session_app
-from agentdouble.cli.tool_commands import tool_app
+from agentdouble.cli.session_commands import session_app
 from agentdouble.imports import without_collecting
 
 app = typer.Typer(
@@ -201,7 +199,7 @@ def env(
         int | None,
         typer.Option(metavar="PORT", help="Which running double, if there are several."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Print the variables that point a client at the running double."""
     from agentdouble.cli import env as environment
@@ -249,10 +247,48 @@ def doctor(
     raise typer.Exit(examination.show(as_json=as_json))
 
 
-@app.command()
-def unknowns(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+_CALL_EXAMPLES = formatted("""
+[bold]Examples[/bold]
+
+  agentdouble call ListTools
+
+  agentdouble call CreateTool Name=research ToolType=CodeEnv
+
+  agentdouble call GetSessionLogs ToolId=t-sandbox SessionId=s-0123456789abcdef0123
+
+  agentdouble call CreateSessionSnapshot ToolId=t-sandbox SessionId=s-0123456789abcdef0123
+
+  agentdouble call CreateRuntime Name=greeter RoleName=local ArtifactType=file \\
+    ArtifactUrl="file://$PWD?application=greeter:app" Envs='\\[{"Key": "A", "Value": "b"}]'
+
+  agentdouble call UpdateRuntime RuntimeId=r-0123456789abcdef MaxInstance=8
+
+  agentdouble call CreateRuntime ... AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
+
+[bold]Values[/bold]  are JSON, or else text; @FILE stands for what is in a file. A name with dots sets
+a field of an object. Put text that looks like JSON in double quotes: Name='"42"'.
+
+[bold]Exit codes[/bold]  0: done, 2: there is no double, or it refused.
+""")
+
+
+@app.command(epilog=_CALL_EXAMPLES)
+def call(
+    action: Annotated[str, typer.Argument(help="An action of the control plane, as ListTools.")],
+    fields: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Fields of its request.")
+    ] = None,
+    url: Url = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in one line.")] = False,
 ) -> None:
+    """Call any action of a running double's control plane, and print its result."""
+    from agentdouble.cli import call as calling
+
+    calling.show(action, fields or (), url, as_json=as_json)
+
+
+@app.command()
+def unknowns(as_json: Json = False) -> None:
     """List what the specification leaves open, and what the double does about it."""
     from agentdouble.cli import unknowns as ledger
 
@@ -262,13 +298,9 @@ def unknowns(
 app.command("exec", epilog=EXEC_EXAMPLES, context_settings={"allow_interspersed_args": False})(
     exec_
 )
-app.add_typer(tool_app, name="tool")
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
-app.add_typer(runtime_app, name="runtime")
 app.add_typer(fault_app, name="faults")
-app.command(epilog=ATTACH_EXAMPLES)(attach)
 app.command(epilog=JOURNAL_EXAMPLES)(journal)
-app.command("what-if", epilog=WHAT_IF_EXAMPLES)(what_if)
 app.add_typer(clock_app, name="clock")
 app.command(epilog=RESET_EXAMPLES)(reset)

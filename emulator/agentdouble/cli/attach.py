@@ -1,4 +1,4 @@
-"""``agentdouble attach``: a console on the running kernel of a session."""
+"""``agentdouble session attach``: a console on the running kernel of a session."""
 
 from __future__ import annotations
 

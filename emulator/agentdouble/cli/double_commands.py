@@ -1,4 +1,4 @@
-"""``agentdouble journal``, ``what-if``, ``reset`` and ``clock``: the options of the commands."""
+"""``agentdouble journal``, ``reset`` and ``clock``: the options of the commands."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agentdouble.cli.options import formatted
-from agentdouble.cli.tool_commands import Json, Url
+from agentdouble.cli.options import Json, Url, formatted
 
 JOURNAL_EXAMPLES = formatted("""
 [bold]Examples[/bold]
@@ -21,16 +20,6 @@ JOURNAL_EXAMPLES = formatted("""
   agentdouble journal --caused-by 12           what the code of request 12 sent
 
 [bold]Exit codes[/bold]  0: done or stopped by Ctrl-C, 2: there is no double, or it refused.
-""")
-
-WHAT_IF_EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
-  agentdouble what-if 12 U-EXEC-SUCCESS=true   request 12 of the journal
-
-  agentdouble unknowns                         what may be asked
-
-[bold]Exit codes[/bold]  0: asked, whether something differs or not, 2: not asked, and why.
 """)
 
 RESET_EXAMPLES = formatted("""
@@ -100,22 +89,6 @@ def journal(
     }
     filters = {name: value for name, value in given.items() if value is not None}
     listing.show(listing.Wanted(filters, tail), url, follow=follow, as_json=as_json)
-
-
-def what_if(
-    entry: Annotated[int, typer.Argument(help="The id of a request of the journal.")],
-    answer: Annotated[str, typer.Argument(metavar="UNKNOWN=ANSWER", help="Such as U-X=name.")],
-    url: Url = None,
-    as_json: Json = False,
-) -> None:
-    """Ask a request again under another answer to an unknown, and show what differs.
-
-    It is asked on three fresh doubles, after the requests that it relied on; the code of all of them
-    runs again. The running double stays as it is.
-    """
-    from agentdouble.cli import what_if as asking
-
-    asking.show(entry, answer, url, as_json=as_json)
 
 
 def reset(

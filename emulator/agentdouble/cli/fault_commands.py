@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agentdouble.cli.options import formatted
-from agentdouble.cli.tool_commands import Json, Url
+from agentdouble.cli.options import Json, Url, formatted
 
 _EXAMPLES = formatted("""
 [bold]Examples[/bold]

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import typer
 
-from agentdouble.cli import control, tables
+from agentdouble.cli import call, control, tables
 from agentdouble.errors import AgentDoubleError
 
 _FAULTS = "/_emulator/faults"
@@ -102,7 +102,4 @@ def _field(text: str) -> tuple[str, Any]:
     name, separator, value = text.partition("=")
     if not (name and separator):
         raise AgentDoubleError(f"{text!r} is no NAME=VALUE. {_SHAPE}")
-    try:
-        return name, json.loads(value)
-    except (ValueError, RecursionError):
-        return name, value
+    return name, call.value(value)

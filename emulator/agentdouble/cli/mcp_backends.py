@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
-from agentdouble.cli.control import is_here
 from agentdouble.errors import AgentDoubleError
 
 LARGEST = 24 * 1024 * 1024  # bytes of a definition: even as JSON in JSON it fits into a request
-_FETCH_S = 30.0
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
@@ -25,7 +21,6 @@ class Kind(Enum):
 
     SERVER = auto()
     DEFINITION = auto()
-    APPLICATION = auto()
     COMMAND = auto()
 
 
@@ -37,19 +32,15 @@ def kind_of(words: Sequence[str], *, openapi: bool) -> Kind:
     if len(words) > 1:
         return Kind.COMMAND
     (backend,) = words
-    url = _is_url(backend)
-    path = urlsplit(backend).path if url else backend
-    if openapi or path.lower().endswith(_SUFFIXES):
-        return Kind.DEFINITION
-    if url:
+    if _is_url(backend):
         return Kind.SERVER
-    if "://" not in backend and (":" in backend or backend.endswith(".py")):
-        return Kind.APPLICATION
+    if openapi or backend.lower().endswith(_SUFFIXES):
+        return Kind.DEFINITION
     if shutil.which(backend) is not None:
         return Kind.COMMAND
     raise AgentDoubleError(
         f"{backend!r} is no backend: it is the URL of an MCP server, a Swagger or OpenAPI "
-        "definition (with --openapi whatever it is called), FILE.py:APP, or after -- a command."
+        "definition (with --openapi whatever it is called), or after -- a command."
     )
 
 
@@ -114,39 +105,12 @@ def _is_url(text: str) -> bool:
 def _text(source: str) -> str:
     """Return the text of a definition."""
     try:
-        content = _fetched(source) if _is_url(source) else _read(Path(source))
+        with Path(source).open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise AgentDoubleError(f"{source} is larger than {LARGEST // 1024 // 1024} MiB.")
         return content.decode("utf-8-sig")
     except OSError as error:
         raise AgentDoubleError(f"{source} cannot be read: {error.strerror}.") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise AgentDoubleError(f"{source} cannot be fetched: {error or repr(error)}") from None
     except UnicodeDecodeError:
         raise AgentDoubleError(f"{source} is no text.") from None
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return _bounded(file.read(LARGEST + 1), str(path))
-
-
-def _fetched(url: str) -> bytes:
-    content = b""
-    with (
-        httpx.Client(
-            follow_redirects=True,
-            timeout=_FETCH_S,
-            trust_env=not is_here(urlsplit(url).hostname),
-        ) as client,
-        client.stream("GET", url) as answer,
-    ):
-        if answer.status_code != 200:
-            raise AgentDoubleError(f"{url} cannot be fetched: it answers {answer.status_code}.")
-        for chunk in answer.iter_bytes():
-            content = _bounded(content + chunk, url)
-    return content
-
-
-def _bounded(content: bytes, source: str) -> bytes:
-    if len(content) > LARGEST:
-        raise AgentDoubleError(f"{source} is larger than {LARGEST // 1024 // 1024} MiB.")
-    return content

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agentdouble.cli.options import Follow, LinesAsJson, Search, Tail, formatted
-from agentdouble.cli.tool_commands import Json, Url
+from agentdouble.cli.options import Json, Url, formatted
 
 Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-...).")]
 
@@ -18,13 +17,9 @@ _EXAMPLES = formatted("""
 
   agentdouble mcp create pets pets.json                      a definition
 
-  agentdouble mcp create tools my_tools.py:app               until Ctrl-C
-
   agentdouble mcp create fs -- npx -y @modelcontextprotocol/server-filesystem . '$HOME'
 
-  agentdouble mcp show weather > mcp.json                    for a client
-
-  agentdouble mcp logs fs -f                                 of a command
+  agentdouble mcp list
 
   agentdouble mcp delete weather
 """)
@@ -36,7 +31,7 @@ _SECRETS = formatted("""
 
   agentdouble mcp create pets pets.json --api-key X-Key=file:key.txt
 
-[bold]Exit codes[/bold]  0: made (an application: stopped by Ctrl-C), 2: refused.
+[bold]Exit codes[/bold]  0: made, 2: refused.
 """)
 
 mcp_app = typer.Typer(
@@ -52,9 +47,8 @@ def create(
     backend: Annotated[
         list[str],
         typer.Argument(
-            help="URL of an MCP server; file or URL of a Swagger or OpenAPI definition; "
-            "MODULE:APP or FILE.py:APP with an MCPApp; after --, a command that speaks MCP over "
-            "its standard input and output."
+            help="URL of an MCP server; file of a Swagger or OpenAPI definition; "
+            "after --, a command that speaks MCP over its standard input and output."
         ),
     ],
     openapi: Annotated[
@@ -103,30 +97,6 @@ def list_(url: Url = None, as_json: Json = False) -> None:
     from agentdouble.cli import mcp_services
 
     mcp_services.show_all(url, as_json=as_json)
-
-
-@mcp_app.command(epilog=_EXAMPLES)
-def show(name: Name, url: Url = None, as_json: Json = False) -> None:
-    """Print the access record; with --json all that is said of the service."""
-    from agentdouble.cli import mcp_services
-
-    mcp_services.show(name, url, as_json=as_json)
-
-
-@mcp_app.command(epilog=_EXAMPLES)
-def logs(
-    name: Annotated[str, typer.Argument(help="Its name.")],
-    follow: Follow = False,
-    tail: Tail = 1000,
-    search: Search = "",
-    url: Url = None,
-    as_json: LinesAsJson = False,
-) -> None:
-    """Print what the processes of a service have printed whose backend is a command."""
-    from agentdouble.cli import runtime_logs
-
-    wanted = runtime_logs.Wanted(name, tail, search, follow=follow, of="mcp-services")
-    runtime_logs.show(wanted, url, as_json=as_json)
 
 
 @mcp_app.command(epilog=_EXAMPLES)

@@ -1,8 +1,9 @@
-"""``agentdouble mcp create | list | show | delete``: the MCP services of a running double."""
+"""``agentdouble mcp create | list | delete``: the MCP services of a running double."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,6 @@ import typer
 from agentdouble.cli import control, credentials, mcp_backends, tables
 from agentdouble.cli.control import ControlPlane
 from agentdouble.cli.mcp_backends import Kind
-from agentdouble.cli.tools import variables
 from agentdouble.errors import AgentDoubleError
 
 
@@ -39,8 +39,7 @@ def create(
 ) -> None:
     """Make a service and print its access record.
 
-    ``words`` are a backend, or the words of a command. If the backend is an application, it is
-    served until Ctrl-C, and then the service is deleted.
+    ``words`` are a backend, or the words of a command.
     """
     kind = mcp_backends.kind_of(words, openapi=wanted.openapi or wanted.base_url is not None)
     if kind is Kind.COMMAND:
@@ -49,9 +48,6 @@ def create(
     if wanted.directory is not None or wanted.environment:
         raise AgentDoubleError("Only a command, after --, takes --directory and --env.")
     (backend,) = words
-    if kind is Kind.APPLICATION:
-        _serve(wanted, backend, url, as_json=as_json)
-        return
     definition = kind is Kind.DEFINITION
     request = {
         **mcp_backends.request(backend, kind, wanted.base_url),
@@ -72,13 +68,6 @@ def show_all(url: str | None, *, as_json: bool) -> None:
         return
     rows = [{**service, "Address": _address(service)} for service in services]
     tables.show(("MCPServiceId", "Name", "ProtocolType", "Address"), rows)
-
-
-def show(name: str, url: str | None, *, as_json: bool) -> None:
-    """Print the access record of a service, or all its fields."""
-    plane = control.connect(url)
-    found = _whole(plane, _find(plane, name))
-    typer.echo(json.dumps(found if as_json else record(found), indent=2))
 
 
 def delete(name: str, url: str | None, *, as_json: bool) -> None:
@@ -120,31 +109,10 @@ def _create_command(
         raise AgentDoubleError("A command takes no --openapi and no --base-url.")
     if wanted.bearer is not None or wanted.api_key is not None:
         raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
-    given = {one["Key"]: one["Value"] for one in variables(wanted.environment)}
-    request = mcp_backends.command_request(words, wanted.directory, given)
+    environment = variables(wanted.environment)
+    request = mcp_backends.command_request(words, wanted.directory, environment)
     plane = control.connect(url)
     _print_record(plane, _create(plane, wanted, request), as_json=as_json)
-
-
-def _serve(wanted: Wanted, spec: str, url: str | None, *, as_json: bool) -> None:
-    from agentdouble.cli import mcp_application
-
-    if wanted.bearer is not None or wanted.api_key is not None:
-        raise AgentDoubleError("An application of one's own takes no --bearer and no --api-key.")
-    with mcp_application.listening(spec) as application:
-        plane = control.connect(url)
-        application.check_reach(plane.url)
-        made = _create(plane, wanted, application.request)
-
-        def forget() -> None:  # before the server waits for clients that only listen
-            mcp_application.forget(plane, made["MCPServiceId"])
-
-        try:
-            _print_record(plane, made, as_json=as_json)
-            typer.echo(f"{spec} answers for it until Ctrl-C.", err=True)
-            application.serve(plane.connection, forget)
-        finally:
-            forget()
 
 
 def _print_record(plane: ControlPlane, id_: Mapping[str, Any], *, as_json: bool) -> None:
@@ -163,3 +131,19 @@ def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
         if name in (service["Name"], service["MCPServiceId"]):
             return {"MCPServiceId": service["MCPServiceId"]}
     raise AgentDoubleError(f"There is no MCP service {name!r}. See: agentdouble mcp list")
+
+
+def variables(texts: Sequence[str]) -> dict[str, str]:
+    """Return the variables of ``NAME=VALUE`` texts; raise AgentDoubleError.
+
+    ``NAME`` alone takes its value from this environment, so that no command line shows the value.
+    """
+    found = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator and name not in os.environ:
+            raise AgentDoubleError(
+                f"--env takes NAME=VALUE, or the NAME of a variable that there is, not {text!r}."
+            )
+        found[name] = value if separator else os.environ[name]
+    return found

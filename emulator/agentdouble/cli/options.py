@@ -56,9 +56,7 @@ Config = Annotated[
     typer.Option(metavar="FILE", help="Settings file (agentdouble.toml, if there is one)."),
 ]
 
-Follow = Annotated[
-    bool, typer.Option("--follow", "-f", help="Go on with what it prints, until Ctrl-C.")
+Url = Annotated[
+    str | None, typer.Option(help="Which double or platform; the running double if absent.")
 ]
-Tail = Annotated[int, typer.Option(min=0, max=10_000, help="How many lines, the last.")]
-Search = Annotated[str, typer.Option(help="Only lines that contain this text.")]
-LinesAsJson = Annotated[bool, typer.Option("--json", help="Print each line as JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

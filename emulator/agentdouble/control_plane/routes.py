@@ -97,7 +97,7 @@ def refuse_method(request: Request) -> Response:
     """Answer an action that is not sent by POST, for example from a browser."""
     message = (
         "Actions are sent by POST, with their parameters as JSON in the body and a signature; "
-        f"this is a {request.method}. Try: agentdouble tool list"
+        f"this is a {request.method}. Try: agentdouble call ListTools"
     )
     action = request.query_params["Action"]
     if action not in OF_THE_PLATFORM:  # such as those of the service sts, which are sent by GET

@@ -79,7 +79,7 @@ class RuntimeStartError(HostingError):
         super().__init__(
             name,
             f"The runtime {name!r} did not start: {reason}. "
-            f"What it printed: agentdouble runtime logs {name}",
+            f"What it printed: /_emulator/runtimes/{name}/logs",
         )
         self.reason = reason
 
@@ -161,7 +161,7 @@ class InstanceLostError(HostingError):
         super().__init__(
             name,
             f"The instance {instance!r} of the runtime {name!r} {failed}: {reason}. The "
-            f"request {reached} it. What it printed: agentdouble runtime logs {name}",
+            f"request {reached} it. What it printed: /_emulator/runtimes/{name}/logs",
         )
         self.instance = instance
         self.reason = reason

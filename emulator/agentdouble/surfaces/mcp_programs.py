@@ -51,7 +51,7 @@ class ServicePrograms:
             process = await launcher.converse(wanted, log, conversation)
         except RuntimeStartError as error:
             log.note(error.reason)
-            why = f"its command does not start. agentdouble mcp logs {service} says why."
+            why = f"its command does not start: see /_emulator/mcp-services/{service}/logs."
             raise ServiceUnansweredError(service, why) from error
         hidden = readiness.what_is_hidden(process.hidden)
         log.note(f"started{hidden}")

@@ -18,8 +18,8 @@ from agentdouble.cli import main
 from tests.agentdouble.calling import TOKEN
 
 _ASKING = (
-    *("attach", "clock", "doctor", "env", "faults", "journal", "reset"),
-    *("runtime", "session", "tool", "unknowns", "what-if"),
+    *("call", "clock", "doctor", "env", "faults", "journal", "reset", "session", "unknowns"),
+    *("attach", "tool"),  # which are refused
 )
 PATIENCE_S = 180  # a program takes half a minute to start and end on a busy machine
 _URL = re.compile(r"https?://127\.0\.0\.1:\d+")

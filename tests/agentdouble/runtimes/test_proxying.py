@@ -264,7 +264,7 @@ def test_what_is_no_answer_is_a_bad_gateway(url: str, path: str) -> None:
     assert (502, "InstanceLostError") == (answer.status_code, error["type"])
     assert "The instance 'raw-1' of the runtime 'raw' did not answer: " in error["message"]
     assert "may have reached it" in error["message"]
-    assert "agentdouble runtime logs raw" in error["message"]
+    assert "/_emulator/runtimes/raw/logs" in error["message"]
 
 
 @pytest.mark.parametrize("path", ["half", "half-chunked"])

@@ -142,7 +142,7 @@ def reason(answer: httpx.Response, name: str = "bad") -> str:
     message = answer.json()["error"]["message"]
     found = re.fullmatch(
         rf"The runtime '{name}' did not start: (.*)\. "
-        rf"What it printed: agentdouble runtime logs {name}",
+        rf"What it printed: /_emulator/runtimes/{name}/logs",
         message,
         re.DOTALL,
     )

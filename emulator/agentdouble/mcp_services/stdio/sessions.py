@@ -270,5 +270,5 @@ def described(service: str, what: str) -> str:
     """Return the error message about the server of a service."""
     return (
         f"The server of the MCP service {service!r} {what}. "
-        f"What it printed: agentdouble mcp logs {service}"
+        f"What it printed: /_emulator/mcp-services/{service}/logs"
     )

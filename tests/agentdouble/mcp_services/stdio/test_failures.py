@@ -46,7 +46,7 @@ def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str,
 
     assert (
         "The server of the MCP service 'dying' ended with code 3. "
-        "What it printed: agentdouble mcp logs dying"
+        "What it printed: /_emulator/mcp-services/dying/logs"
     ) == said
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
     assert "back" == call(url, mcp_wire.open_session(url, KEY), "echo", word="back")
@@ -67,7 +67,7 @@ def test_a_server_that_lies_elsewhere_is_named(services: Services, tmp_path: Pat
 
     assert (
         f"isolation does not show {program}, which its command names: list what it needs in "
-        "visible_paths. What it printed: agentdouble mcp logs elsewhere"
+        "visible_paths. What it printed: /_emulator/mcp-services/elsewhere/logs"
     ) in message
 
 

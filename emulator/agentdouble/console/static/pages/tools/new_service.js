@@ -50,7 +50,5 @@ export function newService() {
       throw error;
     }
   }, [h("h2", null, "New MCP service"), name.element,
-    h("fieldset", { class: "choice" }, h("legend", null, "Made from"), h("div", { class: "checks" }, radios)), ...parts,
-    h("p", { class: "hint" }, "An application of your own (MCPApp) runs in a terminal: ",
-      h("code", null, "agentdouble mcp create NAME FILE.py:APP"))]);
+    h("fieldset", { class: "choice" }, h("legend", null, "Made from"), h("div", { class: "checks" }, radios)), ...parts]);
 }

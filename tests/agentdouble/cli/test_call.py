@@ -34,45 +34,73 @@ def read(command_line: CommandLine, *words: str) -> Any:
     return json.loads(lines(command_line, *words, "--json"))
 
 
-def test_tools_are_made_listed_and_deleted(
-    shared_command_line: CommandLine, shared_double: Serving
-) -> None:
-    """Ids for programs, a table for people."""
+def test_any_action_is_called(shared_command_line: CommandLine, shared_double: Serving) -> None:
+    """Values are JSON or text, a name with dots is a field of an object, and @ reads a file."""
     command_line = shared_command_line
-    made = lines(command_line, "tool", "create", "research", "--env", "A=b=c").strip()
-    table = lines(command_line, "tool", "list")
-    (listed,) = read(command_line, "tool", "list", "--name", "sear")
-    gone = lines(command_line, "tool", "delete", made)
-    left = read(command_line, "tool", "list")
+    (command_line.folder / "envs.json").write_text('[{"Key": "A", "Value": "b=c"}]')
+    made = read(
+        command_line,
+        *("call", "CreateTool", "Name=research", "ToolType=CodeEnv", "Envs=@envs.json"),
+        *('Description="42"', "NetworkConfiguration.EnablePublicNetwork=true"),
+    )["ToolId"]
+    shown = json.loads(lines(command_line, "call", "GetTool", f"ToolId={made}"))
+    gone = read(command_line, "call", "DeleteTool", f"ToolId={made}")
 
     assert re.fullmatch(r"t-[0-9a-f]{20}", made)
-    assert made in table
-    assert "t-sandbox" in table
-    assert ("research", [{"Key": "A", "Value": "b=c"}]) == (listed["Name"], listed["Envs"])
-    assert f"{made} is deleted.\n" == gone
-    assert ["t-sandbox"] == [tool["ToolId"] for tool in left]
+    assert ("research", "42", [{"Key": "A", "Value": "b=c"}]) == tuple(
+        shown[key] for key in ("Name", "Description", "Envs")
+    )
+    assert {"ToolId": made} == gone
 
 
-def test_refusals_of_the_platform_are_one_line(
-    shared_command_line: CommandLine, shared_double: Serving
-) -> None:
-    """The platform's code and message, and exit code 2."""
+def test_refusals_are_one_line(shared_command_line: CommandLine, shared_double: Serving) -> None:
+    """The platform's code and message, or what is wrong with the words, and exit code 2."""
     command_line = shared_command_line
-    assert told(command_line, "tool", "delete", "t-none").startswith(
-        "InvalidResource.NotFound: There is no tool 't-none'"
-    )
-    assert "the setting tool_id" in told(command_line, "tool", "delete", "t-sandbox")
-    assert "--env takes NAME=VALUE, or the NAME of a variable that there is, not 'A'." == told(
-        command_line, "tool", "create", "x", "--env", "A"
-    )
+    (command_line.folder / "binary").write_bytes(b"\xff")
+    said = [
+        told(command_line, "call", *words)
+        for words in (
+            ("DeleteTool", "ToolId=t-none"),
+            ("ListTool",),
+            ("ListTools", "a"),
+            ("ListTools", "a..b=1"),
+            ("ListTools", "a=1", "a.b=2"),
+            ("ListTools", "a=@none"),
+            ("ListTools", "a=@binary"),
+        )
+    ]
+
+    assert said[0].startswith("InvalidResource.NotFound: There is no tool 't-none'")
+    assert said[1].startswith("The platform has no action 'ListTool'. Did you mean ListTools or ")
+    assert [
+        "'a' is not NAME=VALUE. See: agentdouble call --help",
+        "'a..b=1' is not NAME=VALUE. See: agentdouble call --help",
+        "a.b: a already has another value.",
+        "a: none cannot be read: No such file or directory.",
+        "a: binary cannot be read: it is not UTF-8 text.",
+    ] == said[2:]
     assert "There is no session 'u'. See: agentdouble session list" == told(
-        command_line, "session", "show", "u"
+        command_line, "session", "delete", "u"
     )
+
+
+def test_a_removed_command_names_what_to_use(command_line: CommandLine) -> None:
+    """Also with further words."""
+    assert "There is no command 'tool list' any more. Use: agentdouble call ListTools" == told(
+        command_line, "tool", "list", "--json"
+    )
+    assert "agentdouble session attach SESSION" in told(command_line, "attach", "s-1")
 
 
 @pytest.mark.parametrize(
     "words",
-    [("tool", "list"), ("session", "list"), ("attach", "s-1"), ("journal", "-f"), ("reset",)],
+    [
+        ("call", "ListTools"),
+        ("session", "list"),
+        ("session", "attach", "s-1"),
+        ("journal", "-f"),
+        ("reset",),
+    ],
 )
 def test_without_a_double_they_say_how_to_start_one(
     command_line: CommandLine, words: tuple[str, ...]
@@ -101,7 +129,7 @@ def test_an_address_that_cannot_be_used_is_refused(
     command_line: CommandLine, url: str, message: str
 ) -> None:
     """The message says what is wrong with it."""
-    assert message == told(command_line, "tool", "list", "--url", url)
+    assert message == told(command_line, "call", "ListTools", "--url", url)
 
 
 def test_nothing_at_an_address_is_said(command_line: CommandLine) -> None:
@@ -111,7 +139,7 @@ def test_nothing_at_an_address_is_said(command_line: CommandLine) -> None:
         environment.SECRET_KEY: "SK",
     }
 
-    message = told(command_line, "tool", "list", "--url", "http://127.0.0.1:9")
+    message = told(command_line, "call", "ListTools", "--url", "http://127.0.0.1:9")
 
     assert message.startswith("Nothing answers at http://127.0.0.1:9 (")
     assert message.endswith("'agentdouble serve' starts one, and --url URL names another.")
@@ -122,10 +150,14 @@ def test_another_double_is_named_by_its_url(
 ) -> None:
     """Two are running; each is asked for what is its own."""
     first, second = serve(), serve()
-    lines(command_line, "tool", "create", "mine", "--url", first.url)
+    made = ("call", "CreateTool", "Name=mine", "ToolType=CodeEnv")
+    lines(command_line, *made, "--url", first.url)
 
     listed = [
-        [tool["Name"] for tool in read(command_line, "tool", "list", "--url", double.url)]
+        [
+            tool["Name"]
+            for tool in read(command_line, "call", "ListTools", "--url", double.url)["Tools"]
+        ]
         for double in (first, second)
     ]
 
@@ -134,7 +166,7 @@ def test_another_double_is_named_by_its_url(
 
 def test_help_teaches_by_example(command_line: CommandLine) -> None:
     """Each command shows how it is used."""
-    for words in (("tool", "create"), ("session", "show"), ("session", "resume"), ("attach",)):
+    for words in (("call",), ("session", "delete"), ("session", "attach")):
         assert f"agentdouble {' '.join(words)} " in lines(command_line, *words, "--help")
 
 
@@ -144,7 +176,7 @@ def test_what_was_announced_is_what_is_read(
     """A double is found by the file that it writes, whatever its host is called."""
     monkeypatch.setenv("XDG_STATE_HOME", command_line.environment["XDG_STATE_HOME"])
     with running.announced(Connection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")):
-        message = told(command_line, "tool", "list")
+        message = told(command_line, "call", "ListTools")
 
     assert message.startswith("Nothing answers at http://127.0.0.1:9 (")
 
@@ -156,7 +188,7 @@ def test_a_double_that_stops_while_it_is_looked_for_is_none(command_line: Comman
     (state / f"running-{os.getpid()}.json").symlink_to("gone")
 
     assert "No double is running. Start one: agentdouble serve" == told(
-        command_line, "tool", "list"
+        command_line, "call", "ListTools"
     )
 
 
@@ -166,27 +198,8 @@ def test_a_double_with_https_is_trusted(
     """Its certificate is known with its address, by which it can also be named."""
     url = serve("--tls").url
 
-    (found,) = read(command_line, "tool", "list")
-    (named,) = read(command_line, "tool", "list", "--url", url)
+    (found,) = read(command_line, "call", "ListTools")["Tools"]
+    (named,) = read(command_line, "call", "ListTools", "--url", url)["Tools"]
 
     assert ("https", "t-sandbox") == (url.partition(":")[0], found["ToolId"])
     assert found == named
-
-
-def test_a_table_cuts_nothing(shared_command_line: CommandLine, shared_double: Serving) -> None:
-    """In eighty columns too: what does not fit goes on in the next line, to be copied."""
-    command_line = shared_command_line
-    names = [lines(command_line, "tool", "create", f"a-name-of-a-tool-{n}").strip() for n in "12"]
-
-    table = lines(command_line, "tool", "list")
-
-    assert "…" not in table
-    assert [True, True] == [name in table for name in names]
-    for name in names:
-        lines(command_line, "tool", "delete", name)
-
-
-@pytest.mark.parametrize("group", ["tool", "session"])
-def test_the_help_of_a_group_teaches_by_example(command_line: CommandLine, group: str) -> None:
-    """As that of each of its commands does."""
-    assert f"agentdouble {group} list " in lines(command_line, group, "--help")
