@@ -20,7 +20,7 @@ _NAMED, _NAMED_CHARS = 3, 160
 class Shown:
     """A value that a notebook shows as HTML; other environments show its repr.
 
-    ``class Report(Shown, drawn_by="reports.notebook.report")`` is drawn by that function of
+    ``class Report(Shown, drawn_by="reports.html.report")`` is drawn by that function of
     doublecheck. Its module is imported when a notebook first shows such a value. The function
     returns HTML, or a bundle of MIME types.
     """

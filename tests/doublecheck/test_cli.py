@@ -144,33 +144,17 @@ def test_several_targets_stand_side_by_side(
     assert ["INV-01", "must", "passed", "not", "observable"] in [line[:5] for line in lines]
 
 
-def test_a_run_is_kept_for_browsers_and_for_ci(doublecheck: Command, tmp_path: Path) -> None:
-    """A page and JUnit XML are written as well; what could not be is refused before the run."""
-    files = ("--html", "told.html", "--junit", "told.xml", "--markdown", "told.md")
-    ended = doublecheck("run", "--only", "DEC-03", *files)
+def test_a_run_is_written_as_a_page(doublecheck: Command, tmp_path: Path) -> None:
+    """A page is written as well; a file that could not be written is refused before the run."""
+    ended = doublecheck("run", "--only", "DEC-03", "--html", "told.html")
 
     assert 0 == ended.returncode, ended.stderr
-    assert ["told.html", "told.md", "told.xml"] == sorted(path.name for path in tmp_path.iterdir())
+    assert ["told.html"] == sorted(path.name for path in tmp_path.iterdir())
 
-    refused = doublecheck("run", "-k", "DEC-03", "--html", "told.xml/told.html")
+    refused = doublecheck("run", "-k", "DEC-03", "--html", "told.html/told.html")
 
-    told = "doublecheck: No report can be written to told.xml/told.html: Not a directory."
+    told = "doublecheck: No report can be written to told.html/told.html: Not a directory."
     assert (2, "", [told]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
-
-
-def test_a_job_of_github_actions_is_told(
-    doublecheck: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The failure is an annotation on stderr, where it disturbs no JSON; the summary is Markdown."""
-    monkeypatch.setattr(simple.SimpleApp, "async_task", lambda _self, function: function)
-    job = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
-
-    ended = doublecheck("run", "-k", "DEC-03", "--json", environment=job)
-
-    (told,) = [line for line in ended.stderr.splitlines() if line.startswith("::")]
-    assert told.startswith("::error file=doublecheck/contracts/test_decorators.py,title=DEC-03 ")
-    assert {"failed": 1} == json.loads(ended.stdout)["summary"]
-    assert "| DEC-03 | must | failed |" in (tmp_path / "summary.md").read_text("utf-8")
 
 
 def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_path: Path) -> None:

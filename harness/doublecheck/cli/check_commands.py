@@ -30,7 +30,7 @@ RUN_EXAMPLES = f"""
 
   doublecheck run --json > double.json            kept for [bold]doublecheck report[/bold]
 
-  doublecheck run --html report.html --junit report.xml --markdown report.md
+  doublecheck run --html report.html
 
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
 and DOUBLECHECK_OTHER_API_KEY of another identity at runtimes
@@ -64,8 +64,6 @@ def run(
     ] = False,
     as_json: options.AsJson = False,
     html: options.Html = None,
-    junit: options.Junit = None,
-    markdown: options.Markdown = None,
     **platform: Any,
 ) -> None:
     """Check a platform clause by clause and print the results."""
@@ -75,7 +73,7 @@ def run(
         run_command.RunOptions({"target": one, **platform}, select, verbose, strict_should)
         for one in (dict.fromkeys(target) if target else (None,))
     ]
-    code = run_command.run_checks(runs, run_command.Outputs(as_json, html, junit, markdown))
+    code = run_command.run_checks(runs, run_command.Outputs(as_json, html))
     raise typer.Exit(code)
 
 
@@ -100,14 +98,12 @@ def report(
     ],
     as_json: options.AsJson = False,
     html: options.Html = None,
-    junit: options.Junit = None,
-    markdown: options.Markdown = None,
 ) -> None:
     """Put the reports of several runs side by side, clause by clause."""
     from doublecheck.reports import document
     from doublecheck.runner.run_command import Outputs
 
-    outputs = Outputs(as_json, html, junit, markdown)
+    outputs = Outputs(as_json, html)
     outputs.require_writable()
     outputs.write([report for file in files for report in document.read(file)])
 

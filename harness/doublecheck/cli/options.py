@@ -30,12 +30,6 @@ Profile = Annotated[
 Html = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
 ]
-Junit = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write JUnit XML as well, for CI.")
-]
-Markdown = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write Markdown as well, for a comment.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

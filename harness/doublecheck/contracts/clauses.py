@@ -15,7 +15,6 @@ import pytest
 
 from agentdouble import ledger
 from doublecheck.errors import ClauseError
-from doublecheck.notebook_repr import Shown
 from doublecheck.target.surfaces import Surface
 
 if sys.version_info >= (3, 11):
@@ -45,7 +44,7 @@ _SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
 
 
 @dataclass(frozen=True)
-class Clause(Shown, drawn_by="reports.notebook.clause"):
+class Clause:
     """One checkable sentence of the specification, in the section ``section``."""
 
     id: str

@@ -12,7 +12,6 @@ from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.traffic import Asked
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict, worst
 from doublecheck.exit_codes import ExitCode
-from doublecheck.notebook_repr import Shown
 
 # A verdict describes the observation, so a should that is not met is "failed", like a must.
 # Summaries use this word instead, unless the run is strict, so that counts, report.failed and the
@@ -27,7 +26,7 @@ _COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
 
 
 @dataclass(frozen=True)
-class Check(Shown, drawn_by="reports.notebook.check"):
+class Check:
     """One check and its verdict; ``reason`` says why it did not pass.
 
     ``details`` describe a failure: its place, the last exchanges, and how to repeat them. ``role``

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import Clause, clauses
@@ -16,8 +16,7 @@ from doublecheck.contracts.traffic import Asked
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
-
-T = TypeVar("T")
+from doublecheck.target.target import Kind
 
 FORMAT = "doublecheck-report/1"
 _LARGEST = 64 * 1024 * 1024  # bytes; a report of all clauses has about 50 KiB
@@ -103,21 +102,15 @@ def read(path: Path) -> list[Report]:
         raise _no_report(str(path), "it is nested too deeply") from None
     except ValueError as error:
         raise _no_report(str(path), f"it is not JSON ({error})") from None
-    try:
-        documents = content if isinstance(content, list) else [content]
-        if not documents:
-            raise _UnexpectedError("it is an empty list")
-        return [_report(_Place(one, "")) for one in documents]
-    except _UnexpectedError as error:
-        raise _no_report(str(path), str(error)) from None
+    documents = content if isinstance(content, list) else [content]
+    if not documents:
+        raise _no_report(str(path), "it is an empty list")
+    return [_report(document, str(path)) for document in documents]
 
 
 def from_document(document: Mapping[str, Any]) -> Report:
     """Return the report that a document describes; raise ReportError if it is not one."""
-    try:
-        return _report(_Place(document, ""))
-    except _UnexpectedError as error:
-        raise _no_report("The document", str(error)) from None
+    return _report(document, "The document")
 
 
 def _no_report(what: str, why: str) -> ReportError:
@@ -126,105 +119,53 @@ def _no_report(what: str, why: str) -> ReportError:
     )
 
 
-class _UnexpectedError(Exception):
-    """A document differs from the format."""
-
-
-class _Place:
-    """A value in a document, and the path to it."""
-
-    def __init__(self, value: Any, path: str) -> None:
-        self._value = value
-        self._path = path
-
-    def __getitem__(self, key: str) -> _Place:
-        mapping: Mapping[str, Any] = self.of(dict)
-        if key not in mapping:
-            raise _UnexpectedError(f"{self._path or 'it'} has no {key!r}")
-        return _Place(mapping[key], f"{self._path}.{key}" if self._path else key)
-
-    def __iter__(self) -> Iterator[_Place]:
-        for index, value in enumerate(self.of(list)):
-            yield _Place(value, f"{self._path}[{index}]")
-
-    def items(self) -> Iterator[tuple[str, _Place]]:
-        mapping: Mapping[str, Any] = self.of(dict)
-        return ((key, self[key]) for key in mapping)
-
-    def of(self, *kinds: type[T]) -> T:
-        value = self._value
-        if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
-            return value
-        expected = " or ".join(kind.__name__ for kind in kinds)
-        raise _UnexpectedError(
-            f"{self._path or 'it'} is a {type(value).__name__} and must be a {expected}"
-        )
-
-    def one_of(self, *allowed: str) -> str:
-        if self._value not in allowed:
-            raise _UnexpectedError(
-                f"{self._path} is {str(self._value)[:80]!r} and must be one of {', '.join(allowed)}"
-            )
-        return str(self._value)
-
-
-def _report(place: _Place) -> Report:
-    place["format"].one_of(FORMAT)
-    target = place["target"]
-    kind = target["kind"].one_of("double", "live")
-    checks = [check for clause in place["clauses"] for check in _checks(clause)]
-    run = Run(
-        tuple(checks),
-        place["pytest_exit"].of(int),
-        started=_moment(place["started"]),
-        duration_s=_seconds(place),
-        chosen=place["chosen"].of(int),
-        interrupted=place["interrupted"].of(bool),
-        strict_should=place["strict_should"].of(bool),
-        asked=_asked(place["asked"]),
-        examples=place["examples"].of(int),
-        seed=place["seed"].of(int),
-    )
-    name, url = target["name"].of(str), target["url"].of(str, type(None))
-    return Report(name, "live" if kind == "live" else "double", url, run)
-
-
-def _asked(place: _Place) -> Asked:
-    return Asked(
-        place["requests"].of(int),
-        {kind: one.of(int) for kind, one in place["made"].items()},
-        {name: tuple(one.of(str) for one in found) for name, found in place["addresses"].items()},
-    )
-
-
-def _checks(clause: _Place) -> list[Check]:
-    id_ = clause["id"].one_of(*clauses())
-    return [
-        Check(
-            check["name"].of(str),
-            id_,
-            Verdict(check["verdict"].one_of(*(verdict.value for verdict in Verdict))),
-            check["reason"].of(str),
-            _seconds(check),
-            check["details"].of(str),
-            _role(check["role"]),
-        )
-        for check in clause["checks"]
-    ]
-
-
-def _role(place: _Place) -> Role:
-    return next(role for role in ROLES if role == place.one_of(*ROLES))
-
-
-def _seconds(place: _Place) -> float:
-    return float(place["duration_s"].of(int, float))
-
-
-def _moment(place: _Place) -> dt.datetime | None:
-    text = place.of(str, type(None))
+def _report(document: Any, what: str) -> Report:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _no_report(what, f"it does not have the format {FORMAT}")
     try:
-        return None if text is None else dt.datetime.fromisoformat(text)
-    except ValueError:
-        example = "2026-01-31T12:00:00+00:00"
-        raise _UnexpectedError(f"started is {text!r:.80} and must be like {example}") from None
+        return _read(document)
+    except KeyError as error:
+        raise _no_report(what, f"{error} is missing or unknown") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _no_report(what, str(error)) from None
+
+
+def _read(document: Mapping[str, Any]) -> Report:
+    target, requests = document["target"], document["asked"]
+    started = document["started"]
+    kinds: Mapping[str, Kind] = {"double": "double", "live": "live"}
+    run = Run(
+        tuple(check for clause in document["clauses"] for check in _checks(clause)),
+        int(document["pytest_exit"]),
+        started=None if started is None else dt.datetime.fromisoformat(started),
+        duration_s=float(document["duration_s"]),
+        chosen=int(document["chosen"]),
+        interrupted=bool(document["interrupted"]),
+        strict_should=bool(document["strict_should"]),
+        asked=Asked(
+            int(requests["requests"]),
+            {kind: int(count) for kind, count in requests["made"].items()},
+            {name: tuple(map(str, each)) for name, each in requests["addresses"].items()},
+        ),
+        examples=int(document["examples"]),
+        seed=int(document["seed"]),
+    )
+    url = target["url"]
+    return Report(
+        str(target["name"]), kinds[target["kind"]], None if url is None else str(url), run
+    )
+
+
+def _checks(clause: Mapping[str, Any]) -> Iterator[Check]:
+    id_ = clauses()[clause["id"]].id
+    roles: Mapping[str, Role] = {role: role for role in ROLES}
+    for check in clause["checks"]:
+        yield Check(
+            str(check["name"]),
+            id_,
+            Verdict(check["verdict"]),
+            str(check["reason"]),
+            float(check["duration_s"]),
+            str(check["details"]),
+            roles[check["role"]],
+        )

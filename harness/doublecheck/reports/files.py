@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Modules by name: a Report writes itself through them, and they import it, so they are imported
 # late.
-_RENDERED_BY = {".html": "html", ".json": "document", ".md": "markdown", ".xml": "junit"}
+_RENDERED_BY = {".html": "html", ".json": "document"}
 
 
 def write(reports: Sequence[Report], path: Path) -> None:
@@ -48,12 +48,6 @@ def write_text(text: str, path: Path) -> None:
     """Write the text of a report atomically; raise ReportError."""
     with _as_report_errors(path):
         atomic_files.write(path, text)
-
-
-def append_text(text: str, path: Path) -> None:
-    """Append text to a file; raise ReportError."""
-    with _as_report_errors(path), path.open("a", encoding="utf-8", errors="replace") as file:
-        file.write(text)
 
 
 @contextlib.contextmanager

@@ -2,9 +2,7 @@
 
 Pages are built from elements, without templates: every text that is not an element is escaped, so a
 forgotten filter cannot turn an answer of a platform into HTML. The page has no script. Its filter
-consists of checkboxes and CSS, and the policy in its head forbids scripts and every request. jinja2
-was tried: it saves 40 lines in all and takes 17 ms instead of 21 ms for two platforms, but it takes
-18 ms more to import, is a dependency of every install, and does not escape by default.
+consists of checkboxes and CSS, and the policy in its head forbids scripts and every request.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import OUTCOMES, Check
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
+from doublecheck.notebook.display.frames import framed
 from doublecheck.notebook.display.markup import Markup, element, joined
 from doublecheck.notebook_repr import counted
 from doublecheck.reports.matrix import (
@@ -33,6 +32,7 @@ from doublecheck.reports.matrix import (
 from doublecheck.reports.report import Report
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_HEIGHT_PX = 460
 _TO_LOOK_AT = (Verdict.FAILED, *NOT_ASKED)
 
 
@@ -49,6 +49,16 @@ def render(reports: Sequence[Report]) -> str:
         _folded(rows, names(reports)),
         element("footer", f"doublecheck {__version__}"),
     )
+
+
+def report(shown: Report) -> Markup:
+    """Return the page of a report in a frame, for a notebook."""
+    return framed_page((shown,))
+
+
+def framed_page(reports: Sequence[Report]) -> Markup:
+    """Return the page in a frame, for a notebook."""
+    return framed(render(reports), _HEIGHT_PX)
 
 
 def _page(title: str, *body: str | None) -> str:

@@ -24,7 +24,7 @@ def add_option(group: pytest.OptionGroup) -> None:
         action="append",
         default=[],
         type=Path,
-        help="write the results of the contract checks: .html, .json, .md or .xml (JUnit); repeatable",
+        help="write the results of the contract checks: .html or .json; repeatable",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from doublecheck.target.target import Kind
 
 
 @dataclass(frozen=True)
-class Report(Shown, drawn_by="reports.notebook.report"):
+class Report(Shown, drawn_by="reports.html.report"):
     """The results of the checks on one platform; ``url`` is None for a double of the run itself."""
 
     name: str
@@ -28,14 +27,6 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         """The platform in words: its name, its kind and its address."""
         name = "" if self.name == self.kind else f"{self.name}, "
         return name + (f"{self.kind} at {self.url}" if self.url else "a double of its own")
-
-    @property
-    def told_by(self) -> str:
-        """Return ``platform_description``, its new name."""
-        warnings.warn(
-            "Report.told_by is now platform_description", DeprecationWarning, stacklevel=2
-        )
-        return self.platform_description
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -89,13 +80,8 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         """Return this report and others, which are shown side by side."""
         return Reports((self, *others))
 
-    def beside(self, *others: Report) -> Reports:
-        """Return ``side_by_side()``, its new name."""
-        warnings.warn("Report.beside is now side_by_side", DeprecationWarning, stacklevel=2)
-        return self.side_by_side(*others)
-
     def write(self, path: str | Path) -> Path:
-        """Write the report to a file ending in .html, .json, .md or .xml (JUnit); return its path.
+        """Write the report to a file ending in .html or .json; return its path.
 
         Raises ReportError.
         """
@@ -119,7 +105,7 @@ class Report(Shown, drawn_by="reports.notebook.report"):
         )
 
 
-class Reports(Series[Report], noun="report", drawn_by="reports.notebook.render"):
+class Reports(Series[Report], noun="report", drawn_by="reports.html.framed_page"):
     """Reports side by side."""
 
     def write(self, path: str | Path) -> Path:

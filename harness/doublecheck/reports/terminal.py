@@ -23,7 +23,6 @@ _STYLES = {
     Verdict.COULD_NOT_ASK.value: "bold magenta",
     None: "dim",
 }
-_READABLE = 32  # columns for the clauses' text; with fewer columns, the text is below the matrix
 _GAP = 2
 
 
@@ -32,13 +31,8 @@ def show(reports: Sequence[Report], console: Console) -> None:
     every = matrix(reports)
     rows = carried_out(every)
     console.print()
-    if not rows:
-        pass
-    elif _room(rows, reports, console.width) >= _READABLE:
-        console.print(_table(rows, reports, with_text=True))
-    else:
-        console.print(_table(rows, reports, with_text=False))
-        _explain_below(rows, console)
+    if rows:
+        console.print(_table(rows, reports))
     _fold(every, console, several=len(reports) > 1)
     console.print()
     for report in reports:
@@ -74,27 +68,16 @@ def _style(reason: str) -> str:
     return "bold magenta" if reason.startswith(Verdict.COULD_NOT_ASK.value) else "yellow"
 
 
-def _room(rows: Sequence[Row], reports: Sequence[Report], width: int) -> int:
-    """Return the width that clause, level and verdicts leave for the text."""
-    taken = len("SBX-01") + len("should") + 2 * _GAP
-    for index, name in enumerate(_heads(reports)):
-        shown = [_word(row.cells[index]) for row in rows]
-        taken += max(map(len, [name, *shown])) + _GAP
-    return width - taken
-
-
-def _table(rows: Sequence[Row], reports: Sequence[Report], *, with_text: bool) -> Table:
+def _table(rows: Sequence[Row], reports: Sequence[Report]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     table.add_column("clause", no_wrap=True)
     table.add_column("level", no_wrap=True)
     for name in _heads(reports):
         table.add_column(Text(name), overflow="fold")
-    if with_text:
-        table.add_column("")
+    table.add_column("")
     for row in rows:
         verdicts = [Text(_word(cell), _STYLES.get(cell.outcome, "yellow")) for cell in row.cells]
-        text = [_explained(row)] if with_text else []
-        table.add_row(row.clause.id, row.clause.level, *verdicts, *text)
+        table.add_row(row.clause.id, row.clause.level, *verdicts, _explained(row))
     return table
 
 
@@ -108,16 +91,6 @@ def _word(cell: Cell) -> str:
 
 def _explained(row: Row) -> Text:
     return Text("\n").join([Text(row.clause.text), *(Text(one, "dim") for one in _reasons(row))])
-
-
-def _explain_below(rows: Sequence[Row], console: Console) -> None:
-    for row in rows:
-        reasons = list(_reasons(row))
-        if reasons:
-            console.print()
-            console.print(Text(f"{row.clause.id}: {row.clause.text}"))
-            for reason in reasons:
-                console.print(Text(reason, "dim"))
 
 
 def _reasons(row: Row) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,22 +76,19 @@ class Outputs:
 
     as_json: bool = False
     html: Path | None = None
-    junit: Path | None = None
-    markdown: Path | None = None
 
     def require_writable(self) -> None:
         """Raise ReportError, before a run, for a file that could not be written after it."""
         from doublecheck.reports import files
 
-        for path in (self.html, self.junit, self.markdown):
-            if path is not None:
-                files.require_writable(path)
+        if self.html is not None:
+            files.require_writable(self.html)
 
     def write(self, reports: Sequence[Report]) -> None:
         """Print the reports and write the files; raise ReportError if a file cannot be written."""
         from rich.console import Console
 
-        from doublecheck.reports import document, files, html, junit, markdown, terminal
+        from doublecheck.reports import document, files, html, terminal
 
         if self.as_json:
             print(document.render(reports), end="")  # noqa: T201
@@ -100,10 +96,6 @@ class Outputs:
             terminal.show(reports, Console())
         if self.html is not None:
             files.write_text(html.render(reports), self.html)
-        if self.junit is not None:
-            files.write_text(junit.render(reports), self.junit)
-        if self.markdown is not None:
-            files.write_text(markdown.render(reports), self.markdown)
 
 
 def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
@@ -125,17 +117,7 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     reports, codes = _run_all(runs)
     if reports:
         outputs.write(reports)
-        _tell_ci(reports)
     return ExitCode.worst(codes)
-
-
-def _tell_ci(reports: Sequence[Report]) -> None:
-    """Annotate the failures and extend the summary of a job of GitHub Actions."""
-    from doublecheck.reports import github
-
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        print(*github.workflow_commands(reports), sep="\n", file=sys.stderr)  # noqa: T201
-    github.append_summary(reports, os.environ)
 
 
 def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:

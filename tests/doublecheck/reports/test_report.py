@@ -7,7 +7,7 @@ import pytest
 
 from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.reports import document, html, notebook, terminal
+from doublecheck.reports import document, html, terminal
 from doublecheck.reports.report import Report
 
 CHECKS = (
@@ -31,7 +31,7 @@ STRICT = Report("double", "double", None, Run(CHECKS, pytest_exit=1, strict_shou
 def test_what_is_counted_as_failed_fails_the_run(
     report: Report, counts: dict[str, int], failed: list[str]
 ) -> None:
-    """In the counts, the line, the terminal, the notebook, the page and the JSON."""
+    """In the counts, the line, the terminal, the page and the JSON."""
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     json = document.to_document(report)
 
@@ -43,21 +43,13 @@ def test_what_is_counted_as_failed_fails_the_run(
     assert counts == json["summary"]
     jsonschema.validate(json, document.schema())
     for count, word in ((count, word) for word, count in counts.items()):
-        assert f">{count} {word}<" in str(notebook.report(report))
         assert f">{count} {word}<" in html.render([report])
 
 
 def test_a_forgiven_failure_is_reported_clause_by_clause() -> None:
     """It lies open all the same, for somebody may want to mend it."""
-    shown = str(notebook.report(LENIENT))
+    shown = html.render([LENIENT])
 
     assert "only recommended" in shown
     assert ">failed (should)<" in shown
-    assert ">failed (should)<" not in str(notebook.report(STRICT))
-
-
-def test_former_names_warn_and_work() -> None:
-    with pytest.warns(DeprecationWarning, match="is now platform_description"):
-        assert LENIENT.platform_description == LENIENT.told_by
-    with pytest.warns(DeprecationWarning, match="is now side_by_side"):
-        assert LENIENT.side_by_side(STRICT) == LENIENT.beside(STRICT)
+    assert ">failed (should)<" not in html.render([STRICT])
