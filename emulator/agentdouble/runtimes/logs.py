@@ -56,11 +56,10 @@ class Block:
 
 
 class Numbering:
-    """Numbers the lines of a runtime, and wakes the readers that wait for new lines."""
+    """Numbers the lines of a runtime."""
 
-    def __init__(self, wall: Callable[[], dt.datetime], wake: Callable[[], None]) -> None:
+    def __init__(self, wall: Callable[[], dt.datetime]) -> None:
         self.wall = wall
-        self.wake = wake
         self.next = 1
 
     def take(self, count: int) -> int:
@@ -146,7 +145,6 @@ class InstanceLog:
         self._size += len(data) + _OVERHEAD
         while len(self._blocks) > 1 and self._too_much():
             self._size -= len(self._blocks.popleft().data) + _OVERHEAD
-        numbering.wake()
 
     def _too_much(self) -> bool:
         return self._size > SIZE or self.printed - self.dropped > LINES

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from pydantic import Field
-from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -17,21 +14,20 @@ from typing_extensions import TypedDict
 
 from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
-from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import LogQueryError, UnknownInstanceError, UnknownRuntimeError
 from agentdouble.openapi import Answer, Operation, operation
-from agentdouble.openapi.operation import EVENTS, NDJSON, TEXT, described
+from agentdouble.openapi.operation import NDJSON, TEXT, described
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.logs import LINES, Line, Stream
+from agentdouble.runtimes.logs import LINES, Line
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.runtime_logs import RuntimeLogs, Wanted
+from agentdouble.runtimes.runtime_logs import RuntimeLogs
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.usage import Used, Watch
 from agentdouble.threads import import_in_thread
 
-_PARAMETERS = ("tail", "search", "instance", "stream", "since", "follow", "format")
-_STREAMS = get_args(Stream)
+_PARAMETERS = ("tail", "instance", "format")
+_FORMATS = ("json", "text")
 _LONGEST_NUMBER = 15  # digits
 
 
@@ -82,16 +78,12 @@ class LogsQuery(TypedDict, total=False):
     """Which lines of a log, and in which format."""
 
     tail: Annotated[int, Field(ge=0, le=LINES)]
-    search: str
     instance: str
-    stream: Stream
-    since: str
-    follow: bool
     format: Literal["json", "text"]
 
 
 LOGS = Operation(  # of any route that answers with ``printed``
-    answers=tuple(Answer(str, media_type=kind) for kind in (NDJSON, TEXT, EVENTS)),
+    answers=tuple(Answer(str, media_type=kind) for kind in (NDJSON, TEXT)),
     query=LogsQuery,
     errors=(404,),
 )
@@ -142,7 +134,7 @@ class RuntimeRoutes:
 
     @described(LOGS)
     async def logs(self, request: Request) -> Response:
-        """Return the printed lines of instances; with ``follow``, also those that come later."""
+        """Return the printed lines of instances."""
         return printed(request, self._find(request).logs)
 
     @operation(EndedInstance, errors=(404,))
@@ -198,57 +190,24 @@ def printed(request: Request, logs: RuntimeLogs) -> Response:
     if unknown:
         allowed = ", ".join(_PARAMETERS)
         raise LogQueryError(unknown[0], f"is not known; known are {allowed}")
-    wanted, tail = _wanted(query, logs), _number(query.get("tail", "1000"), "tail", LINES)
-    if _chosen(query, "follow", ("false", "true")) == "true":
-        last = request.headers.get("last-event-id")
-        after = None if last is None else _number(last, "Last-Event-ID")
-        return EventStreamResponse(_events(logs, wanted, tail, after))
-    lines = logs.read(wanted, tail)
-    if _chosen(query, "format", ("json", "text")) == "text":
-        return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
-    return Response("".join(map(_json, lines)), media_type="application/x-ndjson")
-
-
-async def _events(
-    logs: RuntimeLogs, wanted: Wanted, tail: int, after: int | None
-) -> AsyncGenerator[str, None]:
-    async with aclosing(logs.follow(wanted, tail, after)) as lines:
-        async for line in lines:
-            yield f"id: {line.number}\ndata: {_json(line)}\n"
-
-
-def _wanted(query: QueryParams, logs: RuntimeLogs) -> Wanted:
-    instance, since = query.get("instance"), query.get("since")
+    format_, instance = query.get("format", "json"), query.get("instance")
+    if format_ not in _FORMATS:
+        raise LogQueryError("format", f"must be one of {', '.join(_FORMATS)}")
     if instance is not None and logs.of(instance) is None:
         known = ", ".join(logs.instances) or "none"
         reason = f"names no instance whose log is kept; there is {known}"
         raise LogQueryError("instance", reason)
-    stream = _chosen(query, "stream", _STREAMS) if "stream" in query else None
-    return Wanted(
-        query.get("search", ""), instance, stream, None if since is None else _time(since)
-    )
+    lines = logs.read(instance, _tail(query.get("tail", "1000")))
+    if format_ == "text":
+        return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
+    return Response("".join(map(_json, lines)), media_type="application/x-ndjson")
 
 
-def _chosen(query: QueryParams, name: str, allowed: tuple[Any, ...]) -> Any:
-    value = query.get(name, allowed[0])
-    if value not in allowed:
-        raise LogQueryError(name, f"must be one of {', '.join(allowed)}, not {value[:40]!r}")
-    return value
-
-
-def _number(text: str, name: str, most: int = 10**_LONGEST_NUMBER) -> int:
-    if not (text.isascii() and text.isdecimal()) or len(text) > _LONGEST_NUMBER or int(text) > most:
-        raise LogQueryError(name, f"must be a number from 0 to {most}, not {text[:40]!r}")
+def _tail(text: str) -> int:
+    number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+    if not number or int(text) > LINES:
+        raise LogQueryError("tail", f"must be a number from 0 to {LINES}, not {text[:40]!r}")
     return int(text)
-
-
-def _time(text: str) -> dt.datetime:
-    try:
-        found = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        reason = f"must be a time such as 2026-01-31T12:00:00Z, not {text[:40]!r}"
-        raise LogQueryError("since", reason) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=dt.timezone.utc)
 
 
 def _json(line: Line) -> str:

@@ -166,14 +166,12 @@ class Runtime:
         await self._scaler.pool.settle()
 
     def begin_shutdown(self) -> None:
-        """Turn away waiting requests and end followed logs: the double is about to stop."""
+        """Turn away waiting requests: the double is about to stop."""
         self._scaler.turn_away("the double stops")
-        self.logs.close()
 
     async def close(self, reason: str = "it was deleted") -> None:
         """Turn every request away and end every instance; return when nothing is left."""
         await self._scaler.close(reason)
-        self.logs.close()
 
     def _deploy(self, version: Version, word: Word) -> None:
         self._under_way = word

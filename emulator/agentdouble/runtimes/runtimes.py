@@ -94,7 +94,7 @@ class Runtimes:
             await asyncio.wait(set(self._closing))
 
     def begin_shutdown(self) -> None:
-        """Turn away waiting requests and end followed logs: the double is about to stop."""
+        """Turn away waiting requests: the double is about to stop."""
         for runtime in self.all():
             runtime.begin_shutdown()
 

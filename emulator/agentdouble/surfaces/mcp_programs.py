@@ -59,9 +59,7 @@ class ServicePrograms:
 
     async def forget(self, service: str) -> None:
         """Remove the files and the log of a service whose processes have ended."""
-        logs = self._logs.pop(service, None)
-        if logs is not None:
-            logs.close()
+        self._logs.pop(service, None)
         workspace = self._workspaces.pop(service, None)
         if workspace is not None:
             await run_in_thread(workspace.remove)

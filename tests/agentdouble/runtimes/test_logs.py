@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.clock import Clock
 from agentdouble.runtimes.logs import LINES, SIZE, InstanceLog
-from agentdouble.runtimes.runtime_logs import ENDED, RuntimeLogs, Wanted
+from agentdouble.runtimes.runtime_logs import ENDED, RuntimeLogs
 from tests.agentdouble.calling import eventually
 from tests.agentdouble.runtimes.asking import ask, asking
 
@@ -28,8 +26,8 @@ def log(logs: RuntimeLogs) -> InstanceLog:
     return logs.open("a-1")
 
 
-def texts(logs: RuntimeLogs, wanted: Wanted | None = None, tail: int = 1000) -> list[str]:
-    return [line.text for line in logs.read(wanted or Wanted(), tail)]
+def texts(logs: RuntimeLogs) -> list[str]:
+    return [line.text for line in logs.read()]
 
 
 def test_a_line_is_kept_when_it_has_ended(logs: RuntimeLogs, log: InstanceLog) -> None:
@@ -111,22 +109,6 @@ def test_single_lines_are_bounded_as_well(logs: RuntimeLogs, log: InstanceLog) -
     assert str(2 * LINES - 1) == texts(logs)[-1]
 
 
-def test_lines_are_searched(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """By text, instance, stream and time, all at once; the last ones are returned."""
-    other = logs.open("a-2")
-    log.feed("stdout", b"apple\npear\napple pie\n")
-    other.feed("stderr", b"apple tree\n")
-    (moment,) = {line.at for line in other.tail(1)}
-
-    assert ["apple", "apple pie", "apple tree"] == texts(logs, Wanted(search="apple"))
-    assert ["apple pie", "apple tree"] == texts(logs, Wanted(search="apple"), tail=2)
-    assert ["apple tree"] == texts(logs, Wanted(instance="a-2"))
-    assert ["apple tree"] == texts(logs, Wanted(stream="stderr"))
-    assert ["apple tree"] == texts(logs, Wanted(since=moment))
-    assert [] == texts(logs, Wanted(search="plum"))
-    assert [] == texts(logs, tail=0)
-
-
 def test_logs_of_the_ended_are_kept_for_a_while(logs: RuntimeLogs) -> None:
     """So that a crash can be read; the living are not forgotten for them."""
     living = logs.open("living")
@@ -140,66 +122,3 @@ def test_logs_of_the_ended_are_kept_for_a_while(logs: RuntimeLogs) -> None:
     names = [f"a-{number}" for number in range(2 * ENDED, 3 * ENDED)]
     assert ("living", *names) == logs.instances
     assert "still here" in texts(logs)
-
-
-def following(
-    logs: RuntimeLogs, count: int, wanted: Wanted | None = None, **options: int
-) -> asyncio.Task[list[str]]:
-    async def follow() -> list[str]:
-        found: list[str] = []
-        async with contextlib.aclosing(logs.follow(wanted or Wanted(), **options)) as lines:
-            async for line in lines:
-                found.append(line.text)
-                if len(found) == count:
-                    break
-        return found
-
-    return asyncio.ensure_future(follow())
-
-
-def test_new_lines_wake_who_follows(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """The last ones come first, those of instances that are not there yet as well."""
-
-    async def scene() -> tuple[list[str], list[str]]:
-        log.feed("stdout", b"one\ntwo\n")
-        all_, some = following(logs, 4, tail=1), following(logs, 1, Wanted(search="tree"))
-        await asyncio.sleep(0)
-        log.feed("stdout", b"three\n")
-        await asyncio.sleep(0)
-        logs.open("a-2").feed("stderr", b"four\ntree\n")
-        return await all_, await some
-
-    assert (["two", "three", "four", "tree"], ["tree"]) == asyncio.run(scene())
-
-
-def test_a_reader_goes_on_where_it_was(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """After a number, with all that came later; after one of another double, from the start."""
-
-    async def scene() -> tuple[list[str], list[str]]:
-        log.feed("stdout", b"1\n2\n3\n4\n")
-        log.feed("stdout", b"5\n")
-        logs.close()
-        return await following(logs, 99, after=2), await following(logs, 99, after=999)
-
-    assert (["3", "4", "5"], ["1", "2", "3", "4", "5"]) == asyncio.run(scene())
-
-
-def test_a_slow_reader_is_told_what_it_missed(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """It holds up nobody, and what it missed is not kept for it."""
-
-    async def scene() -> tuple[list[str], list[str]]:
-        lines = logs.follow()
-        log.feed("stdout", b"first\n")
-        seen = [(await anext(lines)).text]
-        for _ in range(64):
-            log.feed("stdout", b"x\n" * 1000)
-        log.feed("stdout", b"last\n")
-        logs.close()
-        seen += [line.text async for line in lines]
-        return seen, await following(logs, 1, after=1)
-
-    seen, resumed = asyncio.run(scene())
-    missed = log.dropped - 1
-    assert ["first", f"… {missed:,} lines dropped", "x"] == seen[:3]
-    assert ("last", 64_000) == (seen[-1], missed + len(seen) - 3)
-    assert [f"… {missed:,} lines dropped"] == resumed
