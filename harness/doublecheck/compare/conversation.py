@@ -37,15 +37,14 @@ _CODES = (
 class Topic:
     """A part of a conversation: its requests, and the surfaces it needs.
 
-    ``talk`` sends the requests to a platform; it runs once for each. ``writes`` says that it
-    invokes or creates something there, ``does`` what, and ``skipped`` why it cannot run.
+    ``talk`` sends the requests to a platform; it runs once for each. ``does`` says what it invokes
+    or creates there, if anything, and ``skipped`` why it cannot run.
     """
 
     name: str
     surfaces: tuple[Surface, ...]
     talk: Talk = field(repr=False)
-    writes: bool = False
-    does: str = "creates something"
+    does: str | None = None
     skipped: str | None = None
 
 
@@ -68,18 +67,15 @@ def default(
             "invocations",
             ("application",),
             partial(_invocations, token=token),
-            writes=True,
             does="invokes an agent",
         ),
         Topic("what the API server has", ("api_server",), _api_server),
-        Topic(
-            "refusals of runs", ("api_server",), _refused_runs, writes=True, does="asks for runs"
-        ),
+        Topic("refusals of runs", ("api_server",), _refused_runs, does="asks for runs"),
         Topic(
             "sessions and runs",
             ("api_server",),
             partial(_sessions, app=agent or "", token=token),
-            writes=True,
+            does="creates something",
             skipped=named(agent),
         ),
         Topic("refusals of the control plane", ("control_plane",), _refusals),
@@ -87,7 +83,6 @@ def default(
             "code in the sandbox",
             ("sandbox",),
             partial(_sandbox, token=token),
-            writes=True,
             does="runs code",
         ),
         Topic("MCP", ("mcp",), _mcp),
@@ -95,7 +90,6 @@ def default(
             "a tool of MCP",
             ("mcp",),
             partial(_tool, name=tool or "", token=token),
-            writes=True,
             does="calls tools",
             skipped=_without("no tool that both have and that is not destructive", tool),
         ),
@@ -104,7 +98,7 @@ def default(
             ("a2a",),
             lambda platform: platform.request("GET", "/.well-known/agent-card.json"),
         ),
-        Topic("A2A", ("a2a",), _a2a, writes=True, does="sends messages to an agent"),
+        Topic("A2A", ("a2a",), _a2a, does="sends messages to an agent"),
     )
 
 

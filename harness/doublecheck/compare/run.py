@@ -44,7 +44,7 @@ def run(
     """
     pairs, unknowns = _seeded(double.target, live.target), _Unknowns(double)
     skipped = [_why_not(topic, double, live, allow_writes=allow_writes) for topic in topics]
-    writes = any(topic.writes and not why for topic, why in zip(topics, skipped, strict=True))
+    writes = any(topic.does and not why for topic, why in zip(topics, skipped, strict=True))
     leftovers = [Leftovers(platform, names) for platform in (double, live) if writes]
     for platform in (double, live):
         platform.exchanges.body_limit = _BODY_LIMIT
@@ -107,7 +107,7 @@ def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bo
             problem = target.problems.get(preflight.probed(surface))
             if problem is not None:
                 return str(problem)
-    if topic.writes and live.target.kind == "live" and not allow_writes:
+    if topic.does and live.target.kind == "live" and not allow_writes:
         return f"it {topic.does} on the live platform, which needs --allow-writes (in Python allow_writes=True)"
     for target in (double.target, live.target):
         if "sandbox" in topic.surfaces and (target.credentials is None or target.tool_id is None):

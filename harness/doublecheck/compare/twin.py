@@ -72,9 +72,7 @@ def compare(
     if conversation is None:
         topics = default(double, live, token, agent)
     else:
-        topics = [
-            Topic("conversation", (), conversation, writes=True, does="runs your conversation")
-        ]
+        topics = [Topic("conversation", (), conversation, does="runs your conversation")]
     parts: list[Part] = []
 
     def on_part(part: Part) -> None:

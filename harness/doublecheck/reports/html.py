@@ -1,21 +1,20 @@
 """Reports as one HTML page: the matrix, and below each clause the results of its checks.
 
 Pages are built from elements, without templates: every text that is not an element is escaped, so a
-forgotten filter cannot turn an answer of a platform into HTML. The page has no script. Its filter
-consists of checkboxes and CSS, and the policy in its head forbids scripts and every request.
+forgotten filter cannot turn an answer of a platform into HTML. The page has no script, and the
+policy in its head forbids scripts and every request.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import OUTCOMES, Check
+from doublecheck.contracts.run_result import Check
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.notebook.display.frames import framed
 from doublecheck.notebook.display.markup import Markup, element, joined
@@ -44,7 +43,6 @@ def render(reports: Sequence[Report]) -> str:
         title,
         element("h1", "Contract checks"),
         *(_about(report, name) for report, name in zip(reports, names(reports), strict=True)),
-        _filter(rows),
         _table(carried_out(rows), names(reports)),
         _folded(rows, names(reports)),
         element("footer", f"doublecheck {__version__}"),
@@ -77,13 +75,7 @@ def _page(title: str, *body: str | None) -> str:
 
 @cache
 def _styles() -> str:
-    shown = "\n".join(
-        f"body:has(#show-{_slug(word)}:checked) .any-{_slug(word)} {{ display: var(--row); }}"
-        for word in OUTCOMES
-    )
-    file = resources.files("doublecheck.reports").joinpath("report.css")
-    hidden = "tbody tr { display: none; }"
-    return f"{file.read_text('utf-8')}\n@supports selector(:has(*)) {{\n{hidden}\n{shown}\n}}\n"
+    return resources.files("doublecheck.reports").joinpath("report.css").read_text("utf-8")
 
 
 def _about(report: Report, name: str) -> Markup:
@@ -106,21 +98,6 @@ def _about(report: Report, name: str) -> Markup:
         report.cut_short and element("p", report.cut_short, class_="warning"),
         class_="about",
     )
-
-
-def _filter(rows: Sequence[Row]) -> Markup:
-    counts = Counter(word for row in rows for word in _words(row))
-    boxes = [_box(word, counts[word]) for word in OUTCOMES if counts[word]]
-    return element("fieldset", element("legend", "Show clauses that are"), *boxes)
-
-
-def _words(row: Row) -> set[str]:
-    return {cell.outcome for cell in row.cells if cell.outcome}
-
-
-def _box(word: str, count: int) -> Markup:
-    box = element("input", type="checkbox", id=f"show-{_slug(word)}", checked=True)
-    return element("label", box, f" {word} ", element("b", str(count)))
 
 
 def _folded(rows: Sequence[Row], told: Sequence[str]) -> Markup | None:
@@ -160,7 +137,6 @@ def _row(row: Row) -> Markup:
         *(_verdict(cell, alone=len(row.cells) == 1) for cell in row.cells),
         element("td", _explained(row), class_="text"),
         id=id_,
-        class_=" ".join(sorted(f"any-{_slug(word)}" for word in _words(row))),
     )
 
 

@@ -204,7 +204,7 @@ def test_a_lie_diverges_and_the_reports_show_its_place(
     honest: Target, hidden: Target, liar: Liar, lie: str | None
 ) -> None:
     """A platform that tells the truth is the same, whatever ids it has."""
-    topic = Topic("calls", (), _calls, writes=True)
+    topic = Topic("calls", (), _calls, does="runs code")
     with (
         Platform(honest) as double,
         Platform(seen_as_live(hidden, liar)) as live,
@@ -240,7 +240,7 @@ def test_a_session_that_cannot_be_removed_is_reported(
     honest: Target, hidden: Target, liar: Liar
 ) -> None:
     """By its name and its platform."""
-    topic = Topic("code", (), lambda one: one.run_code("1", session_id="kept"), writes=True)
+    topic = Topic("code", (), lambda one: one.run_code("1", session_id="kept"), does="runs code")
     with (
         Platform(honest) as double,
         Platform(seen_as_live(hidden, liar)) as live,
