@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from doublecheck.compare.answers import Answer, differences
-from doublecheck.compare.differences import Class, Difference, worst
+from doublecheck.compare.differences import Class, Difference
 from doublecheck.compare.ids import Pairs
 
 pytestmark = pytest.mark.smoke
@@ -89,12 +89,6 @@ def test_an_endpoint_may_be_empty() -> None:
     (found,) = differences(ours, theirs, Pairs(), "InvokeTool RunCode")
 
     assert "section 2.8" == found.because
-
-
-def test_the_worst_class_counts() -> None:
-    """Of no difference it is that all is the same."""
-    assert Class.SAME is worst([])
-    assert Class.DIVERGES is worst([Class.ASSUMED, Class.DIVERGES, Class.ONLY_LIVE])
 
 
 def test_what_is_nested_too_deeply_is_a_text() -> None:

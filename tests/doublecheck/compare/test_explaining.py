@@ -186,20 +186,6 @@ def test_how_a_signature_is_refused_is_open_and_not_whether(
     assert ("status", expected) == (path, cls)
 
 
-@pytest.mark.parametrize(
-    ("language", "expected"),
-    [("js", Class.ASSUMED), ("python3", Class.DIVERGES), ("javascript", Class.DIVERGES)],
-)
-def test_only_other_names_of_languages_may_be_refused(language: str, expected: Class) -> None:
-    """Every alternative knows one of each."""
-    request = json.dumps({"OperationPayload": json.dumps({"kernel_name": language})})
-    relied = answer({"Result": {}}, unknowns="U-KERNEL-NAMES")
-
-    ((_, cls),) = classes(relied, answer({}, 400), RUN_CODE, request)
-
-    assert expected is cls
-
-
 def test_what_the_answer_did_not_rely_on_explains_nothing() -> None:
     """The double's answer names its unknowns."""
     assert [("$", Class.DIVERGES)] == classes(answer("a"), answer({"response": "a"}), INVOKE)

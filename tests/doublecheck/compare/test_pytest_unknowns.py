@@ -63,36 +63,15 @@ def test_the_summary_says_which_tests_relied_on_which_unknowns(
     )
 
 
-@pytest.mark.parametrize("options", [(), ("-q",)])
 def test_the_summary_is_one_line_unless_more_is_asked_for(
-    pytester: pytest.Pytester, platform_server: Target, options: tuple[str, ...]
+    pytester: pytest.Pytester, platform_server: Target
 ) -> None:
     """It says where to find the rest."""
     url = f"--platform-url={platform_server.url}"
-    result = run(pytester, *options, url, "-k", "another_client")
+    result = run(pytester, url, "-k", "another_client")
 
     result.stdout.fnmatch_lines(["1 test relied on 2 unknowns, which *(-v shows them)"])
     result.stdout.no_fnmatch_line("U-PROBE-BODIES*")
-
-
-def test_long_lists_of_tests_are_cut_unless_all_are_asked_for(
-    pytester: pytest.Pytester, platform_server: Target
-) -> None:
-    """The first are named and the others counted."""
-    test = """
-        import pytest
-
-        @pytest.mark.parametrize("number", range(4))
-        def test_ping(platform, number):
-            platform.ping()
-    """
-    options = [f"--platform-url={platform_server.url}"]
-    short, long = (run(pytester, *options, *more, test=test) for more in (["-v"], ["-vv"]))
-
-    line = "U-PROBE-BODIES (4 tests): test_it.py::test_ping[[]0], test_it.py::test_ping[[]1] and 2"
-    short.stdout.fnmatch_lines([f"{line} more"])
-    all_ = [f"  test_it.py::test_ping[[]{number}]" for number in range(4)]
-    long.stdout.fnmatch_lines(["U-PROBE-BODIES (4 tests):", *all_])
 
 
 def test_strict_fails_tests_that_rely_on_unknowns(
@@ -124,19 +103,6 @@ def test_what_a_profile_settles_is_no_guess(pytester: pytest.Pytester, profile: 
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["U-EXEC-LIMITS (1 test): *"])
     result.stdout.no_fnmatch_line("U-EXEC-SUCCESS*")
-
-
-def test_a_test_settled_as_a_whole_passes_under_strict(
-    pytester: pytest.Pytester, tmp_path: Path
-) -> None:
-    """With a profile that has all that it relies on."""
-    file = tmp_path / "profile.toml"
-    file.write_text('[unknowns]\nU-PROBE-BODIES = "text"\nU-PROBE-ERROR = "default-function"\n')
-    test = "def test_it(platform):\n    assert platform.ping()\n"
-
-    result = run(pytester, "--platform-strict", f"--platform-profile={file}", test=test)
-
-    result.assert_outcomes(passed=1)
 
 
 def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
@@ -257,6 +223,7 @@ def test_a_double_that_is_gone_costs_nothing_but_the_note(pytester: pytest.Pytes
     run(pytester, test=test).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_workers_tell_what_their_tests_relied_on(pytester: pytest.Pytester) -> None:
     """Each has a double of its own; the summary is written where they come together."""
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
