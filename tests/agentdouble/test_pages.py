@@ -12,7 +12,6 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.calling import http
-from tests.agentdouble.runtimes.programs import table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -41,14 +40,6 @@ async () => new Promise(resolve => {
   }
   frame.src = "/_emulator/journal"
   document.body.append(frame)
-})
-"""
-SOCKET = """
-async (path) => new Promise(resolve => {
-  const socket = new WebSocket(`ws://${location.host}${path}`)
-  socket.onopen = () => socket.send("hello")
-  socket.onmessage = event => { resolve(event.data); socket.close() }
-  socket.onerror = () => resolve("refused")
 })
 """
 WORKER = """
@@ -89,16 +80,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    """A double with a runtime that serves a directory, and one that speaks by WebSockets."""
-    pages, conversing = tmp_path_factory.mktemp("pages"), tmp_path_factory.mktemp("conversing")
+    """A double with a runtime that serves a directory."""
+    pages = tmp_path_factory.mktemp("pages")
     (pages / "index.html").write_text(PAGE)
     (pages / "own.json").write_text('{"own": true}')
     (pages / "worker.js").write_text("addEventListener('fetch', () => {})")
     (pages / "serve.py").write_text(PROGRAM)
-    tables = [
-        {"name": "pages", "command": "python serve.py", "directory": str(pages)},
-        table("ws", "conversing.py", conversing),
-    ]
+    tables = [{"name": "pages", "command": "python serve.py", "directory": str(pages)}]
     with Emulator(runtimes=tables) as double:
         yield double
 
@@ -135,13 +123,11 @@ def test_a_worker_is_of_its_runtime_alone(page: Page) -> None:
 
 
 def test_a_runtime_s_page_works_within_its_runtime(page: Page) -> None:
-    """It asks its own paths, speaks by WebSockets, and keeps what it stores."""
+    """It asks its own paths, and keeps what it stores."""
     own = page.evaluate("async () => (await fetch('own.json')).json()")
-    spoken = page.evaluate(SOCKET, "/runtimes/ws/echo")
     page.reload()
 
     assert {"own": True} == own
-    assert "hello" == spoken
     assert "yes" == page.evaluate("() => localStorage.getItem('kept')")
 
 

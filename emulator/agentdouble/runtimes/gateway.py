@@ -15,12 +15,13 @@ from agentdouble.errors import (
     AccessError,
     HostingError,
     InstanceLostError,
+    NotBuiltError,
     RuntimeBusyError,
     RuntimeEndedError,
     RuntimeStartError,
     UnknownRuntimeError,
 )
-from agentdouble.runtimes import PREFIX, agent_cards, headers, websocket_proxying
+from agentdouble.runtimes import PREFIX, agent_cards, headers
 from agentdouble.runtimes.authentication import GatewayAuthenticator, render
 from agentdouble.runtimes.headers import Address, read
 from agentdouble.runtimes.instance import Instance
@@ -86,6 +87,10 @@ class Gateway:
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
     ) -> None:
         """Have an instance answer the request, or answer with the reason why none did."""
+        if request.scope["type"] == "websocket":
+            error = NotBuiltError("A WebSocket to a runtime")
+            await request.answer(_error(501, "NotBuilt", str(error)))
+            return
         if request.head_size > LARGEST_HEAD:
             await request.answer(_headers_too_large(LARGEST_HEAD))
             return
@@ -118,8 +123,6 @@ class Gateway:
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
     ) -> None:
         scope, receive, send = request
-        is_websocket = scope["type"] == "websocket"
-        pass_on = websocket_proxying.pass_on if is_websocket else self._proxy.pass_on
         async with runtime.lease(_session(scope)) as instance:
             observed.leased(instance)
             if serving.is_closed(scope):
@@ -128,7 +131,8 @@ class Gateway:
                 send = agent_cards.rewriting(scope, address, instance.port, send)
                 scope = agent_cards.uncompressed(scope)
             try:
-                await pass_on(instance, address, scope, receive, _keeping(runtime, instance, send))
+                keeping = _keeping(runtime, instance, send)
+                await self._proxy.pass_on(instance, address, scope, receive, keeping)
             except InstanceLostError as error:
                 if error.unreached:
                     instance.failed()
@@ -174,8 +178,6 @@ def _noting(observed: Observed, send: Send) -> Send:
     async def note(message: Message) -> None:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
             observed.status = message["status"]
-        elif message["type"] == "websocket.accept":
-            observed.status = 101
         await send(message)
 
     return note

@@ -27,7 +27,6 @@ _OF_ONE_HOP = frozenset(
 _SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host", causes.RAW_HEADER))
 _OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server sets them
 _OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # a runtime shares its origin
-_WEBSOCKET = b"sec-websocket-"
 _BODILESS = (204, 304)
 OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
 VIA = (b"via", b"1.1 agentdouble")
@@ -77,14 +76,14 @@ def onward(scope: Scope, address: Address) -> RawHeaders:
     passed = [
         (name, value)
         for name, value in sent
-        if name not in stays and not name.startswith((b"x-forwarded-", _WEBSOCKET))
+        if name not in stays and not name.startswith(b"x-forwarded-")
     ]
     cause = [(name.encode(), value.encode()) for name, value in causes.headers().items()]
     return [*passed, *cause, *_forwarded(scope, address), VIA]
 
 
 def _forwarded(scope: Scope, address: Address) -> RawHeaders:
-    scheme: str = scope["scheme"].replace("ws", "http", 1)
+    scheme: str = scope["scheme"]
     client = scope.get("client")
     told: dict[bytes, bytes | None] = {
         b"x-forwarded-for": client[0].encode("latin-1") if client else None,
@@ -103,7 +102,7 @@ def back(status: int, answered: RawHeaders, scope: Scope, address: Address) -> R
     return [
         (name, _location(value, scope, address) if name == b"location" else value)
         for name, value in answered
-        if name not in stays and not name.startswith(_WEBSOCKET)
+        if name not in stays
     ]
 
 
