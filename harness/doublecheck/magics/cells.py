@@ -1,4 +1,4 @@
-"""Run a cell: on one platform with live output, or on two platforms with a comparison."""
+"""Run a cell on a platform with live output."""
 
 from __future__ import annotations
 
