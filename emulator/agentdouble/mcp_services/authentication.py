@@ -14,8 +14,6 @@ from agentdouble.errors import DefinitionError
 if TYPE_CHECKING:
     import httpx
 
-    from agentdouble.mcp_services.openapi import Definition
-
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
@@ -81,8 +79,11 @@ class Credential:
             request.url = request.url.copy_with(query=query)
 
 
-def credential(auth: Auth | None, definition: Definition) -> Credential:
-    """Return the additions to each request; raise DefinitionError if they are not known."""
+def credential(auth: Auth | None, api_keys: Mapping[str, ApiKeyScheme]) -> Credential:
+    """Return the additions to each request; raise DefinitionError if they are not known.
+
+    ``api_keys`` are the schemes that the definition declares, by name.
+    """
     if auth is None:
         return Credential()
     if isinstance(auth, Bearer):
@@ -91,7 +92,7 @@ def credential(auth: Auth | None, definition: Definition) -> Credential:
     if isinstance(auth, Basic):
         pair = base64.b64encode(f"{auth.user}:{auth.password}".encode()).decode()
         return Credential({"Authorization": f"Basic {pair}"}, secrets=(auth.password, pair))
-    return _api_key(auth, _scheme(auth, definition))
+    return _api_key(auth, _scheme(auth, api_keys))
 
 
 def _api_key(auth: ApiKey, scheme: ApiKeyScheme) -> Credential:
@@ -107,10 +108,9 @@ def _api_key(auth: ApiKey, scheme: ApiKeyScheme) -> Credential:
     return Credential(cookie=pair, secrets=(value, encoded))
 
 
-def _scheme(auth: ApiKey, definition: Definition) -> ApiKeyScheme:
+def _scheme(auth: ApiKey, known: Mapping[str, ApiKeyScheme]) -> ApiKeyScheme:
     if auth.name is not None:
         return ApiKeyScheme(auth.name, auth.where)
-    known = definition.api_keys
     if auth.scheme is None and known:
         return next(iter(known.values()))
     if auth.scheme in known:

@@ -33,8 +33,8 @@ def test_a_command_may_take_its_port_as_an_argument(double: Emulator) -> None:
 
 
 def test_a_hosted_program_finds_its_double(double: Emulator) -> None:
-    """By the variables that run_code reads."""
-    expected = double.environment()
+    """By the variables that run_code reads; the token of the double's own routes is not among them."""
+    expected = {**double.environment(), "AGENTDOUBLE_TOKEN": None}
 
     seen = ask(double, "own", f"{{name: os.environ.get(name) for name in {[*expected]!r}}}")
 

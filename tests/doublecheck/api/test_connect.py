@@ -157,10 +157,14 @@ def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch)
     """The key comes from the argument or from DOUBLECHECK_API_KEY."""
     with Emulator(api_key="k") as double:
         assert Secret("k") == Target.of(double).api_key
-        assert not answers_as_double(double.url)
-        assert answers_as_double(double.url, "k")
-        monkeypatch.setenv("DOUBLECHECK_API_KEY", "k")
         assert answers_as_double(double.url)
+        with connect(double.url) as locked, connect(double.url, api_key="k") as opened:
+            answers = [one.request("GET", "/ping").status_code for one in (locked, opened)]
+        monkeypatch.setenv("DOUBLECHECK_API_KEY", "k")
+        with connect(double.url) as platform:
+            answers.append(platform.request("GET", "/ping").status_code)
+
+    assert [401, 200, 200] == answers
 
 
 def test_a_live_platform_is_never_taken_for_a_running_double(platform_server: Target) -> None:

@@ -66,7 +66,7 @@ class _Tools:
     ) -> None:
         self._operations = {one.name: one for one in definition.operations}
         self._addresses = Addresses(definition, base_url)
-        self._credential = credential(auth, definition)
+        self._credential = credential(auth, definition.api_keys)
         self._timeout_s = timeout_s
         self._pages: ToolPages | None = None
 
