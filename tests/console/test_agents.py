@@ -146,6 +146,7 @@ def test_an_application_is_invoked(opened: Page, double: Emulator) -> None:
     """Its parts are one text; a reload and another page know what any client has said there."""
     headers = {"user_id": "ann", "session_id": "s0"}
     httpx.post(f"{double.url}/invoke", json={"prompt": "before"}, headers=headers, timeout=60)
+    opened.get_by_role("link", name="/invoke").wait_for()
     go(opened, "/agents/invoke/parts/ann/s0")
     log = opened.get_by_role("log", name="Conversation")
     log.get_by_text("before of ann;").wait_for()

@@ -27,7 +27,9 @@ def test_a_double_that_starts_again(browser: Browser) -> None:
     page.get_by_text("The double does not answer; looking for it").wait_for()
     page.get_by_role("link", name="/list-apps").wait_for()
 
-    with Emulator(console=True, pool_size=0, port=port, console_port=console_port) as second:
+    with Emulator(
+        console=True, pool_size=0, port=port, console_port=console_port, token="new"
+    ) as second:
         page.get_by_text("This address has no valid token").wait_for(timeout=2000)
         page.get_by_role("link", name="/list-apps").wait_for()
         page.goto(second.console_url or "")  # only the fragment is another

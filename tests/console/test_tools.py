@@ -185,7 +185,10 @@ def test_a_tool_is_made_changed_and_deleted(
     id_ = opened.url.rpartition("/")[2]
     opened.get_by_text(f"export PLATFORM_TOOL_ID={id_}").wait_for()
 
-    made = command("tool", "create", html, "--description", html, "--env", "LEVEL=debug").strip()
+    body = {"Name": html, "Description": html, "ToolType": "CodeEnv"}
+    envs = '[{"Key": "LEVEL", "Value": "debug"}]'
+    fields = (f"{name}={value}" for name, value in body.items())
+    made = json.loads(command("call", "CreateTool", *fields, f"Envs={envs}", "--json"))["ToolId"]
 
     by_page, by_command = (act(double, "GetTool", ToolId=one) for one in (id_, made))
     assert comparable(by_command) == comparable(by_page)

@@ -66,6 +66,7 @@ def test_answers_are_chosen_and_saved_as_a_profile(
     opened.get_by_role("group", name="Answers to U-PROBE-ERROR").get_by_role(
         "button", name="absent-404"
     ).press("Enter")
+    opened.get_by_text(f"1 answer of {len(list(ledger.unknowns()))} differ").wait_for()
     http.put(
         f"{double.url}/_emulator/unknowns",
         json={"U-PROBE-ERROR": "absent-404", "U-LIST-APPS": "detailed"},

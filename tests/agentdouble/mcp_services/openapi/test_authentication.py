@@ -176,6 +176,5 @@ def test_the_callers_headers_stay_with_the_service(api: str) -> None:
         "connection",
         "host",
         "user-agent",
-        "x-agentdouble-on-behalf",
     } == asked["headers"].keys()
     assert "agentdouble" == asked["headers"]["user-agent"]
