@@ -210,7 +210,8 @@ def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPat
             )
             eventually(lambda: len(calls), lambda count: count == 4)
 
-        assert before == eventually(held, lambda now: now == before)
+        nothing: tuple[set[int], int, list[str]] = (set(), 0, [])
+        assert nothing == eventually(lambda: left(before), lambda now: now == nothing)
 
 
 def test_applications_that_were_handed_in() -> None:
