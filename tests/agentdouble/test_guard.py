@@ -158,8 +158,6 @@ def test_the_key_opens_every_surface(keyed: Emulator, path: str, headers: dict[s
     [
         ("POST", "/_emulator/reset"),
         ("GET", "/_emulator/journal"),
-        ("GET", "/_emulator/sessions"),
-        ("GET", "/_emulator"),
         ("GET", "/_emulator/nothing"),
     ],
 )

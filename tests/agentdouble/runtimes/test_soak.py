@@ -20,6 +20,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.processes.fork_server import signals
+from tests.agentdouble.calling import TOKEN
 from tests.agentdouble.runtimes import small
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -109,7 +110,8 @@ class Soak:
                 await self._kill(client)
 
     async def _kill(self, client: httpx.AsyncClient) -> None:
-        shown = (await client.get(f"{self._url}/_emulator/runtimes")).json()["runtimes"]
+        url = f"{self._url}/_emulator/runtimes"
+        shown = (await client.get(url, headers={"X-API-Key": TOKEN})).json()["runtimes"]
         found = [
             instance for runtime in shown for instance in runtime["instances"] if instance["pid"]
         ]
