@@ -268,7 +268,6 @@ class Emulator:
             served=self.addresses,
             a2a=self.a2a,
             variables=self.environment(),
-            token=self.token,
             api_key=None if key is None else key.get_secret_value(),
         )
         return open_console(double, self.settings.console_port)

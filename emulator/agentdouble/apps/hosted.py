@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -110,15 +109,6 @@ class A2AApplications:
     def root(self) -> A2AApp:
         """The application at the root, which answers requests to ``/``."""
         return self._apps[0]
-
-    def needs_key(self, connection: HTTPConnection) -> bool:
-        """Return whether a request is for an application with keys of its own."""
-        path: str = connection.scope["path"]
-        first, *further = self._apps
-        for app in further:
-            if path == _base_path(app) or path.startswith(f"{_base_path(app)}/"):
-                return bool(app.keys)
-        return bool(first.keys) and (path == "/" or paths.is_a2a(connection))
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of the applications, except ``POST /``."""

@@ -52,8 +52,9 @@ def open_console(double: Double, port: int | None) -> Console:
     """
     listener = _listener(double.connection, port)
     scheme = double.connection.url.partition(":")[0]
-    url = f"{serving.address_of(listener, scheme)}/#token={quote(double.token, safe='')}"
-    return Console(listener, Checks(make_app(double), double.token), url)
+    token = double.connection.token
+    url = f"{serving.address_of(listener, scheme)}/#token={quote(token, safe='')}"
+    return Console(listener, Checks(make_app(double), token), url)
 
 
 def _listener(connection: environment.Connection, port: int | None) -> socket.socket:

@@ -32,7 +32,6 @@ class Double:
     served: Mapping[str, str]
     a2a: Mapping[str, str]
     variables: Mapping[str, str] = field(repr=False)
-    token: str = field(repr=False)
     api_key: str | None = field(default=None, repr=False)
 
     async def send_on(self, scope: Scope, receive: Receive, send: Send, path: bytes) -> None:
@@ -43,11 +42,14 @@ class Double:
         own checks have judged it.
         """
         headers = [self._at_the_double(one) for one in _of_no_page(scope)]
+        key = self.connection.token if path.startswith(OWN.encode()) else self.api_key
+        if key is not None:
+            headers.append((b"authorization", b"Bearer " + key.encode()))
         changed = {
             "path": unquote_to_bytes(path).decode("utf-8", "replace"),
             "raw_path": path,
             "root_path": "",
-            "headers": self.with_key(headers, own=path.startswith(OWN.encode())),
+            "headers": headers,
         }
         await self.app({**scope, **changed}, receive, send)
 
@@ -59,15 +61,6 @@ class Double:
         console_s = urlsplit(f"//{value.decode('latin-1')}").hostname or "localhost"
         host = f"[{console_s}]" if ":" in console_s else console_s
         return name, f"{host}:{urlsplit(self.connection.url).port}".encode()
-
-    def with_key(
-        self, headers: list[tuple[bytes, bytes]], *, own: bool
-    ) -> list[tuple[bytes, bytes]]:
-        """Return headers with the token of own routes, or with the API key if there is one."""
-        key = self.token if own else self.api_key
-        if key is None:
-            return headers
-        return [*headers, (b"authorization", b"Bearer " + key.encode())]
 
     def without_connection(self, scope: Scope) -> Scope:
         """Return a scope of this process, so that no fault ends the console's own connection."""

@@ -47,12 +47,12 @@ def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping
     return {**environ, **environment.variables(found[0])} if found else environ
 
 
-def answers_as_double(url: str, api_key: str | None = None) -> bool:
+def answers_as_double(url: str) -> bool:
     """Whether the server at ``url`` is a double.
 
     Raises UnreachableError if nothing answers, and TargetError for an unusable address.
     """
-    return is_double(Target.find(url, "double", api_key=api_key, environ=environment_of(url)))
+    return is_double(Target.find(url, "double", environ=environment_of(url)))
 
 
 def is_double(target: Target) -> bool:
