@@ -92,11 +92,11 @@ class MemoryStore:
         self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
     ) -> Awaitable[None]:
         """Keep the changes."""
-        for one in changes:
-            if one.record is None:
-                self.delete(one.kind, one.id)
+        for change in changes:
+            if change.record is None:
+                self.delete(change.kind, change.id)
             else:
-                self.put(one.kind, one.id, one.record)
+                self.put(change.kind, change.id, change.record)
         return self.saved()
 
     def put(self, kind: str, id_: str, record: Record) -> None:
@@ -131,17 +131,12 @@ def make_store(url: str) -> Store:
     name = check_url(url)
     if name is None:
         return MemoryStore()
-    if name.startswith(_POSTGRESQL):
-        if importlib.util.find_spec("asyncpg") is None:
-            raise MissingExtraError("A state in PostgreSQL", extra="postgres")
-        import_now("agentdouble.state.postgresql")
-        from agentdouble.state.postgresql import PostgresqlStore
+    if name.startswith(_POSTGRESQL) and importlib.util.find_spec("asyncpg") is None:
+        raise MissingExtraError("A state in PostgreSQL", extra="postgres")
+    import_now("agentdouble.state.database")
+    from agentdouble.state.database import PostgresqlStore, SqliteStore  # SQLAlchemy takes 0.3 s
 
-        return PostgresqlStore(name)
-    import_now("agentdouble.state.sqlite")
-    from agentdouble.state.sqlite import SqliteStore  # SQLAlchemy, imported only if it is used
-
-    return SqliteStore(name)
+    return PostgresqlStore(name) if name.startswith(_POSTGRESQL) else SqliteStore(name)
 
 
 def check_url(url: str) -> str | None:

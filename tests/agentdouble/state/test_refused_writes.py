@@ -30,7 +30,8 @@ def limited_pages(double: Emulator) -> Iterator[None]:
     store: Any = double._platform.context.store
 
     async def limit(pages: int) -> None:
-        await store._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        async with store._engine.connect() as connection:
+            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
 
     double._call(limit(1))
     try:
@@ -219,12 +220,12 @@ def test_a_refused_change_takes_nobody_elses_along(tmp_path: Path) -> None:
     undone: list[str] = []
 
     async def work(store: Store) -> Any:
-        connection = store._connection  # type: ignore[attr-defined]
+        engine = store._engine  # type: ignore[attr-defined]
         await store.write([Change("tool", "room", {"text": "x" * 200_000})], lambda: None)
         await store.write([Change("tool", "room")], lambda: None)
-        pages = (await connection.exec_driver_sql("PRAGMA page_count")).scalar_one()
-        await connection.rollback()
-        await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        async with engine.connect() as connection:
+            pages = (await connection.exec_driver_sql("PRAGMA page_count")).scalar_one()
+            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
         wide = {"text": "x" * 1_000_000}
         results = await asyncio.gather(
             store.write([Change("tool", "first", {})], lambda: undone.append("first")),

@@ -168,12 +168,14 @@ def test_what_cannot_be_written_is_an_error_and_is_tried_again(tmp_path: Path) -
     async def do() -> str:
         store = make_store(url(path))
         await store.open()
-        connection = store._connection  # type: ignore[attr-defined]
-        await connection.exec_driver_sql("PRAGMA query_only = 1")
+        engine = store._engine  # type: ignore[attr-defined]
+        async with engine.connect() as connection:
+            await connection.exec_driver_sql("PRAGMA query_only = 1")
         store.put("tool", "1", {})
         with pytest.raises(StateError) as caught:
             await store.saved()
-        await connection.exec_driver_sql("PRAGMA query_only = 0")
+        async with engine.connect() as connection:
+            await connection.exec_driver_sql("PRAGMA query_only = 0")
         await store.saved()
         await store.close()
         return str(caught.value)

@@ -1,0 +1,365 @@
+"""The store in SQLite or PostgreSQL, through SQLAlchemy; import it only if it is configured.
+
+A database belongs to one double at a time, because a second double would consider the living
+sessions of the first one lost. One connection does all the work and holds the lock. If it is lost,
+the pool makes another, which takes the lock again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import gc
+import json
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Hashable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    URL,
+    Column,
+    MetaData,
+    Select,
+    String,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.schema import CreateSchema
+
+from agentdouble.errors import StateError
+from agentdouble.state.changes import Change, Record, Undo, unbroken
+from agentdouble.state.writing import Changes, Row, Writing
+
+SCHEMA = "agentdouble"  # in PostgreSQL
+LOCK = 0x6167656E74  # "agent": the double's advisory lock in PostgreSQL
+ANSWER_S = 10.0  # a server that does not answer for so long counts as lost
+_CHECK_S = 2.0
+_LOCK_TIMEOUT_S = 2  # a double that was just killed may still be ending
+_PAUSE_S = 0.02
+_FORMAT = 1  # of an SQLite file
+_FULL = ("disk is full", "No space left", "quota exceeded")
+_PROBE = "probe"
+_PROBE_BYTES = 4096
+
+_metadata = MetaData()
+_records = Table(
+    "records",
+    _metadata,
+    Column("kind", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("record", Text, nullable=False),
+)
+_DELETE = delete(_records).where(
+    _records.c.kind == bindparam("of_kind"), _records.c.id == bindparam("of_id")
+)
+
+
+class DatabaseStore:
+    """Records in a database, written in bulk; belongs to one event loop.
+
+    ``what`` is the kind of database in messages, and ``where`` says which one.
+    """
+
+    what = "state database"
+    directory: Path | None = None
+
+    def __init__(self, where: str, url: URL, **options: Any) -> None:
+        self.where = where
+        self._engine = create_async_engine(url, pool_size=1, max_overflow=0, **options)
+        self._writing = Writing(self._commit)
+        self._is_open = False
+
+    async def open(self) -> None:
+        """Prepare and lock the database; raise StateError if we cannot use it."""
+        if self._is_open:
+            return
+        try:
+            async with self._connected("cannot be opened") as connection:
+                await self._prepare(connection)
+                await connection.commit()
+        except BaseException:
+            await self._release()
+            raise
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Write all queued changes and release the database; log changes that cannot be kept."""
+        if self._is_open:
+            await self._writing.close()
+            self._is_open = False
+        await self._release()
+
+    async def load(self, kind: str) -> Mapping[str, Record]:
+        """Return all saved records of a kind by id."""
+        rows = await self._fetch(
+            select(_records.c.id, _records.c.record).where(_records.c.kind == kind)
+        )
+        return {row.id: self._decode(row.record) for row in rows}
+
+    async def read(self, kind: str, id_: str) -> Record | None:
+        """Return one record as it was last put, or None."""
+        await self._writing.settled((kind, id_))
+        query = select(_records.c.record).where(_records.c.kind == kind, _records.c.id == id_)
+        rows = await self._fetch(query)
+        return self._decode(rows[0].record) if rows else None
+
+    def write(
+        self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
+    ) -> Awaitable[None]:
+        """Queue changes that are written together or undone by ``undo``."""
+        rows = _rows(changes)
+        return _finished(self._writing.add(rows, undo, about) if rows else None)
+
+    def put(self, kind: str, id_: str, record: Record) -> None:
+        """Queue a record that cannot be undone; the write is repeated until it succeeds."""
+        self._writing.add(_rows([Change(kind, id_, record)]), None, ())
+
+    def delete(self, kind: str, id_: str) -> None:
+        """Queue the removal of a record, as ``put`` does; a missing record is not an error."""
+        self._writing.add(_rows([Change(kind, id_)]), None, ())
+
+    async def saved(self) -> None:
+        """Return when everything that was queued before is in the database."""
+        await self._writing.saved()
+
+    async def settled(self, name: Hashable) -> None:
+        """Return when no change of that name is pending, whether it succeeded or failed."""
+        await self._writing.settled(name)
+
+    async def check(self) -> None:
+        """Raise StateError if nothing can be written now; try a write if the last one failed."""
+        if self._writing.failure is None:
+            return
+        record = {"text": "x" * _PROBE_BYTES}
+        await unbroken(self._commit(_rows([Change(_PROBE, _PROBE, record)])))
+        await unbroken(self._commit(_rows([Change(_PROBE, _PROBE)])))
+        self._writing.failure = None
+
+    async def _prepare(self, connection: AsyncConnection) -> None:
+        """Create what is missing in the database; raise StateError if it is not usable."""
+        await connection.run_sync(_metadata.create_all)
+        # the first write: it shows a missing permission now
+        await connection.execute(_DELETE, [{"of_kind": _PROBE, "of_id": _PROBE}])
+
+    async def _lock(self, connection: AsyncConnection) -> None:
+        """Lock the database for a new connection; raise a database error if another holds it."""
+        raise NotImplementedError
+
+    async def _release(self) -> None:
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def _connected(self, failure: str) -> AsyncIterator[AsyncConnection]:
+        """Yield the locked connection; raise StateError, which says what ``failure`` it was."""
+        error: BaseException | None = None
+        try:
+            async with self._engine.connect() as connection:
+                if not connection.sync_connection.info.get("locked"):  # type: ignore[union-attr]
+                    await self._lock(connection)
+                    connection.sync_connection.info["locked"] = True  # type: ignore[union-attr]
+                yield connection
+        except (SQLAlchemyError, OSError, asyncio.TimeoutError) as caught:
+            error = caught
+        # Raised here without the database's error, because that would keep its statement open.
+        if error is not None:
+            raise self._error(failure, error)
+
+    async def _fetch(self, query: Select[Any]) -> Sequence[Any]:
+        """Return the rows of a query; finish it even if the caller is cancelled.
+
+        A query that is cancelled would end its connection, and the lock with it.
+        """
+
+        async def fetch() -> Sequence[Any]:
+            async with self._connected("cannot be read") as connection:
+                rows: Sequence[Any] = (await connection.execute(query)).all()
+                return rows
+
+        return await unbroken(fetch())
+
+    async def _commit(self, rows: Sequence[Row]) -> None:
+        """Write rows in one transaction; raise StateError if they are not written."""
+        names = [{"of_kind": row.kind, "of_id": row.id} for row in rows]
+        new = [
+            {"kind": row.kind, "id": row.id, "record": row.record}
+            for row in rows
+            if row.record is not None
+        ]
+        async with self._connected("cannot be written") as connection:
+            await connection.execute(_DELETE, names)
+            if new:
+                await connection.execute(insert(_records), new)
+            await connection.commit()
+
+    def _decode(self, record: str) -> Record:
+        try:
+            decoded: Record = json.loads(record)
+        except ValueError as error:
+            raise self._error("cannot be read", error) from None
+        return decoded
+
+    def _error(self, failure: str, error: BaseException) -> StateError:
+        reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+        reason = (reason or type(error).__name__).rstrip(".")
+        hint = " Another double uses it." if "lock" in reason else ""
+        return StateError(
+            f"The {self.what} {self.where} {failure}: {reason}.{hint}",
+            where=self.where,
+            status=507 if any(words in reason for words in _FULL) else 503,
+        )
+
+
+class SqliteStore(DatabaseStore):
+    """Records in a file; artifacts are kept in a folder beside it."""
+
+    what = "state file"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            path,
+            URL.create("sqlite+aiosqlite", database=path),
+            connect_args={"timeout": _LOCK_TIMEOUT_S},
+        )
+        self._path = Path(path)
+        self._descriptor: int | None = None
+        self.directory = self._path.with_name(self._path.name + ".artifacts")
+
+    async def open(self) -> None:
+        """Open and lock the file; raise StateError if we cannot use it."""
+        if not self._is_open:
+            try:
+                await asyncio.to_thread(self._hold)
+            except (sqlite3.Error, OSError) as error:
+                await self._release()
+                raise self._error("cannot be opened", error) from None
+        await super().open()
+
+    async def check(self) -> None:
+        """Raise StateError if the file was moved or cannot be written."""
+        self._check_path()
+        await super().check()
+
+    async def _commit(self, rows: Sequence[Row]) -> None:
+        self._check_path()
+        await super()._commit(rows)
+
+    def _hold(self) -> None:
+        """Open and lock the file, which is readable only by its user because it contains keys.
+
+        SQLite's lock belongs to the process, and ends when any code in the process closes the file
+        after reading it. This lock does not. Only on Linux does it not conflict with SQLite's.
+        """
+        with suppress(OSError):  # SQLite's error about a wrong path is clearer
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        # aiosqlite leaves a thread behind if it cannot open the file
+        sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT_S).close()
+        self._descriptor = os.open(self._path, os.O_RDONLY)
+        deadline = time.monotonic() + _LOCK_TIMEOUT_S
+        while sys.platform == "linux":
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise OSError("the file is locked") from None
+                time.sleep(_PAUSE_S)
+
+    def _check_path(self) -> None:
+        """Raise StateError if another file is at the path: its user would be another owner."""
+        with suppress(OSError):
+            if self._descriptor is not None and os.path.samestat(
+                os.fstat(self._descriptor), self._path.stat()
+            ):
+                return
+        raise StateError(
+            f"The state file {self.where} was removed or replaced while the double ran. Put "
+            "it back where it was, or restart the double with what is there now.",
+            where=self.where,
+        )
+
+    async def _lock(self, connection: AsyncConnection) -> None:
+        await connection.exec_driver_sql("PRAGMA locking_mode = EXCLUSIVE")
+
+    async def _prepare(self, connection: AsyncConnection) -> None:
+        damage = (await connection.exec_driver_sql("PRAGMA quick_check(1)")).scalar_one()
+        if damage != "ok":
+            raise StateError(f"The state file {self._path} is damaged: {damage}.", where=self.where)
+        version = (await connection.exec_driver_sql("PRAGMA user_version")).scalar_one()
+        if version not in (0, _FORMAT):
+            raise StateError(
+                f"The state file {self._path} has the format {version}; this version of "
+                f"agentdouble reads {_FORMAT}. Use the version that wrote it, or another file.",
+                where=self.where,
+            )
+        await super()._prepare(connection)
+        await connection.exec_driver_sql(f"PRAGMA user_version = {_FORMAT}")
+
+    async def _release(self) -> None:
+        if sys.version_info < (3, 11):
+            gc.collect()  # a statement that failed keeps the file open while its error is there
+        await super()._release()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class PostgresqlStore(DatabaseStore):
+    """Records in a schema of their own; raises StateError for a URL that cannot be read."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parsed = make_url(url).set(drivername="postgresql+asyncpg")
+        except (ArgumentError, ValueError) as error:
+            raise StateError(f"Invalid database URL: {error}", where="postgresql") from None
+        super().__init__(
+            parsed.set(drivername="postgresql").render_as_string(hide_password=True),
+            parsed,
+            pool_pre_ping=True,
+            pool_timeout=ANSWER_S,
+            connect_args={"timeout": ANSWER_S, "command_timeout": ANSWER_S},
+            execution_options={"schema_translate_map": {None: SCHEMA}},
+        )
+
+    async def check(self) -> None:
+        """Raise StateError if the server does not answer or the last write failed."""
+        try:
+            await asyncio.wait_for(self._fetch(select(_records.c.id).limit(1)), _CHECK_S)
+        except asyncio.TimeoutError:
+            raise self._error("does not answer", OSError(f"no answer in {_CHECK_S:g} s")) from None
+        await super().check()
+
+    async def _lock(self, connection: AsyncConnection) -> None:
+        await connection.execute(text(f"SET lock_timeout = '{_LOCK_TIMEOUT_S}s'"))
+        await connection.execute(text(f"SELECT pg_advisory_lock({LOCK})"))
+        await connection.commit()
+
+    async def _prepare(self, connection: AsyncConnection) -> None:
+        if not await connection.run_sync(lambda sync: inspect(sync).has_schema(SCHEMA)):
+            await connection.execute(CreateSchema(SCHEMA))
+        await super()._prepare(connection)
+
+
+def _rows(changes: Iterable[Change]) -> list[Row]:
+    return [
+        Row(change.kind, change.id, None if change.record is None else json.dumps(change.record))
+        for change in changes
+    ]
+
+
+async def _finished(changes: Changes | None) -> None:
+    if changes is not None:
+        await unbroken(changes.done)
