@@ -12,8 +12,11 @@ import a2a.types  # noqa: F401
 import httpcore  # noqa: F401
 import pytest
 from _pytest import pytester
+from harness import unasync
 
 from tests.stress.tally import TALLY
+
+unasync.generate()
 
 pytest_plugins = ["pytester"]
 

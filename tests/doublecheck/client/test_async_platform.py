@@ -12,7 +12,6 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference_app import reference_app
 from doublecheck.errors import AnswerError, NotADoubleError, RefusedError, UnreachableError
 from doublecheck.results import StreamEvent
-from tests import unasync
 
 pytestmark = pytest.mark.smoke
 
@@ -46,15 +45,6 @@ def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
 
     with serving_double(reference_app()) as target:
         asyncio.run(use(target))
-
-
-def test_the_blocking_clients_are_generated_from_the_async_ones() -> None:
-    """``python -m tests.unasync`` writes them anew after a change."""
-    kept = {
-        path: path.read_text() for path in unasync.GENERATED.glob("*.py") if path.name[0] != "_"
-    }
-
-    assert kept == unasync.generated()
 
 
 @pytest.mark.parametrize("hooks", [True, False], ids=["a loop", "one of nest_asyncio"])

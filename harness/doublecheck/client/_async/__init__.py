@@ -1,1 +1,1 @@
-"""The async clients, from which ``python -m tests.unasync`` generates the blocking ones."""
+"""The async clients, from which ``harness/unasync.py`` generates the blocking ones."""

@@ -1,1 +1,0 @@
-"""The blocking clients, generated from those of ``_async``: read those."""
