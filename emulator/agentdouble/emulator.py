@@ -22,7 +22,6 @@ from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.mcp_services import McpServices
 from agentdouble.platform import Platform
 from agentdouble.processes import session_parent
-from agentdouble.real_files import real_files
 from agentdouble.routing import certificate
 from agentdouble.settings import Settings
 from agentdouble.surfaces import (
@@ -59,7 +58,6 @@ class Emulator:
     the port is in use.
     """
 
-    @real_files()
     def __init__(self, *apps: App, settings: Settings | None = None, **overrides: Any) -> None:
         for app in apps:
             application(app, called=reprlib.repr(app))
@@ -152,7 +150,6 @@ class Emulator:
         """
         return environment.variables(self.connection, client)
 
-    @real_files()
     def start(self) -> Emulator:
         """Serve in a thread and return when the double answers."""
         if self._thread is not None or self._stopped:
@@ -178,7 +175,6 @@ class Emulator:
         self._resources.callback(unwatch)
         return self
 
-    @real_files()
     def stop(self) -> None:
         """Stop serving, once, and return when the processes of all sessions have ended."""
         if self._stopped:
@@ -301,7 +297,6 @@ class Emulator:
     def _ssl_context(self) -> ssl.SSLContext | None:
         return None if self._tls is None else self._tls.context
 
-    @real_files()
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._thread is None or self._stopped:
             coroutine.close()

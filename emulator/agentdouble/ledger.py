@@ -20,7 +20,6 @@ from importlib import resources
 from typing import Any
 
 from agentdouble.errors import LedgerError
-from agentdouble.real_files import real_files
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -91,8 +90,7 @@ class Unknown:
 @cache
 def unknowns() -> Mapping[str, Unknown]:
     """Return all unknowns by id, in the order of the file."""
-    with real_files():
-        text = resources.files("agentdouble").joinpath("unknowns.toml").read_text("utf-8")
+    text = resources.files("agentdouble").joinpath("unknowns.toml").read_text("utf-8")
     return {id_: _unknown(id_, entry) for id_, entry in tomllib.loads(text).items()}
 
 

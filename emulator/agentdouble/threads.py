@@ -9,12 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from agentdouble.imports import are_whole, import_now
+from agentdouble.imports import are_imported, import_now
 
 T = TypeVar("T")
-
-_beginning = threading.Lock()
-_imports: dict[tuple[str, ...], Future[None]] = {}
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
@@ -31,13 +28,9 @@ async def run_in_thread(function: Callable[[], T]) -> T:
 
 
 async def import_in_thread(*modules: str) -> None:
-    """Import missing modules in a thread, because some take a third of a second.
-
-    Callers that need the same modules at the same time wait for one import. It continues if one
-    caller is cancelled. If it fails, all of them get the error, and the next call tries again.
-    """
-    if not are_whole(modules):
-        await asyncio.wrap_future(_import_of(modules))
+    """Import missing modules in a thread, because some take a third of a second."""
+    if not are_imported(modules):
+        await run_in_thread(lambda: import_now(*modules))
 
 
 def apart(function: Callable[[], T]) -> Future[T]:
@@ -63,12 +56,3 @@ def apart(function: Callable[[], T]) -> Future[T]:
     except RuntimeError:  # no thread can be started any more
         work()
     return done
-
-
-def _import_of(modules: tuple[str, ...]) -> Future[None]:
-    """Return the running import of these modules; start one if there is none."""
-    with _beginning:
-        present = _imports.get(modules)
-        if present is None or present.done():
-            present = _imports[modules] = apart(lambda: import_now(*modules))
-        return present

@@ -12,14 +12,11 @@ import importlib.util
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
-
-from agentdouble import own_sockets
-from agentdouble.real_files import real_files
 
 T = TypeVar("T")
 
@@ -43,12 +40,8 @@ def _copied(package: str, name: str) -> ModuleType:
 
 if TYPE_CHECKING:
     import httpcore
-    from httpcore._backends.sync import SyncStream
-    from httpcore._exceptions import map_exceptions
 else:
     httpcore = _copied("httpcore", _COPY)
-    SyncStream = sys.modules[f"{_COPY}._backends.sync"].SyncStream
-    map_exceptions = sys.modules[f"{_COPY}._exceptions"].map_exceptions
     for _library in ("anyio", "trio"):  # which httpcore imports late, by the name of the copy
         with suppress(ImportError):
             importlib.import_module(f"{_COPY}._backends.{_library}")
@@ -64,20 +57,14 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20)
 
 
 class Transport(httpx.BaseTransport):
-    """A transport for ``httpx.Client``, with arguments of ``httpx.HTTPTransport``.
+    """A transport for ``httpx.Client``, with arguments of ``httpx.HTTPTransport``."""
 
-    With ``own`` it asks a double: where a test forbids sockets, and where it has faked files.
-    """
-
-    def __init__(self, *, own: bool = False, **options: Any) -> None:
-        self._asking = _asking_a_double if own else nullcontext
-        if own:
-            options["network_backend"] = _OwnBackend()
+    def __init__(self, **options: Any) -> None:
         self._pool: httpcore.ConnectionPool = _pool("", **options)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, whose body is not read yet."""
-        with _translated(), self._asking():
+        with _translated():
             answer = self._pool.handle_request(_sent(request))
         return _received(answer, _Body(answer.stream, Pace.of(request)))
 
@@ -89,39 +76,18 @@ class Transport(httpx.BaseTransport):
 class AsyncTransport(httpx.AsyncBaseTransport):
     """A transport for ``httpx.AsyncClient``, as ``Transport``."""
 
-    def __init__(self, *, own: bool = False, **options: Any) -> None:
-        self._asking = _asking_a_double if own else nullcontext
+    def __init__(self, **options: Any) -> None:
         self._pool: httpcore.AsyncConnectionPool = _pool("Async", **options)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, whose body is not read yet."""
-        with _translated(), self._asking():
+        with _translated():
             answer = await self._pool.handle_async_request(_sent(request))
         return _received(answer, _AsyncBody(answer.stream, Pace.of(request)))
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._pool.aclose()
-
-
-@contextmanager
-def _asking_a_double() -> Iterator[None]:
-    with own_sockets.permitted(), real_files():
-        yield
-
-
-class _OwnBackend(httpcore.SyncBackend):
-    """httpcore's backend, which looks up names as the system does, whatever a test forbids."""
-
-    def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, *_: Any, **__: Any
-    ) -> httpcore.NetworkStream:
-        errors: dict[type[Exception], type[Exception]] = {
-            TimeoutError: httpcore.ConnectTimeout,
-            OSError: httpcore.ConnectError,
-        }
-        with map_exceptions(errors):
-            return SyncStream(own_sockets.connect(host, port, timeout))
 
 
 class Pace:

@@ -50,8 +50,8 @@ class PlatformMock:
         self.unexpected: list[UnexpectedHostError] = []
         self.router = respx.MockRouter(assert_all_called=False)
         verify = transport.options(target, _TIMEOUT_S)["verify"]
-        self._blocking = Transport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
-        self._async = AsyncTransport(own=True, verify=verify, trust_env=False, limits=_NO_KEPT)
+        self._blocking = Transport(verify=verify, trust_env=False, limits=_NO_KEPT)
+        self._async = AsyncTransport(verify=verify, trust_env=False, limits=_NO_KEPT)
 
     def refused(self, error: UnexpectedHostError) -> UnexpectedHostError:
         """Store an error, so that it is reported even if the code under test hides it."""

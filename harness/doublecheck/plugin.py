@@ -5,7 +5,6 @@ Every test run of an environment with the harness loads this module, so it impor
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator
 
 import pytest
@@ -15,9 +14,6 @@ from doublecheck.compare import pytest_unknowns
 from doublecheck.contracts import exit_status
 from doublecheck.reports import pytest_calls, pytest_report
 from doublecheck.target import pytest_options
-
-FAKED_FILES = ("fs", "fs_class", "fs_module", "fs_session")  # the fixtures of pyfakefs
-
 
 pytest_plugins = ("doublecheck.fixtures",)
 
@@ -48,12 +44,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
     if fixturedef.argname == "_doublecheck_server":
         # pytest would keep the first double for all folders, whichever platform_config they have
         fixturedef.cache_key = _config_of  # type: ignore[method-assign]
-    if fixturedef.argname not in FAKED_FILES or "agentdouble.real_files" not in sys.modules:
-        return (yield)
-    from agentdouble.real_files import to_be_faked
-
-    with to_be_faked():
-        return (yield)
+    return (yield)
 
 
 def _config_of(request: pytest.FixtureRequest) -> object:

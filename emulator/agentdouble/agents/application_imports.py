@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import ClassVar
 
 from agentdouble.errors import AgentLoadError
-from agentdouble.imports import import_theirs
 
 _paths = threading.Lock()
 _import_locks: dict[str, threading.Lock] = {}  # a module name is unique in the whole process
@@ -30,7 +29,7 @@ def import_lock(name: str) -> threading.Lock:
 def import_application(module: str, name: str) -> ModuleType:
     """Import a module of an application; raise AgentLoadError with the place and the reason."""
     try:
-        return import_theirs(module)
+        return importlib.import_module(module)
     except (Exception, SystemExit) as error:
         raise AgentLoadError(
             f"Failed to load agent {name!r}: {import_failure(error)}", app=name

@@ -23,7 +23,6 @@ from agentdouble.errors import (
 from agentdouble.event_bus import EventBus
 from agentdouble.processes import capacity
 from agentdouble.processes.capacity import SessionLimit
-from agentdouble.real_files import used_in_background
 from agentdouble.sandbox.ended_instances import (
     KIND,
     EndedInstance,
@@ -280,8 +279,7 @@ class Instances:
 
     def _ending_of(self, instance: Instance, reason: str) -> asyncio.Task[None]:
         async def end() -> None:
-            with used_in_background():
-                await instance.end(reason)
+            await instance.end(reason)
 
         task = asyncio.ensure_future(end())
         self._ending.add(task)

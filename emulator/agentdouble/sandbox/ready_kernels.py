@@ -12,7 +12,6 @@ from functools import partial
 from agentdouble import threads
 from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes.workspace import Workspace
-from agentdouble.real_files import files_are_faked, used_in_background
 from agentdouble.sandbox.kernel import Kernel
 
 _MOST_LOST = 10
@@ -80,12 +79,10 @@ class ReadyKernels:
     async def _fill(self, after_s: float) -> None:
         await asyncio.sleep(after_s)
         try:
-            # While a test fakes the files, the double has the real ones only where it is asked.
-            with used_in_background():
-                while len(self._kept) < self._size and not files_are_faked():
-                    pooled = await self._make()
-                    self._kept.append(pooled)
-                    pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))
+            while len(self._kept) < self._size:
+                pooled = await self._make()
+                self._kept.append(pooled)
+                pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))
         except (KernelStartError, ResourceExhaustedError) as error:
             if not self._closed:  # a start that notices the stop before it is cancelled fails, too
                 _log.warning(
@@ -110,9 +107,8 @@ class ReadyKernels:
         """End a ready kernel and remove its workspace, in the background."""
 
         async def discard() -> None:
-            with used_in_background():
-                await pooled.kernel.kill(reason)
-                await threads.run_in_thread(pooled.workspace.remove)
+            await pooled.kernel.kill(reason)
+            await threads.run_in_thread(pooled.workspace.remove)
 
         task = asyncio.ensure_future(discard())
         self._discarding.add(task)

@@ -22,7 +22,6 @@ from agentdouble.errors import (
     SnapshotRefusedError,
     UnknownSessionSnapshotError,
 )
-from agentdouble.real_files import used_in_background
 from agentdouble.sandbox.ended_instances import RESTARTED
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -296,8 +295,7 @@ class SessionSnapshots:
             return False
 
         async def discard() -> None:
-            with used_in_background():
-                await state.discard()
+            await state.discard()
 
         task = asyncio.ensure_future(discard())
         self._discarding.add(task)

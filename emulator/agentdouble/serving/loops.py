@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from agentdouble import own_sockets
 from agentdouble.imports import import_now
 
 T = TypeVar("T")
@@ -48,8 +47,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
         loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         return loop
-    with own_sockets.permitted():
-        return SteadyLoop()
+    return SteadyLoop()
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

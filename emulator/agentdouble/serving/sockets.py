@@ -10,7 +10,6 @@ import errno
 import socket
 from pathlib import Path
 
-from agentdouble import own_sockets
 from agentdouble.errors import AddressInUseError
 
 BACKLOG = 4096
@@ -19,8 +18,7 @@ BACKLOG = 4096
 def open_socket(host: str, port: int) -> socket.socket:
     """Return a listening TCP socket; raise AddressInUseError if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with own_sockets.permitted():
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import uvicorn
 from starlette.types import ASGIApp
 
-from agentdouble import own_sockets
 from agentdouble.serving.loops import run
 from agentdouble.serving.protocols import (
     LARGEST_WEBSOCKET_MESSAGE,
@@ -96,7 +95,6 @@ class ServerThread:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def _run(self) -> None:
-        own_sockets.permit_thread()
         try:
             run(self._serve())
         except SystemExit:  # uvicorn reports a failed startup in this way

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from agentdouble import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
-from agentdouble.real_files import real_files
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target.addresses import is_loopback
@@ -63,7 +62,6 @@ def is_double(target: Target) -> bool:
         return call.read(client.request(**transport.arguments(call.request)))
 
 
-@real_files()
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
     """Start a double in this process; ``module:app`` is also accepted as an application.
 

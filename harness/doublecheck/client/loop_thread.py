@@ -11,7 +11,6 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from agentdouble import own_sockets
 from doublecheck.values.sandbox import LiveOutput, OnOutput
 
 T = TypeVar("T")
@@ -91,8 +90,7 @@ class _Thread(Generic[T]):
 
 def _run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in a new loop and close it; nest_asyncio's ``asyncio.run`` does not."""
-    with own_sockets.permitted():
-        loop = asyncio.new_event_loop()
+    loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(main)
     finally:

@@ -65,7 +65,7 @@ def _with_transports(
     kind: Callable[..., Any], *, loopback: bool, verify: Any, limits: httpx.Limits, **options: Any
 ) -> dict[str, Any]:
     """Return httpx's options; it would ignore the environment's proxies beside a transport."""
-    common = {"own": loopback, "trust_env": not loopback, "verify": verify, "limits": limits}
+    common = {"trust_env": not loopback, "verify": verify, "limits": limits}
     proxies = {} if loopback else get_environment_proxies()
     mounts = {
         pattern: None if url is None else kind(proxy=httpx.Proxy(url), **common)
