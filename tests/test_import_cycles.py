@@ -18,6 +18,7 @@ ALLOWED = 3
 Imports = Mapping[str, frozenset[str]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_more_than_three_modules_import_each_other(package: str) -> None:
     """An import in a function or under TYPE_CHECKING counts as well: readers follow it too."""

@@ -173,6 +173,7 @@ CALL = mcp_wire.message("tools/call", {"name": "calculate", "arguments": {}})
 SEND = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "print(1)"}]}
 
 
+@pytest.mark.slow
 def test_a_runtime_passes_its_cause_on(tmp_path: Path) -> None:
     """An instance is another process: the request that was passed on to it is the cause."""
     (tmp_path / "remote.py").write_text(REMOTE)

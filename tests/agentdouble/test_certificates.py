@@ -111,6 +111,7 @@ def test_the_environment_names_what_to_trust(client: str) -> None:
         assert not {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"} & set(plain.environment(client))
 
 
+@pytest.mark.slow
 def test_an_authority_is_kept(tmp_path: Path) -> None:
     """What a client trusts stays right over a restart; the key is nobody else's to read."""
     directory = tmp_path / "tls"

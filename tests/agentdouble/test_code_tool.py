@@ -275,6 +275,7 @@ def make_app(*, blocking: bool) -> SimpleApp:
     return app
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocking", [True, False])
 def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
     """INV-09, SBX-12: one session keeps its names; another session or user has its own."""

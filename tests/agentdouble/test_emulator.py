@@ -112,6 +112,7 @@ def use(double: Emulator) -> None:
     http.post(f"{double.url}/invoke", json={"prompt": "print(1)"})
 
 
+@pytest.mark.slow
 def test_a_double_changes_nothing_of_its_process() -> None:
     """No signal handler, no logging, no directory, no variable, no policy: during and after."""
     before = process_state()
@@ -124,6 +125,7 @@ def test_a_double_changes_nothing_of_its_process() -> None:
     assert before == process_state()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_own_temporary_directory")
 def test_a_double_leaves_nothing_behind() -> None:
     """No thread, no process, no directory, no descriptor: not after ten doubles either."""
@@ -139,6 +141,7 @@ def test_a_double_leaves_nothing_behind() -> None:
     assert NOTHING == traces().since(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_own_temporary_directory")
 def test_a_double_that_stops_while_code_runs_leaves_nothing_behind() -> None:
     """Running code is killed with its kernel, and its caller is not left waiting."""
@@ -216,6 +219,7 @@ def test_a_wrong_setting_is_refused_when_the_double_is_made() -> None:
         Emulator(max_instance=1)
 
 
+@pytest.mark.slow
 def test_doubles_side_by_side_are_separate() -> None:
     """Each has its own port, keys, clock and sessions."""
     with Emulator() as one, Emulator() as other:

@@ -280,6 +280,7 @@ def test_an_event_that_there_is_not(double: Emulator) -> None:
     assert "Did you mean 'session'?" in refused.json()["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_stream_ends_when_the_double_stops() -> None:
     """After what happened until then: the end of the connection is no error."""
     with Emulator() as double, ExitStack() as stack:
@@ -292,6 +293,7 @@ def test_a_stream_ends_when_the_double_stops() -> None:
     assert {"request", "session"} <= set(names)
 
 
+@pytest.mark.slow
 def test_nothing_is_noted_while_nobody_listens() -> None:
     """The cost is one look at an attribute."""
     with Emulator() as double:

@@ -50,6 +50,7 @@ def test_another_name_is_an_attribute_error() -> None:
         agentdouble.gone  # noqa: B018
 
 
+@pytest.mark.slow
 def test_what_is_heavy_is_imported_when_it_is_used() -> None:
     """A double that starts, answers a probe and has a service has imported no kernel and no SDK."""
     script = f"""

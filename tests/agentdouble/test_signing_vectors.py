@@ -112,6 +112,7 @@ def spans(raw: bytes) -> Iterator[range]:
         yield range(*found.span(1))
 
 
+@pytest.mark.slow
 @each("accepted")
 def test_no_signed_byte_can_be_another(vector: dict[str, Any]) -> None:
     """Method, path, query, signed headers, body, credential and signature: each byte counts."""

@@ -114,6 +114,7 @@ def test_actions_refuse_one(double: Emulator, number: str) -> None:
     assert "InvalidParameter" == error["Code"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/v1/jupyter/execute", "/v1/bash/exec", "/v1/shell/exec"])
 def test_the_data_plane_refuses_one(double: Emulator, path: str) -> None:
     """Also in a field that it does not know."""

@@ -32,6 +32,7 @@ def awaited(url: str, ours: bool) -> httpx.Response:
     return asyncio.run(send())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("send", [blocking, awaited])
 @pytest.mark.parametrize(
     "behave",

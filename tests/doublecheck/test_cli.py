@@ -68,6 +68,7 @@ def process(tmp_path: Path) -> Command:
     return run
 
 
+@pytest.mark.slow
 def test_checks_that_pass_exit_with_0(process: Command) -> None:
     """The matrix tells each clause, its level and its verdict, without colours in a pipe."""
     ended = process("run", "-k", "DEC-03")
@@ -85,6 +86,7 @@ def _untimed(line: str) -> str:
     return re.sub(r" \d+ checks?( of up to |, ).*", "", line.rstrip())
 
 
+@pytest.mark.slow
 def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure is told in full on stderr and in a line in the matrix."""
     monkeypatch.setattr(simple.SimpleApp, "async_task", lambda _self, function: function)
@@ -97,6 +99,7 @@ def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.M
     assert "a double of its own: 1 failed, 1 passed." in ended.stdout
 
 
+@pytest.mark.slow
 def test_the_folder_has_no_say(process: Command, tmp_path: Path) -> None:
     """Neither its ini file, its conftest and its modules, nor addopts of the environment."""
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
@@ -126,6 +129,7 @@ def test_it_prints_json_and_nothing_else(doublecheck: Command) -> None:
     assert ({"passed": 1}, len(names)) == (document["summary"], document["chosen"])
 
 
+@pytest.mark.slow
 def test_several_targets_stand_side_by_side(
     doublecheck: Command, platform_server: Target, tmp_path: Path
 ) -> None:
@@ -144,6 +148,7 @@ def test_several_targets_stand_side_by_side(
     assert ["INV-01", "must", "passed", "not", "observable"] in [line[:5] for line in lines]
 
 
+@pytest.mark.slow
 def test_a_run_is_written_as_a_page(doublecheck: Command, tmp_path: Path) -> None:
     """A page is written as well; a file that could not be written is refused before the run."""
     ended = doublecheck("run", "--only", "DEC-03", "--html", "told.html")
@@ -157,6 +162,7 @@ def test_a_run_is_written_as_a_page(doublecheck: Command, tmp_path: Path) -> Non
     assert (2, "", [told]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_path: Path) -> None:
     """Ctrl-C in the third check: those before are told, and that there were more."""
     interrupt = (
@@ -172,6 +178,7 @@ def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_p
     assert told in (tmp_path / "told.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_running_double_is_checked(doublecheck: Command, platform_server: Target) -> None:
     """With its keys in the environment; what needs the reference application says so."""
     ended = doublecheck(
@@ -272,6 +279,7 @@ def test_a_certificate_that_is_not_trusted_is_told(doublecheck: Command) -> None
     assert "has a certificate that is not trusted" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_target_that_answers_errors_alone_could_not_be_asked(doublecheck: Command) -> None:
     """It answers, so each check tells what it heard."""
     with other_servers.serving(other_servers.failing) as server:
@@ -282,6 +290,7 @@ def test_a_target_that_answers_errors_alone_could_not_be_asked(doublecheck: Comm
     assert "1 could not ask" in ended.stdout
 
 
+@pytest.mark.slow
 def test_checks_that_cannot_be_carried_out_exit_with_3(
     doublecheck: Command, platform_server: Target
 ) -> None:

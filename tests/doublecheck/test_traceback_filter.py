@@ -61,6 +61,7 @@ def test_a_failure_ends_at_the_users_own_line(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--tb=long", "--tb=native", "--full-trace"])
 def test_every_frame_is_shown_to_whoever_asks(
     pytester: pytest.Pytester, platform_server: Target, option: str

@@ -292,6 +292,7 @@ def test_a_client_comes_back_for_an_answer(double: Emulator, service: str) -> No
     assert "Reconnection test completed." == with_client(double, service, LEGACY, call)
 
 
+@pytest.mark.slow
 def test_sessions_do_not_hear_each_other(double: Emulator, service: str) -> None:
     """Many clients at once: what each is asked and told is its own."""
     record = json.dumps(double.mcp.record(service))

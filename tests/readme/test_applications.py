@@ -33,6 +33,7 @@ RECORD = block(DOUBLE, "json", '{"mcpServers"')
 SHOWN_SESSION = block(DOUBLE, "console", "$ agentdouble call GetSession")
 
 
+@pytest.mark.slow
 def test_the_application_answers_and_its_session_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

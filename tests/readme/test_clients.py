@@ -24,6 +24,7 @@ COMMANDS = [one for text in SHOWN for one in shown(text)]
 AGENTKIT = "DOUBLECHECK_AGENTKIT_PYTHON"
 
 
+@pytest.mark.slow
 def test_a_shell_takes_over_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``eval`` of what ``agentdouble env`` prints of the double that runs."""
     evaluated = [one.command for one in COMMANDS if one.command.startswith("eval")]

@@ -35,6 +35,7 @@ def test_there_are_two_commands_for_a_fresh_machine() -> None:
     assert tests.endswith(" && .venv/bin/python -m pytest\n")
 
 
+@pytest.mark.slow
 def test_a_program_finds_the_double_that_exec_starts(tmp_path: Path) -> None:
     """It prints the result of its code in the sandbox."""
     program, _ = shown(EXEC)
@@ -42,6 +43,7 @@ def test_a_program_finds_the_double_that_exec_starts(tmp_path: Path) -> None:
     assert '"text/plain": "42"' in bash(program.command, tmp_path)
 
 
+@pytest.mark.slow
 def test_an_application_is_served_to_its_test(tmp_path: Path) -> None:
     """With the two files of the recipe and nothing else."""
     (tmp_path / "my_agent.py").write_text(APPLICATION)
@@ -56,6 +58,7 @@ def test_each_page_has_the_same_application() -> None:
     assert APPLICATION == block(DOUBLE, "python", "# my_agent.py")
 
 
+@pytest.mark.slow
 def test_a_target_of_the_project_is_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ CALIBRATED = block(HARNESS, "console", "$ doublecheck calibrate")
 SMALLEST = block(HARNESS, "text", "INV-04 (must)")
 
 
+@pytest.mark.slow
 def test_the_tests_pass(tmp_path: Path) -> None:
     """In a folder without any configuration."""
     for name, text in TESTS.items():
@@ -38,6 +39,7 @@ def test_the_tests_pass(tmp_path: Path) -> None:
     assert "14 passed" in pytest_in(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
     """The override serves the application of the double's page."""
     for name, text in APPLICATION.items():
@@ -61,6 +63,7 @@ def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
     assert 'U-SESSION-DUPLICATE = "409"' in (tmp_path / "profile.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_failure_is_told_for_its_smallest_input(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

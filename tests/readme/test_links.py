@@ -43,6 +43,7 @@ def test_each_link_leads_somewhere(page: str) -> None:
     assert [] == dead
 
 
+@pytest.mark.slow
 def test_the_source_archive_has_what_is_linked(tmp_path: Path) -> None:
     """The pages themselves, the picture, the notebooks: they lead somewhere there as well."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]

@@ -44,6 +44,7 @@ def notebook() -> Iterator[NotebookKernel]:
         yield kernel
 
 
+@pytest.mark.slow
 def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
     """The magic shows the plot of the sandbox; the client's answer is the last value."""
     ran = [notebook.run(cell) for cell in (LOAD, PLOT, "\n".join([*CONNECT, RUN]))]
@@ -53,6 +54,7 @@ def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
     assert "text='42'" in ran[2].text
 
 
+@pytest.mark.slow
 def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path) -> None:
     """And calibrated; what came out is the value of the cell, and in a file as well."""
     assert notebook.run("\n".join([f"%cd -q {tmp_path}", *CONNECT])).error is None
@@ -65,6 +67,7 @@ def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path)
     assert 'U-PROBE-BODIES = "object"' in (tmp_path / "profile.toml").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_magics_look_after_sessions_clock_and_log(notebook: NotebookKernel) -> None:
     """As the harness's page goes from cell to cell."""
     ran = [notebook.run(cell) for cell in WITH_MAGICS]
@@ -78,6 +81,7 @@ def test_the_magics_look_after_sessions_clock_and_log(notebook: NotebookKernel) 
     assert [True, True] == [bool(one.stdout or one.bundles) for one in (clock, log)]
 
 
+@pytest.mark.slow
 def test_a_platform_answers_with_and_without_await(notebook: NotebookKernel) -> None:
     """The client that blocks works in a running loop, too."""
     blocking, awaited = (notebook.run(cell) for cell in WITHOUT_MAGICS)

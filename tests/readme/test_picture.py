@@ -16,6 +16,7 @@ pytestmark = pytest.mark.once
 AGAIN = "`python -m notebooks.pictures` draws what a run prints today."
 
 
+@pytest.mark.slow
 def test_it_shows_what_a_run_prints() -> None:
     """Ports, times and the size of the plot aside."""
     shown = transcript.normalize(text_of(DEMO.read_text("utf-8")))

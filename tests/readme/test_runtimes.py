@@ -20,6 +20,7 @@ DECLARED = block(DOUBLE, "console", "$ agentdouble serve --config runtimes")
 CHANGED = block(DOUBLE, "console", "$ agentdouble call ListRuntimes")
 
 
+@pytest.mark.slow
 def test_the_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings file hosts the page's application, and actions change it."""
     forget(monkeypatch)

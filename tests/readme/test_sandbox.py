@@ -22,6 +22,7 @@ WHAT_ANSWERS = block(DOUBLE, "python", "# what_answers.py")
 SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")
 
 
+@pytest.mark.slow
 def test_the_tests_of_javascript_and_the_browser_pass(tmp_path: Path) -> None:
     """A cell imports, another one awaits; a page is written on, where there is a Chromium."""
     (tmp_path / "test_my_javascript.py").write_text(JAVASCRIPT)
@@ -32,6 +33,7 @@ def test_the_tests_of_javascript_and_the_browser_pass(tmp_path: Path) -> None:
     assert f"{1 + with_a_browser} passed" in pytest_in(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_double_says_what_answers_where(tmp_path: Path) -> None:
     """Each surface with its paths."""
     script = tmp_path / "what_answers.py"

@@ -27,6 +27,7 @@ def steps() -> list[dict[str, Any]]:
     return list(job["steps"])
 
 
+@pytest.mark.slow
 def test_its_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> None:
     """In folders as its checkouts lay them; what it installs is installed here."""
     places = [

@@ -51,6 +51,7 @@ def named(name: str, environment: Here) -> Client:
     return replace(next(one for one in CLIENTS if one.name == name), environment=environment)
 
 
+@pytest.mark.slow
 def test_real_clients_have_whole_conversations(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,6 +40,7 @@ def ask(double: Emulator, prompt: object) -> str:
     return answer
 
 
+@pytest.mark.slow
 def test_the_coder_runs_what_it_is_sent(shared: Emulator) -> None:
     """The shipped application really runs code, and the session keeps its context."""
     assert "Done, without output." == ask(shared, "x = 6")
@@ -59,6 +60,7 @@ def test_an_error_is_shown_with_its_traceback_in_plain_text(shared: Emulator) ->
     assert "\x1b" not in answer
 
 
+@pytest.mark.slow
 def test_an_image_is_a_data_uri(shared: Emulator) -> None:
     """A plot can be looked at in the answer."""
     answer = ask(shared, "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()")

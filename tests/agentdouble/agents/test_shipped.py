@@ -99,6 +99,7 @@ def test_the_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:
 PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.show(); p.plot([3]); p.show()"
 
 
+@pytest.mark.slow
 def test_the_coder_keeps_plots_as_artifacts(shared: Emulator) -> None:
     """They are in the event too; a stream sends content and artifacts apart."""
     user = new_user()

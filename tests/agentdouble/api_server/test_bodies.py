@@ -120,6 +120,7 @@ def test_a_missing_field_is_named_in_camel_case(shared: Emulator) -> None:
     assert (422, [expected]) == detail(response)
 
 
+@pytest.mark.slow
 def test_a_huge_body_is_refused(shared: Emulator) -> None:
     """413 from the guard, whatever the route."""
     body = json.dumps({"state": {"a": "x" * (100 * 1024 * 1024)}}).encode()

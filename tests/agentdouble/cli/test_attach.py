@@ -68,6 +68,7 @@ def piped(command_line: CommandLine, code: str, *words: str) -> tuple[int, str, 
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_piped_in_is_one_cell(command_line: CommandLine, session: Living) -> None:
     """By either id, in the session's own context; each stream goes where it belongs."""
     code = "import sys\n\ndef f(n):\n    return n + x\n\nprint(f(1), file=sys.stderr)\nf(2)\n"
@@ -99,6 +100,7 @@ def test_what_is_no_text_is_named(command_line: CommandLine, session: Living) ->
     assert (0, "<IPython.core.display.Image object> (image/png)\n") == (returncode, stdout)
 
 
+@pytest.mark.slow
 def test_a_timeout_is_said(command_line: CommandLine, session: Living) -> None:
     """The session lives on."""
     returncode, _, stderr = piped(command_line, "while True: pass", "u", "--timeout", "1")
@@ -178,6 +180,7 @@ def terminal(command_line: CommandLine) -> Iterator[Callable[..., Terminal]]:
         one.close()
 
 
+@pytest.mark.slow
 def test_a_console_goes_cell_by_cell(terminal: Callable[..., Terminal], session: Living) -> None:
     """Prompts count on from the session's own executions; a block ends with an empty line."""
     console = terminal("session", "attach", "u")
@@ -199,6 +202,7 @@ def test_a_console_goes_cell_by_cell(terminal: Callable[..., Terminal], session:
     assert "7\n" == session.run("print(y)")
 
 
+@pytest.mark.slow
 def test_ctrl_c_interrupts_the_code_and_not_the_session(
     terminal: Callable[..., Terminal], session: Living
 ) -> None:
@@ -224,6 +228,7 @@ def test_ctrl_c_interrupts_the_code_and_not_the_session(
     assert "41" in console.until(r"In \[6\]: ")
 
 
+@pytest.mark.slow
 def test_a_console_ends_with_its_session(
     terminal: Callable[..., Terminal], session: Living
 ) -> None:

@@ -145,6 +145,7 @@ def test_nothing_at_an_address_is_said(command_line: CommandLine) -> None:
     assert message.endswith("'agentdouble serve' starts one, and --url URL names another.")
 
 
+@pytest.mark.slow
 def test_another_double_is_named_by_its_url(
     command_line: CommandLine, serve: Callable[..., Serving]
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_double_that_stops_while_it_is_looked_for_is_none(command_line: Comman
     )
 
 
+@pytest.mark.slow
 def test_a_double_with_https_is_trusted(
     command_line: CommandLine, serve: Callable[..., Serving]
 ) -> None:

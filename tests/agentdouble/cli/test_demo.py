@@ -37,6 +37,7 @@ def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_step_that_does_not_come_out_as_stated_fails_the_demo(monkeypatch, capsys) -> None:
     """A wrong answer is marked, and the exit code is 1."""
     wrong = demo.Turn("A result", "s1", "6 * 7", "the code really ran", lambda answer: False)
@@ -48,6 +49,7 @@ def test_a_step_that_does_not_come_out_as_stated_fails_the_demo(monkeypatch, cap
     assert "not so" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_the_demo_is_killed_in_the_middle(command_line: CommandLine) -> None:
     """Soon after a SIGKILL no kernel process is left."""
     process, kernels = _in_the_middle(command_line)

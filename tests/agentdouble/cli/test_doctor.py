@@ -55,6 +55,7 @@ def test_a_double_is_started_and_runs_code(here: dict[str, dict[str, Any]]) -> N
     assert here["double"]["says"].startswith("started, ran code and stopped in ")
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_what_json_tells(
     command_line: CommandLine, here: dict[str, dict[str, Any]]
 ) -> None:
@@ -85,6 +86,7 @@ def test_programs_are_named_with_their_versions(
     } == here["javascript"]
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_told_with_what_brings_it(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +134,7 @@ def test_what_nobody_expected_is_a_finding(
     assert code == done
 
 
+@pytest.mark.slow
 def test_programs_that_do_not_run_are_told(
     command_line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ print("heard once" if again is None else "heard twice", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_command_finds_the_double_and_its_runtimes(command_line: CommandLine) -> None:
     """Its input, output and exit code are its own, and nothing is printed beside it."""
     (command_line.folder / "told.txt").write_text("from the runtime")
@@ -80,6 +81,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_commands_mean_its_double_inside_and_no_other_command_does(
     command_line: CommandLine, serve: Callable[..., Serving]
 ) -> None:
@@ -109,6 +111,7 @@ def test_commands_mean_its_double_inside_and_no_other_command_does(
     assert (f"{served.url} is as it was when it started.\n", "") == (outside.stdout, outside.stderr)
 
 
+@pytest.mark.slow
 def test_a_signal_is_passed_on_and_the_double_stops_after(command_line: CommandLine) -> None:
     """Where no terminal sends it to both; the exit code is what a shell gives."""
     script = 'echo "$AGENTDOUBLE_URL"; exec sleep 60'
@@ -131,6 +134,7 @@ def test_a_signal_is_passed_on_and_the_double_stops_after(command_line: CommandL
         http.get(f"{url}/ping")
 
 
+@pytest.mark.slow
 def test_ctrl_c_reaches_the_command_once(command_line: CommandLine) -> None:
     """The terminal sends it to everybody; the command decides what it means."""
     words = command(("exec", "--", sys.executable, "-c", COUNTING))

@@ -47,6 +47,7 @@ def read(shell: CommandLine, double: Emulator, *words: str) -> list[dict[str, An
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_requests_are_listed(shell: CommandLine, double: Emulator) -> None:
     """A line for each: an action by its name, another request by its address."""
     http.get(f"{double.url}/%1B%5B31m?a=b")
@@ -100,6 +101,7 @@ def test_requests_are_followed_over_a_lost_connection(shell: CommandLine, double
     assert "The connection is lost; it is tried again until Ctrl-C.\n" == errors
 
 
+@pytest.mark.slow
 def test_a_double_that_is_started_again_is_followed(shell: CommandLine) -> None:
     """Its entries begin anew, and all of them are told."""
     with Emulator() as double:

@@ -115,6 +115,7 @@ def _headers(double: Emulator, name: str) -> Any:
     return behind.headers
 
 
+@pytest.mark.slow
 def test_a_definition_becomes_a_service(
     found: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def double(value: int) -> int:
 """
 
 
+@pytest.mark.slow
 def test_the_greeting_says_what_a_newcomer_needs_next(shared_double: Serving) -> None:
     """Addresses, tool id, key pair and export lines stand at the start, and they are right."""
     serving = shared_double
@@ -60,6 +61,7 @@ def test_the_greeting_says_what_a_newcomer_needs_next(shared_double: Serving) ->
         assert shown in serving.greeting
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_cleanly(serve: Callable[..., Serving], command_line: CommandLine) -> None:
     """Exit code 0, no traceback, and nobody finds the double any more.
 
@@ -77,6 +79,7 @@ def test_a_signal_ends_it_cleanly(serve: Callable[..., Serving], command_line: C
     assert len(keys[0]) == 2
 
 
+@pytest.mark.slow
 def test_the_console_is_opened_and_its_token_is_in_no_log(
     serve: Callable[..., Serving], command_line: CommandLine
 ) -> None:
@@ -106,6 +109,7 @@ def test_the_console_is_opened_and_its_token_is_in_no_log(
     assert found[2] not in stdout + stderr + journal + processes
 
 
+@pytest.mark.slow
 def test_without_a_console_none_is_said(serve: Callable[..., Serving]) -> None:
     """And the port after the double's is nobody's."""
     serving = serve("--no-console", "--open")
@@ -128,6 +132,7 @@ def test_a_busy_port_of_the_console_names_its_option(command_line: CommandLine) 
         )
 
 
+@pytest.mark.slow
 def test_each_request_is_logged_in_one_line(serve: Callable[..., Serving]) -> None:
     """Method, path, status and duration stand on stderr, once.
 
@@ -142,6 +147,7 @@ def test_each_request_is_logged_in_one_line(serve: Callable[..., Serving]) -> No
     assert stderr.count("GET /ping") == 1
 
 
+@pytest.mark.slow
 def test_applications_and_tools_of_ones_own_are_served(
     serve: Callable[..., Serving], command_line: CommandLine
 ) -> None:
@@ -197,6 +203,7 @@ def _refusal(command_line: CommandLine, *words: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_a_busy_port_is_one_line_with_the_next_command(command_line: CommandLine) -> None:
     """Nobody has to read a traceback to choose another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -265,6 +272,7 @@ def test_wrong_options_are_one_line(
     assert expected in _refusal(command_line, *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["env", "file"])
 def test_a_key_is_read_from_where_no_command_line_shows_it(
     serve: Callable[..., Serving], command_line: CommandLine, kind: str
@@ -322,6 +330,7 @@ def test_an_unknown_setting_of_the_file_suggests_the_nearest(command_line: Comma
     assert "Did you mean session_ttl_s?" in refusal
 
 
+@pytest.mark.slow
 def test_faults_of_a_file_are_armed(
     serve: Callable[..., Serving], command_line: CommandLine
 ) -> None:
@@ -367,6 +376,7 @@ def test_a_state_is_kept_in_a_file(
     assert "The state file no/folder/a.db cannot be opened" in refused.stderr
 
 
+@pytest.mark.slow
 def test_with_tls_it_serves_https_and_says_what_to_trust(
     serve: Callable[..., Serving], command_line: CommandLine
 ) -> None:

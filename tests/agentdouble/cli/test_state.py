@@ -26,6 +26,7 @@ def control_plane(command_line: CommandLine, double: Serving) -> ControlPlane:
     )
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_acknowledged(
     command_line: CommandLine, serve: Callable[..., Serving]
 ) -> None:
@@ -70,6 +71,7 @@ def why(plane: ControlPlane, session_id: str) -> str:
     return "It lives."
 
 
+@pytest.mark.slow
 def test_a_session_of_a_killed_double_was_restarted(
     command_line: CommandLine, serve: Callable[..., Serving]
 ) -> None:

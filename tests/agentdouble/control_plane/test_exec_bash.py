@@ -20,6 +20,7 @@ def body(double: Emulator, payload: Any, session: str = "s1") -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_command_runs_in_the_session_s_sandbox(double: Emulator) -> None:
     """SBX-09: it sees the files of the session's code, and answers in the public shape."""
     text(double, "open('from-code', 'w').write('code')")
@@ -54,6 +55,7 @@ def test_the_envelope_of_2_8_is_around_it(double: Emulator) -> None:
     assert "<&>\n" == json.loads(result["Result"])["data"]["stdout"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "seen"), [("kept", "/tmp 1\n"), ("fresh", "/home/gem \n")])
 def test_whether_the_shell_is_kept_is_the_ledger_s(answer: str, seen: str) -> None:
     """U-EXECBASH-STATE."""
@@ -63,6 +65,7 @@ def test_whether_the_shell_is_kept_is_the_ledger_s(answer: str, seen: str) -> No
         assert seen == exec_bash(double, 'echo "$PWD $x"')["data"]["stdout"]
 
 
+@pytest.mark.slow
 def test_fresh_shells_do_not_pile_up() -> None:
     """More commands than bash sessions may be open."""
     with Emulator(unknowns={"U-EXECBASH-STATE": "fresh"}, pool_size=0) as double:
@@ -71,6 +74,7 @@ def test_fresh_shells_do_not_pile_up() -> None:
     assert [0] * 40 == codes
 
 
+@pytest.mark.slow
 def test_a_command_that_outlives_its_timeout_runs_on(double: Emulator) -> None:
     """What comes next has a shell of its own and does not wait for it."""
     slow = exec_bash(double, "sleep 600", timeout=1)["data"]
@@ -80,6 +84,7 @@ def test_a_command_that_outlives_its_timeout_runs_on(double: Emulator) -> None:
     assert ("on\n", "default-2") == (after["stdout"], after["session_id"])
 
 
+@pytest.mark.slow
 def test_what_it_is_given_is_heeded(double: Emulator) -> None:
     """Directory, variables, the hard timeout and the length of the output."""
     fields: dict[str, Any] = {"exec_dir": "/tmp", "env": {"A": "b"}, "max_output_length": 8}

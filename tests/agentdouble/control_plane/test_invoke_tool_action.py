@@ -166,6 +166,7 @@ def test_a_session_id_may_have_200_characters(shared: Emulator) -> None:
     assert longest == result(shared, "1", longest)["UserSessionId"]
 
 
+@pytest.mark.slow
 def test_printable_session_ids_where_the_ledger_allows_them() -> None:
     """U-USER-SESSION-CHARS printable: letters of every script, never a path out of the sandbox."""
     with Emulator(unknowns={"U-USER-SESSION-CHARS": "printable"}) as double:
@@ -197,6 +198,7 @@ def test_unknown_fields_are_passed_over(shared: Emulator) -> None:
     assert 200 == call(shared, body).status_code
 
 
+@pytest.mark.slow
 def test_code_at_the_limit_runs(shared: Emulator) -> None:
     """1 MiB of code is allowed."""
     comment = "#" * (1024 * 1024 - len("print(1)\n"))
@@ -238,6 +240,7 @@ def test_the_session_id_of_an_ended_instance_says_so(double: Emulator) -> None:
     assert f"{first['SessionId']!r} has ended: expired at " in error["Message"]
 
 
+@pytest.mark.slow
 def test_too_many_instances_are_refused() -> None:
     """At the limit the next session is refused, and a living one goes on."""
     with Emulator(max_instances=1) as double:
@@ -258,6 +261,7 @@ def test_a_kernel_that_does_not_start_is_an_error() -> None:
     assert "no-such-provisioner" in error["Message"]
 
 
+@pytest.mark.slow
 def test_success_of_a_failure_as_the_ledger_has_it() -> None:
     """U-EXEC-SUCCESS true: success means that it was handled, status says how it went."""
     with Emulator(unknowns={"U-EXEC-SUCCESS": "true"}) as double:
@@ -266,6 +270,7 @@ def test_success_of_a_failure_as_the_ledger_has_it() -> None:
     assert (True, "error") == (inner["success"], inner["data"]["status"])
 
 
+@pytest.mark.slow
 def test_no_aliases_where_the_ledger_says_so() -> None:
     """U-KERNEL-NAMES two-names: each language has one name."""
     with Emulator(unknowns={"U-KERNEL-NAMES": "two-names"}) as double:

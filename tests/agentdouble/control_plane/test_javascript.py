@@ -161,6 +161,7 @@ def test_a_flood_of_lines_arrives_whole(shared: Emulator) -> None:
     assert [output("stream", name="stdout", text=expected)] == data["outputs"]
 
 
+@pytest.mark.slow
 def test_a_flood_of_displays_arrives_whole(shared: Emulator) -> None:
     """Five thousand, in order."""
     data = js(shared, "for (let i = 0; i < 5000; i++) display({'text/html': `${i}`}, {raw: true})")
@@ -179,6 +180,7 @@ def test_100_mb_of_output_are_cut(shared: Emulator, function: str) -> None:
     assert "2" == value(js(shared, "1 + 1"))
 
 
+@pytest.mark.slow
 def test_a_display_of_100_mb_is_dropped_and_told_of(shared: Emulator) -> None:
     """One beyond the limit leaves its mark."""
     data = js(shared, "display({'text/html': 'x'.repeat(1e8)}, {raw: true})", timeout_s=60)
@@ -187,6 +189,7 @@ def test_a_display_of_100_mb_is_dropped_and_told_of(shared: Emulator) -> None:
     assert mark["text"].startswith("[output cut: the limit is 1048576 bytes")
 
 
+@pytest.mark.slow
 def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
     """After its timeout; the instance lives on with its variables."""
     first = result(shared, "globalThis.kept = 1", "loop", language="javascript")
@@ -199,6 +202,7 @@ def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
     assert first["SessionId"] == then["SessionId"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "ename"),
     [
@@ -218,6 +222,7 @@ def test_an_engine_that_ends_loses_the_context(code: str, ename: str) -> None:
     assert '\\"undefined\\"' in then["Result"]
 
 
+@pytest.mark.slow
 def test_without_deno_only_javascript_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +246,7 @@ def stock() -> Iterator[Emulator]:
         yield double
 
 
+@pytest.mark.slow
 def test_the_stock_provisioner_starts_it_too(stock: Emulator) -> None:
     """With the same state, interrupts, TypeScript and limit on memory."""
     js(stock, "globalThis.kept = 1")
@@ -259,6 +265,7 @@ def engine_of(double: Emulator, session: str) -> psutil.Process:
     return engine
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_the_double_stops() -> None:
     """Neither a kernel nor its engine, also where the stock provisioner has started them."""
     for settings in ({}, {"provisioner": "local-provisioner"}):
@@ -287,6 +294,7 @@ def listening_port(pid: int) -> int:
     raise AssertionError("it listens nowhere")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["auto", "none"])
 def test_other_sessions_cannot_reach_the_engines_inspector(setting: str) -> None:
     """It listens on a loopback device of the session's own; on the host's, anybody could steer it."""

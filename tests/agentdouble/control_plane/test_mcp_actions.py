@@ -238,6 +238,7 @@ def test_a_definition_becomes_tools(double: Emulator) -> None:
     assert ["pets"] == [tool["name"] for tool in mcp_wire.result(listed)["tools"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
@@ -256,6 +257,7 @@ def test_an_http_api_is_shown_a_key(
     assert expected == _api(double, "api").auth
 
 
+@pytest.mark.slow
 def test_a_definition_may_be_yaml(double: Emulator) -> None:
     """As the files are in which they are kept."""
     text = "swagger: '2.0'\ninfo: {title: t, version: '1'}\nhost: h\nschemes: [http]\npaths: {}\n"
@@ -301,6 +303,7 @@ def _out(key: str) -> dict[str, Any]:
     return by_key({"Name": "o", "Key": key})
 
 
+@pytest.mark.slow
 def test_a_definition_outlives_an_update(double: Emulator) -> None:
     """It is called elsewhere from then on, with the same key."""
     made = create(double, api(**{OUTBOUND: by_key({"Name": "o", "Key": "s"})}))
@@ -387,6 +390,7 @@ def test_a_client_token_makes_one_service(double: Emulator, backend: Backend) ->
     assert message.startswith("The parameter ClientToken is invalid: another request")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "code", "said"),
     [
@@ -572,6 +576,7 @@ def test_toolsets_are_refused_by_name(double: Emulator, action: str) -> None:
     assert (501, "NotImplemented", True) == (status, code, action in message)
 
 
+@pytest.mark.slow
 def test_services_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
     """With --state they are shown as before, definitions included."""
     state = f"sqlite:///{tmp_path / 'double.db'}"

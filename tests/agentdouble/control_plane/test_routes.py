@@ -278,6 +278,7 @@ def test_a_body_that_is_no_json_object_is_refused(
     assert message in error["Message"]
 
 
+@pytest.mark.slow
 def test_without_signing_anybody_may_call() -> None:
     """Without check_signatures unsigned requests run, and signed ones do as well."""
     with Emulator(check_signatures=False) as double:

@@ -92,6 +92,7 @@ def test_a_user_session_id_is_made_up_where_none_is_given(double: Emulator) -> N
     assert one["SessionId"] == result(double, "1", one["UserSessionId"])["SessionId"]
 
 
+@pytest.mark.slow
 def test_two_hundred_at_once_make_one_session(double: Emulator) -> None:
     """CreateSession with one UserSessionId, and 50 calls of code with it: one instance, one kernel."""
     with ThreadPoolExecutor(32) as pool:

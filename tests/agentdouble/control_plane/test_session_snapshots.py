@@ -237,6 +237,7 @@ def test_what_cannot_be_done_is_refused_by_name(double: Emulator) -> None:
         assert (404, "InvalidSnapshot.NotFound") == refused(double, action, snapshot)
 
 
+@pytest.mark.slow
 def test_files_of_the_snapshots_of_a_session_have_a_limit_together() -> None:
     """Those of other sessions, of deleted snapshots and of those that are dropped do not count."""
     fill = "open('f', 'wb').write(bytes(200 << 10) * 2)"
@@ -253,6 +254,7 @@ def test_files_of_the_snapshots_of_a_session_have_a_limit_together() -> None:
         take(double, source, RetentionCount=2)
 
 
+@pytest.mark.slow
 def test_number_and_age_have_limits(tmp_path: Path) -> None:
     """Over the number it is refused; over the age the record says why. A restart says so, too."""
     state = f"sqlite:///{tmp_path / 'state.db'}"

@@ -81,6 +81,7 @@ def fired(double: Emulator) -> list[int]:
     return [state.fired for state in double.faults.states()]
 
 
+@pytest.mark.slow
 def test_the_nth_call_fails_and_is_not_executed(double: Emulator) -> None:
     """In the control plane's shape, with the code and the header that were asked for."""
     double.faults.arm(
@@ -316,6 +317,7 @@ def test_a_kernel_whose_code_puts_out_less_lives(double: Emulator) -> None:
     assert "1\n" == text(double, "print(x)")
 
 
+@pytest.mark.slow
 def test_code_that_runs_too_long_before_is_interrupted(double: Emulator) -> None:
     """As without the fault, which did not happen."""
     double.faults.arm("kill_kernel", "InvokeTool", after=1)

@@ -169,6 +169,7 @@ def test_a_server_that_does_not_start_is_a_clear_error(hosting: Hosting) -> None
     assert mcp_wire.open_session(url, KEY)
 
 
+@pytest.mark.slow
 def test_a_server_that_breaks_off_takes_nothing_else_along(hosting: Hosting, gate: Gate) -> None:
     """Who waits for it is told, other servers go on, and the next request starts it again."""
 

@@ -180,6 +180,7 @@ def test_what_a_revoked_key_waits_for_ends(hosting: Hosting, gate: Gate) -> None
         assert mcp_wire.call(url, OTHER, kept, "echo")
 
 
+@pytest.mark.slow
 def test_a_service_can_be_removed_and_come_back(hosting: Hosting, gate: Gate) -> None:
     """What it was doing ends with it; under the same name there can be another one."""
     url = hosting.add("passing", Endpoint(lambda: make_server(hang=gate.wait)), ONE)
@@ -240,6 +241,7 @@ def test_an_exception_amid_an_answer_breaks_it_off(hosting: Hosting, url: str) -
     assert mcp_wire.open_session(url, ONE)
 
 
+@pytest.mark.slow
 def test_a_service_that_cannot_be_taken_up_leaves_no_name_behind(hosting: Hosting) -> None:
     """What its start raises is raised, and the name is free."""
 

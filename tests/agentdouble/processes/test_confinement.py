@@ -430,6 +430,7 @@ WORKS = {
 }
 
 
+@pytest.mark.slow
 def test_what_code_needs_still_works(host: Host, session: Session) -> None:
     """Confinement is not felt by code that stays at home."""
     need(host, "files")
@@ -473,6 +474,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 60])
 def test_a_fork_bomb_is_stopped(host: Host, limit: int | None) -> None:
     """It ends at its session's limit, and the kernel lives."""
@@ -503,6 +505,7 @@ def test_a_kernel_that_cannot_be_confined_does_not_run(host: Host) -> None:
         host.start(visible=("/nowhere",), home="/nowhere")
 
 
+@pytest.mark.slow
 def test_a_kernel_dies_with_the_fork_server(host: Host) -> None:
     """A change of user makes Linux forget that; it is asked for again."""
     doomed = Host(host.uid)

@@ -87,6 +87,7 @@ async def is_closed_again(before: int) -> bool:
     return open_descriptors() <= before
 
 
+@pytest.mark.slow
 @in_its_own_process
 def test_a_descriptor_that_cannot_be_copied_fails_its_own_request() -> None:
     """Those that follow get their own processes, and no copy of another one stays open."""
@@ -104,6 +105,7 @@ def test_a_descriptor_that_cannot_be_copied_fails_its_own_request() -> None:
     with_fork_server(test, "commands")
 
 
+@pytest.mark.slow
 @in_its_own_process
 def test_a_request_that_no_datagram_holds_fails_alone() -> None:
     """It is told why; one that is as large as may be arrives."""
@@ -124,6 +126,7 @@ def test_a_request_that_no_datagram_holds_fails_alone() -> None:
     with_fork_server(test, "commands")
 
 
+@pytest.mark.slow
 @in_its_own_process
 def test_a_request_that_the_system_does_not_send_fails_alone() -> None:
     """The limit of what is under way, say: no copy of its descriptors stays open."""
@@ -154,6 +157,7 @@ def test_a_request_that_the_system_does_not_send_fails_alone() -> None:
     with_fork_server(test, "commands")
 
 
+@pytest.mark.slow
 @in_its_own_process
 def test_a_kernel_whose_descriptor_finds_no_room_is_killed() -> None:
     """Nobody could send it a signal; who asked for it is told what was missing."""
@@ -176,6 +180,7 @@ def test_a_kernel_whose_descriptor_finds_no_room_is_killed() -> None:
     with_fork_server(test, "commands")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("descriptors", [(), (1, 1)], ids=["its own", "the kernel's"])
 @in_its_own_process
 def test_a_fork_server_without_free_descriptors_refuses(descriptors: tuple[int, ...]) -> None:
@@ -200,6 +205,7 @@ def test_a_fork_server_without_free_descriptors_refuses(descriptors: tuple[int, 
     with_fork_server(test, "commands")
 
 
+@pytest.mark.slow
 @in_its_own_process
 def test_whoever_leaves_just_when_the_answer_comes_leaves_no_kernel() -> None:
     """The fork is there already, and the caller has not yet gone on."""
@@ -226,6 +232,7 @@ def test_whoever_leaves_just_when_the_answer_comes_leaves_no_kernel() -> None:
     with_fork_server(test, "commands")
 
 
+@pytest.mark.slow
 @in_its_own_process
 def test_whoever_leaves_before_it_is_sent_asks_for_nothing() -> None:
     """The channel is full and the fork server stands still: those that stay are forked."""

@@ -67,6 +67,7 @@ def fork_server_of(pid: int) -> psutil.Process:
     return fork_server
 
 
+@pytest.mark.slow
 def test_sessions_are_lost_with_their_fork_server() -> None:
     """Each ends with that reason, code that ran is answered, and the next call begins anew."""
     lost = "the kernel's process has ended with its fork server"
@@ -141,6 +142,7 @@ def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["double", "guardian", "fork server", "kernel"])
 def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> None:
     """SIGKILL: soon nothing of the session runs, though it had left its kernel."""
@@ -274,6 +276,7 @@ def test_a_client_that_is_imported_once_more_hears_answers(monkeypatch: pytest.M
         asyncio.run(test(Path(directory)))
 
 
+@pytest.mark.slow
 def test_a_fork_server_that_stands_still_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call is told so, and a later one gets its kernel."""
     with Emulator(pool_size=0) as double:

@@ -216,6 +216,7 @@ def test_how_a_kernel_ends_is_told_as_ever(host: Host, code: str) -> None:
     assert ABOUT_TO_DIE[code] in session.death(f"import os, signal; {code}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["fork server", "init"])
 def test_a_session_ends_with_its_fork_server_or_its_init(host: Host, victim: str) -> None:
     """Whichever is killed, nothing of it is left."""
@@ -236,6 +237,7 @@ KEYRING = {"x86_64": (248, 250), "aarch64": (217, 219)}
 SEARCH = "print('found' if libc.syscall({keyctl}, 10, -3, b'user', b'{name}', 0) >= 0 else 'none')"
 
 
+@pytest.mark.slow
 def test_keys_of_the_double_s_own_session_are_not_a_session_s() -> None:
     """Whatever the shell that started the double keeps there; a child of any other kind has them."""
     if os.uname().machine not in KEYRING:

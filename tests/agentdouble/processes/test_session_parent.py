@@ -22,45 +22,37 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="other systems have other directories"),
 ]
 DIRECTORIES = {  # TMPDIR, and a part of the warning if sessions cannot be there
-    "a space and letters": ("{base}/a b/\u00fcn\u00efcode", ""),
-    "a slash at the end": ("{base}/slash/", ""),
     "a link": ("{base}/link", ""),
     "relative": ("{relative}", ""),
     "missing": ("{base}/missing/there", ""),
-    "a file": ("{base}/file", ""),
     "long": ("{base}/" + "l" * 170, "too long for the paths of sockets"),
-    "shared memory": ("{shared_memory}", "is in /dev, whose files every session sees"),
     "system": ("/usr", "is in /usr, whose files every session sees"),
-    "below Python": ("{prefix}", "whose files every session sees"),
 }
-NEVER_MADE = ("missing", "a file", "a link", "system")
+NEVER_MADE = ("missing", "a link", "system")
 
 
 @pytest.fixture(scope="module")
 def places() -> Iterator[dict[str, str]]:
     """Directories that every user can write to, by their names in ``DIRECTORIES``."""
-    with (
-        tempfile.TemporaryDirectory(dir="/tmp", prefix="t-") as base,
-        tempfile.TemporaryDirectory(dir="/dev/shm", prefix="t-") as shared_memory,
-        tempfile.TemporaryDirectory(dir=sys.prefix, prefix="t-") as prefix,
-    ):
-        for directory in (base, shared_memory, prefix):
-            Path(directory).chmod(0o1777)
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="t-") as base:
+        Path(base).chmod(0o1777)
         (Path(base) / "target").mkdir()
         (Path(base) / "target").chmod(0o1777)
         (Path(base) / "link").symlink_to("target")
-        (Path(base) / "file").touch()
-        relative = os.path.relpath(Path(base) / "relative", REPOSITORY)
-        yield {
-            "base": base,
-            "shared_memory": shared_memory,
-            "prefix": prefix,
-            "relative": relative,
-        }
+        yield {"base": base, "relative": os.path.relpath(Path(base) / "relative", REPOSITORY)}
 
 
-@pytest.mark.parametrize("uid", [ROOT, ORDINARY], ids=["root", "ordinary user"])
-@pytest.mark.parametrize("name", DIRECTORIES)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "uid"),
+    [
+        ("a link", ROOT),
+        ("relative", ORDINARY),
+        ("missing", ROOT),
+        ("long", ORDINARY),
+        ("system", ROOT),
+    ],
+)
 def test_sessions_start_wherever_temporary_files_go(
     name: str, uid: int, places: dict[str, str]
 ) -> None:
@@ -73,8 +65,6 @@ def test_sessions_start_wherever_temporary_files_go(
         made = REPOSITORY / directory
         made.mkdir(parents=True, exist_ok=True)
         made.chmod(0o1777)
-    if name == "system" and uid != ROOT:
-        warning = ""  # Python knows that this user cannot write there
 
     ran = answers(uid, TMPDIR=directory)
 

@@ -89,6 +89,7 @@ def test_a_sweep_removes_the_dead() -> None:
     assert [] == roots()
 
 
+@pytest.mark.slow
 def test_a_killed_double_leaves_no_kernel_and_the_next_sweeps_its_directory() -> None:
     """SIGKILL of the process: its kernels end by themselves, its files with the next double."""
     server = subprocess.Popen(

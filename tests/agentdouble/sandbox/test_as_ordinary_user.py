@@ -15,20 +15,21 @@ if sys.platform != "linux" or os.geteuid() != 0:
 from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, as_user
 
 pytestmark = pytest.mark.once
-FILES = (
-    "processes/test_session_files.py",
-    "sandbox/test_kernel_snapshots.py",
-    "sandbox/test_shared_memory_of_copies.py",
+TESTS = (
+    "tests/agentdouble/processes/test_session_files.py",
+    "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_a_copy_is_a_whole_kernel",
+    "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_copies_do_not_see_each_other",
+    "tests/agentdouble/sandbox/test_shared_memory_of_copies.py",
 )
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_it_passes_as_an_ordinary_user(file: str) -> None:
+@pytest.mark.slow
+def test_it_passes_as_an_ordinary_user() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, ORDINARY, ORDINARY)
         options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--basetemp", f"{home}/base")
         done = subprocess.run(
-            as_user(ORDINARY, "pytest", *options, f"tests/agentdouble/{file}"),
+            as_user(ORDINARY, "pytest", *options, *TESTS),
             cwd=REPOSITORY,
             env={**os.environ, "HOME": home},
             capture_output=True,

@@ -89,6 +89,7 @@ def test_it_is_no_execution(shared: Emulator) -> None:
     assert 2 == run(shared, "1", "complete-count")["data"]["execution_count"]
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
     """A ``__dir__`` that never ends is interrupted, and the session runs code."""
     endless = "class Endless:\n    def __dir__(self):\n        while True:\n            pass"
@@ -98,6 +99,7 @@ def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
     assert "kept\n" == text(shared, "print(kept)", "complete-endless")
 
 
+@pytest.mark.slow
 def test_what_passes_an_interrupt_over_is_interrupted_again(shared: Emulator) -> None:
     """One is lost that comes before the kernel has begun, too."""
     stubborn = """

@@ -37,6 +37,7 @@ def as_answered(heard: Iterable[Heard]) -> dict[str, str]:
     return shown
 
 
+@pytest.mark.slow
 def test_who_listens_hears_of_commands(shared: Emulator) -> None:
     """From the start to the end, of a session that had no instance before."""
     with listening(shared, "commands-all") as events:
@@ -76,6 +77,7 @@ def test_who_comes_late_hears_it_at_the_end(shared: Emulator) -> None:
     assert answered.result()["success"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "fields", "status"),
     [
@@ -132,6 +134,7 @@ def test_the_answer_is_what_it_is_if_nobody_listens(
     assert heard == alone
 
 
+@pytest.mark.slow
 def test_a_command_in_a_bash_of_its_own_is_heard() -> None:
     """U-EXECBASH-STATE."""
     fresh = Emulator(unknowns={"U-EXECBASH-STATE": "fresh"}, pool_size=0)

@@ -47,6 +47,7 @@ def sessions(double: Emulator) -> list[str]:
     return [session["UserSessionId"] for session in listed]
 
 
+@pytest.mark.slow
 def test_the_first_call_makes_an_instance_and_the_next_reuses_it(double: Emulator) -> None:
     """SBX-01, SBX-02: the execution context persists, and executions are counted."""
     first = result(double, "x = 41")
@@ -202,6 +203,7 @@ def test_code_that_runs_at_the_deadline_is_killed(double: Emulator) -> None:
     assert "expired at " in inner["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["clock", "route"])
 def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(how: str) -> None:
     """U-TTL-DURING finishes: the code runs to its end, then the instance goes."""
@@ -220,6 +222,7 @@ def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(how:
         assert not psutil.pid_exists(process_id)
 
 
+@pytest.mark.slow
 def test_an_ended_session_stays_ended_where_the_ledger_says_so() -> None:
     """U-TTL-AFTER error: the next call is refused and told when it expired."""
     with Emulator(unknowns={"U-TTL-AFTER": "error"}) as double:

@@ -106,6 +106,7 @@ def test_a_timeout_interrupts_and_keeps_the_context(shared: Emulator) -> None:
     assert before["SessionId"] == result(shared, "1", "timeout")["SessionId"]
 
 
+@pytest.mark.slow
 def test_a_timeout_interrupts_an_await(shared: Emulator) -> None:
     """Code that waits in a coroutine heeds the interrupt too, and keeps its context."""
     run(shared, "x = 42", "kept")
@@ -117,6 +118,7 @@ def test_a_timeout_interrupts_an_await(shared: Emulator) -> None:
     assert "42\n" == text(shared, "print(x)", "kept")
 
 
+@pytest.mark.slow
 def test_code_that_swallows_the_interrupt_is_killed(
     shared: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +224,7 @@ def test_sessions_run_side_by_side(shared: Emulator) -> None:
     assert waiting.future.result(30)["success"]
 
 
+@pytest.mark.slow
 def test_a_second_call_is_refused_where_the_ledger_says_so() -> None:
     """U-EXEC-CONCURRENCY refused: 409 while code runs, and served again afterwards."""
     with Emulator(unknowns={"U-EXEC-CONCURRENCY": "refused"}) as double:
@@ -239,6 +242,7 @@ def test_a_second_call_is_refused_where_the_ledger_says_so() -> None:
     assert after["success"]
 
 
+@pytest.mark.slow
 def test_a_timeout_destroys_the_instance_where_the_ledger_says_so() -> None:
     """U-EXEC-TIMEOUT instance-lost: status timeout, then a fresh instance."""
     with Emulator(unknowns={"U-EXEC-TIMEOUT": "instance-lost"}) as double:
@@ -271,6 +275,7 @@ def arrived(double: Emulator, count: int) -> None:
         http.get(f"{double.url}/_emulator/health")
 
 
+@pytest.mark.slow
 def test_the_default_timeout_is_that_of_the_settings() -> None:
     """Code that asks for no timeout has the setting's, never more than the largest."""
     with Emulator(exec_timeout_s=30, exec_timeout_max_s=1) as double:
@@ -279,6 +284,7 @@ def test_the_default_timeout_is_that_of_the_settings() -> None:
     assert "timeout of 1 s" in inner["message"]
 
 
+@pytest.mark.slow
 def test_a_backlog_of_outputs_is_read_in_turns_and_whole() -> None:
     """Thousands of messages that wait at once let other work go on between them.
 
@@ -322,6 +328,7 @@ endless = Endless()
 """
 
 
+@pytest.mark.slow
 def test_code_waits_for_one_question_and_no_more() -> None:
     """What would be asked after that is not, nor is what has waited for all of its time."""
 

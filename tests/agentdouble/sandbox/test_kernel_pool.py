@@ -156,6 +156,7 @@ def test_a_module_that_cannot_be_preloaded_is_named(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -176,6 +177,7 @@ def test_a_double_with_other_settings_works_and_leaves_nothing(settings: dict[st
     assert before == set(psutil.Process().children())
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_not_forked_is_the_same() -> None:
     """It heeds an interrupt as forked ones do, here that of a timeout, and keeps its state."""
     awaits = "async def wait():\n    time.sleep(60)\nimport asyncio, time\nx = 42\nawait wait()"
@@ -187,6 +189,7 @@ def test_a_kernel_that_is_not_forked_is_the_same() -> None:
 CONNECT = "import socket; socket.create_connection({}).close(); print('connected')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("network", "said"), [("shared", "connected\n"), ("none", "refused\n")])
 def test_without_a_network_a_session_reaches_no_port(network: str, said: str) -> None:
     """Neither the double's nor another session's; with the shared one it reaches both."""
@@ -251,6 +254,7 @@ for mode in ("r", "w"):
     assert ["seen" if shown else "refused", "refused"] == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [64, 256])
 def test_the_number_of_a_session_s_processes_is_a_setting(limit: int) -> None:
     """One more than that is an error of the code."""
@@ -266,6 +270,7 @@ def test_the_number_of_a_session_s_processes_is_a_setting(limit: int) -> None:
         assert ("stopped\n" if limit == 64 else "all\n") == text(double, code)
 
 
+@pytest.mark.slow
 def test_what_is_preloaded_is_there_before_an_import(preloaded: Emulator) -> None:
     """A fresh kernel finds the module in sys.modules."""
     code = "import sys; print('matplotlib.pyplot' in sys.modules)"
@@ -318,6 +323,7 @@ async def until_ready(kernels: KernelPool, count: int) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mib", [64, 256, 512, 1024])
 def test_what_memory_a_session_may_have_its_code_gets(mib: int) -> None:
     """More is a MemoryError, and the kernel lives: whatever the limit, it starts."""
@@ -350,6 +356,7 @@ def test_a_kernel_that_ends_when_it_starts_says_why(
     assert error["Message"].endswith("TypeError: 'NoneType' object is not callable")
 
 
+@pytest.mark.slow
 def test_a_ready_kernel_is_taken_and_replaced() -> None:
     """Nothing is started for who takes one that is ready; another is made ready after."""
 
@@ -391,6 +398,7 @@ def test_kernels_of_one_session_share_files_and_network(network: str) -> None:
     with_kernels(test, network=network, pool_size=0)
 
 
+@pytest.mark.slow
 def test_a_ready_kernel_that_dies_is_replaced() -> None:
     """Nobody needs to ask for one first."""
 
@@ -411,6 +419,7 @@ def test_a_ready_kernel_that_dies_is_replaced() -> None:
     with_kernels(test, pool_size=1)
 
 
+@pytest.mark.slow
 def test_ready_kernels_that_keep_dying_are_not_replaced_for_ever() -> None:
     """After ten of them no other is started until a kernel is asked for."""
 
@@ -523,6 +532,7 @@ print([name for name in ("zmq", "jupyter_client.session") if importers[name] == 
 """
 
 
+@pytest.mark.slow
 def test_what_is_imported_for_the_first_kernel_does_not_hold_the_loop() -> None:
     """It takes a third of a second, in which others are answered."""
     done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True)
@@ -569,6 +579,7 @@ def test_javascript_whose_caller_goes_away_is_interrupted(shared: Emulator) -> N
     assert time.monotonic() - began < 10  # of 30
 
 
+@pytest.mark.slow
 def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
     """An interrupt that comes too early would be lost, and the session with it."""
 
@@ -590,6 +601,7 @@ def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
     with_kernels(test, pool_size=0)
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_heard_that_does_not_wake_the_code(shared: Emulator) -> None:
     """As one that comes just before it sleeps: here another thread of the kernel hears it."""
     code = """
@@ -605,6 +617,7 @@ def test_an_interrupt_is_heard_that_does_not_wake_the_code(shared: Emulator) -> 
     assert "42\n" == text(shared, "print(kept)", "unheard")
 
 
+@pytest.mark.slow
 def test_a_session_that_is_lost_when_its_caller_goes_away_begins_anew(
     double: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -629,6 +642,7 @@ def desert(double: Emulator, session: str, code: str, **fields: Any) -> None:
             pass
 
 
+@pytest.mark.slow
 def test_code_in_c_that_heeds_no_interrupt_is_killed(
     shared: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -692,6 +706,7 @@ except BrokenPipeError:
     assert "broken\n" == text(shared, code, "broken-pipe")
 
 
+@pytest.mark.slow
 def test_questions_that_come_while_it_answers_are_read() -> None:
     """Each comes as another is answered: none is left unread, nor what follows it."""
 

@@ -22,6 +22,7 @@ CAP_SYS_RESOURCE = 1 << 24
 ISOLATION = pytest.mark.parametrize("isolation", ["auto", "none"])
 
 
+@pytest.mark.slow
 @ISOLATION
 def test_a_copy_goes_on_from_the_state_of_its_source(isolation: str) -> None:
     """State, imports, directory, environment, files and open files are there; nothing is shared."""
@@ -57,6 +58,7 @@ def test_a_copy_goes_on_from_the_state_of_its_source(isolation: str) -> None:
     with_pool(test, isolation=isolation)
 
 
+@pytest.mark.slow
 def test_what_is_random_differs() -> None:
     """Also ids and names; a generator that code has made is the same in each copy."""
     look = (
@@ -172,6 +174,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
     setup, use, seen, left_out = BROKEN[kind]
@@ -187,6 +190,7 @@ def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
     with_pool(test)
 
 
+@pytest.mark.slow
 def test_a_lock_that_a_thread_held_ends_with_the_time_of_the_call() -> None:
     setup = (
         "import threading; lock = threading.Lock(); held = threading.Event(); stop = threading.Event()",
@@ -202,6 +206,7 @@ def test_a_lock_that_a_thread_held_ends_with_the_time_of_the_call() -> None:
     with_pool(test)
 
 
+@pytest.mark.slow
 def test_copies_outlive_their_source_and_can_be_copied() -> None:
     """Five generations; the source of each ends before its copy is used."""
 
@@ -228,6 +233,7 @@ def test_copies_outlive_their_source_and_can_be_copied() -> None:
     with_pool(test)
 
 
+@pytest.mark.slow
 def test_copies_do_not_see_each_other() -> None:
     async def test(source: Source) -> None:
         async with source.copies("import os, signal", count=2) as (one, two):
@@ -241,6 +247,7 @@ def test_copies_do_not_see_each_other() -> None:
     with_pool(test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directory", ["/tmp", "/var/tmp"])
 def test_a_copy_sees_what_its_source_sees_wherever_temporary_files_are(
     directory: str, monkeypatch: pytest.MonkeyPatch
@@ -288,6 +295,7 @@ _ = child.stdout.readline()
 """
 
 
+@pytest.mark.slow
 def test_no_link_of_a_session_leads_to_files_of_the_host(tmp_path: Path) -> None:
     """Neither when its files are copied, nor when a copy's end is explained."""
     (tmp_path / "secret").write_text("a secret of the host")
@@ -319,6 +327,7 @@ def _may_raise_limits() -> bool:
     return bool(int(text.split("CapEff:")[1].split()[0], 16) & CAP_SYS_RESOURCE)
 
 
+@pytest.mark.slow
 def test_copies_and_their_source_share_a_limit_of_processes() -> None:
     """Beyond it a copy is refused by name; the others live on. Root may have the right to raise it."""
 
@@ -334,6 +343,7 @@ def test_copies_and_their_source_share_a_limit_of_processes() -> None:
     with_pool(test, process_limit=40)
 
 
+@pytest.mark.slow
 def test_no_snapshot_lets_a_session_take_all_processes_of_the_machine() -> None:
     """A session and its copies have 16 times the limit together, and an eighth of what is left."""
     look = "import resource; print(*resource.getrlimit(resource.RLIMIT_NPROC))"
@@ -360,6 +370,7 @@ KEEP_STOPPED = (
 )
 
 
+@pytest.mark.slow
 def test_a_template_that_its_session_stops_goes_on() -> None:
     async def test(source: Source) -> None:
         snapshot = await source.snapshot("x = 1")
@@ -377,6 +388,7 @@ def test_a_template_that_its_session_stops_goes_on() -> None:
     with_pool(test)
 
 
+@pytest.mark.slow
 def test_a_template_that_its_session_keeps_stopped_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -396,6 +408,7 @@ def test_a_template_that_its_session_keeps_stopped_is_killed(
     with_pool(test)
 
 
+@pytest.mark.slow
 def test_refusals() -> None:
     """When the template has ended, and when the kernel has."""
 

@@ -72,6 +72,7 @@ CALLS: dict[str, Callable[[Instances, Instance], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_takes_as_many_steps_among_hundreds_as_among_ten(call: str) -> None:
     """Nothing is looked through: not the living ones, not those that have ended."""
@@ -90,6 +91,7 @@ def test_a_call_takes_as_many_steps_among_hundreds_as_among_ten(call: str) -> No
     assert abs(many - few) < 20 + few // 10
 
 
+@pytest.mark.slow
 def test_the_reaper_takes_no_more_steps_for_hundreds_that_are_not_due() -> None:
     """It looks four times a second."""
 
@@ -126,6 +128,7 @@ def test_those_past_their_deadline_that_live_on_cost_nobody_anything(unknown: st
     assert asyncio.run(counted(10)) == asyncio.run(counted(300))
 
 
+@pytest.mark.slow
 def test_whatever_moves_deadlines_each_is_due_when_it_says_so() -> None:
     """Compared with looking through all, in a random order of uses, ttls, pauses and ends."""
     chance = random.Random(7)

@@ -109,6 +109,7 @@ def test_a_kernel_that_dies_is_heard(shared: Emulator) -> None:
     assert finished("error", context_lost=True) == end
 
 
+@pytest.mark.slow
 def test_a_timeout_that_ends_the_session_is_heard() -> None:
     """Where the ledger says so, the state went with it though the kernel had heeded."""
     unknowns = {"U-EXEC-TIMEOUT": "instance-lost"}

@@ -215,6 +215,7 @@ def outputs(double: Emulator, code: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_plot_is_a_png(shared: Emulator) -> None:
     """matplotlib draws in the sandbox, and the image arrives in the answer."""
     code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
@@ -279,6 +280,7 @@ def test_a_long_error_message_is_cut_too(shared: Emulator) -> None:
 LARGE = 100_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "kept"),
     [
@@ -348,6 +350,7 @@ def test_what_is_printed_and_no_unicode_is_escaped(shared: Emulator) -> None:
     )
 
 
+@pytest.mark.slow
 def test_many_outputs_arrive_in_order(shared: Emulator) -> None:
     """Nothing is lost or exchanged in a flood of messages."""
     code = "for i in range(3000): display(i)"

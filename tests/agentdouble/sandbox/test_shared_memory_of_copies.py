@@ -66,6 +66,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "isolation"),
     [(kind, "auto") for kind in KINDS] + [("a file", "none"), ("no file", "none")],
@@ -88,6 +89,7 @@ def test_a_copy_has_shared_memory_of_its_own(kind: str, isolation: str) -> None:
     with_pool(test, isolation=isolation)
 
 
+@pytest.mark.slow
 def test_a_lock_of_multiprocessing_is_held_in_one_process_alone() -> None:
     async def test(source: Source) -> None:
         setup = "import multiprocessing; lock = multiprocessing.Lock()"
@@ -98,6 +100,7 @@ def test_a_lock_of_multiprocessing_is_held_in_one_process_alone() -> None:
     with_pool(test)
 
 
+@pytest.mark.slow
 def test_a_database_in_wal_mode_goes_its_own_way_in_each_process() -> None:
     setup = (
         "import sqlite3; database = sqlite3.connect('a.db', isolation_level=None)\n"
@@ -120,6 +123,7 @@ def test_a_database_in_wal_mode_goes_its_own_way_in_each_process() -> None:
     with_pool(test)
 
 
+@pytest.mark.slow
 def test_shared_memory_that_no_copy_can_have_is_refused_by_name() -> None:
     setup = (
         "import ctypes, mmap, os; libc = ctypes.CDLL(None)\n"

@@ -89,8 +89,10 @@ FILLERS = {
 }
 
 
-@pytest.mark.parametrize("limit", [8 * MIB, 1024 * MIB], ids=["limited", "not limited"])
-@pytest.mark.parametrize("how", FILLERS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "limit"), [*((how, 8 * MIB) for how in FILLERS), ("many files", 1024 * MIB)]
+)
 def test_a_session_whose_files_grow_over_the_limit_is_ended(how: str, limit: int) -> None:
     """The code that runs is answered with the reason, its session is gone, others live on."""
     with Emulator(workspace_limit=limit) as double:
@@ -112,6 +114,7 @@ def test_a_session_whose_files_grow_over_the_limit_is_ended(how: str, limit: int
         assert ("ok", {}) == (inner["data"]["status"], reasons)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [MIB, 8 * MIB])
 def test_a_file_over_the_limit_is_an_error_of_the_code(limit: int) -> None:
     """It is told at once, and lives on."""
@@ -123,6 +126,7 @@ def test_a_file_over_the_limit_is_an_error_of_the_code(limit: int) -> None:
     assert (f"{MIB // 8 * 7}\n" if limit == MIB else f"{2 * MIB}\n") == after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1536 * MIB, 4096 * MIB], ids=["limited", "not limited"])
 def test_a_session_whose_processes_together_take_too_much_memory_is_ended(limit: int) -> None:
     """None of them is over the limit itself."""
@@ -141,6 +145,7 @@ def test_a_session_whose_processes_together_take_too_much_memory_is_ended(limit:
     assert inner["message"].startswith(f"Code execution failed: {reason}") == bool(expected)
 
 
+@pytest.mark.slow
 def test_memory_that_processes_share_counts_once() -> None:
     """Forks that look at their parent's memory have none of their own."""
     with Emulator(memory_limit=1536 * MIB) as double:
@@ -151,6 +156,7 @@ def test_memory_that_processes_share_counts_once() -> None:
     assert ("all\n", {}) == (said, reasons)
 
 
+@pytest.mark.slow
 def test_what_a_session_has_left_is_seen_while_nothing_runs() -> None:
     """A thread goes on after its cell; its session ends with the reason."""
     code = (
@@ -248,9 +254,6 @@ def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
 
 HIDING = {
     "a child": "{fork}\n    later({grow})",
-    "a process that is nobody's child": "{fork}\n    os.setsid()\n"
-    "    if os.fork(): os._exit(0)\n    later({grow})",
-    "a process that has ended": "{fork}\n    later({grow}, 'os._exit(0)')",
     "a grandchild of a process that has ended": "{fork}\n    later("
     "'if os.fork(): os._exit(0)', {grow})",
 }
@@ -276,7 +279,8 @@ ENDS_WITH = {"files": "its files grew over 8 MiB", "memory": "its memory grew ov
 
 
 @pytest.mark.parametrize("what", GROWING)
-@pytest.mark.parametrize("how", HIDING)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["a child", "a grandchild of a process that has ended"])
 def test_what_grows_in_a_session_that_was_idle_is_seen(
     how: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

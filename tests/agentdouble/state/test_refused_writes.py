@@ -188,6 +188,7 @@ def test_a_file_that_is_replaced_is_written_no_more(tmp_path: Path) -> None:
     assert [503, 503] == refused
 
 
+@pytest.mark.slow
 def test_reading_the_file_in_the_same_process_does_not_unlock_it(tmp_path: Path) -> None:
     """SQLite's own lock is gone then, ours is not."""
     path = tmp_path / "state.db"

@@ -66,6 +66,7 @@ def test_sessions_end_with_the_double_and_say_so(state: str) -> None:
     assert new != lived
 
 
+@pytest.mark.slow
 def test_an_ended_session_stays_ended_over_a_restart(state: str) -> None:
     """U-TTL-AFTER error: that the double was restarted is no reason to forget it."""
     unknowns = {"U-TTL-AFTER": "error"}
@@ -78,6 +79,7 @@ def test_an_ended_session_stays_ended_over_a_restart(state: str) -> None:
     assert "the double was restarted" in refused[2]
 
 
+@pytest.mark.slow
 def test_a_reset_that_keeps_nothing_empties_the_file_too(state: str) -> None:
     """What a test has left behind does not come back."""
     with Emulator(state=state) as first:

@@ -65,6 +65,7 @@ def test_a_file_beside_the_working_directory(
     assert {"one": {}} == kept(tmp_path / "here.db")
 
 
+@pytest.mark.slow
 def test_what_was_saved_survives_a_kill(tmp_path: Path) -> None:
     """SIGKILL right after saved() has returned loses nothing, and leaves no lock."""
     script = f"""
@@ -149,6 +150,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, spoil: object) -> N
     Emulator(port=int(double.url.rpartition(":")[2])).stop()
 
 
+@pytest.mark.slow
 def test_a_file_belongs_to_one_double_at_a_time(tmp_path: Path) -> None:
     """A second one would take the first one's living sessions for lost."""
     state = url(tmp_path / "a.db")
@@ -210,6 +212,7 @@ def test_another_url_is_refused(state: str, told: str) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["memory", "sqlite:///{}"])
 def test_sqlalchemy_is_imported_where_it_is_asked_for(tmp_path: Path, state: str) -> None:
     """A double that keeps its state in memory does not pay for a database."""

@@ -74,6 +74,7 @@ def left(before: tuple[set[int], int, list[str]]) -> tuple[set[int], int, list[s
     )
 
 
+@pytest.mark.slow
 def test_code_of_a_session_is_asked_again(double: Emulator) -> None:
     """With the session's earlier code; what it says of processes and times is no difference."""
     result(double, "x = 7; import os, time")
@@ -107,6 +108,7 @@ def test_ids_of_earlier_answers_are_those_of_the_fresh_double(double: Emulator) 
     assert ("409", "400") == (answer["in_force"]["answer"], answer["other"]["answer"])
 
 
+@pytest.mark.slow
 def test_what_it_relied_on_and_a_fresh_double_lacks_is_said(double: Emulator) -> None:
     """A tool is copied; a session whose creation the journal forgot is not."""
     tool = http.post(f"{double.url}/_emulator/tools", json={"Name": "mine"}).json()["ToolId"]
@@ -182,6 +184,7 @@ def test_a_double_that_does_not_start(double: Emulator, monkeypatch: pytest.Monk
     assert taken["port"] in answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
     """An application that never answers again keeps nothing alive."""
     app, calls = SimpleApp(), list[int]()
@@ -214,6 +217,7 @@ def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPat
         assert nothing == eventually(lambda: left(before), lambda now: now == nothing)
 
 
+@pytest.mark.slow
 def test_applications_that_were_handed_in() -> None:
     """Are served by each double for itself: those of the running one go on as they were."""
     simple, tools, agent = SimpleApp(), MCPApp(), A2AApp("echo", runner="echo")

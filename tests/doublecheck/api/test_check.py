@@ -45,6 +45,7 @@ def test_a_platform_in_hand_is_checked_as_it_is(
     assert () == report.failed
 
 
+@pytest.mark.slow
 def test_a_running_loop_goes_on_meanwhile(
     platform_server: doublecheck.Target, report: doublecheck.results.Report
 ) -> None:
@@ -95,6 +96,7 @@ def test_cancelling_ends_the_checks(
     assert (1, [False]) == (len(interrupted), [one.is_running() for one in begun])
 
 
+@pytest.mark.slow
 def test_what_failed_is_told_without_colours(
     platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +167,7 @@ def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, t
         doublecheck.check(**asked)
 
 
+@pytest.mark.slow
 def test_a_first_look_needs_no_reference_application(platform: doublecheck.Platform) -> None:
     """What passes says a part of its clause; the report tells what was asked, and where."""
     report = platform.check(level="smoke", only="MCP-03")
@@ -175,6 +178,7 @@ def test_a_first_look_needs_no_reference_application(platform: doublecheck.Platf
     assert [f"  {platform.url} answered: mcp"] == report.answered_by
 
 
+@pytest.mark.slow
 def test_a_choice_that_chooses_nothing_is_told(platform: doublecheck.Platform) -> None:
     """It would be a run in which nothing failed."""
     with pytest.raises(doublecheck.errors.TargetError, match="No check matches only='PRB-99'"):
@@ -218,6 +222,7 @@ def test_without_pytest_the_command_that_brings_it_is_named(
         doublecheck.check()
 
 
+@pytest.mark.slow
 def test_an_interrupted_cell_leaves_nothing_behind(notebook: NotebookKernel) -> None:
     """The double of the checks, its servers and kernels are gone; the report says how far it came."""
     notebook.run("import doublecheck, os")

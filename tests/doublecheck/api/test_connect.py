@@ -41,6 +41,7 @@ def test_without_a_url_a_double_starts_and_stops() -> None:
         gone.ping()
 
 
+@pytest.mark.slow
 def test_a_double_ends_with_its_interpreter() -> None:
     """Nobody closed it, and neither a process nor a complaint is left."""
     command = [sys.executable, "-W", "error", "-c", _UNCLOSED]
@@ -199,6 +200,7 @@ def test_the_keys_of_a_double_that_this_user_serves_are_found(
         assert "42\n" == platform.run_code("print(6 * 7)").stdout
 
 
+@pytest.mark.slow
 def test_a_double_that_serves_https_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its address is enough where it says what to trust; without that nothing is exchanged."""
     with Emulator(tls=True) as double:

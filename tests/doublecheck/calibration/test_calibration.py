@@ -62,6 +62,7 @@ def calibrated(double: Emulator, *only: str, slow: bool = True, **facts: object)
         return list(findings.calibrate(platform, slow=slow, only=only, patience=patience))
 
 
+@pytest.mark.slow
 def test_a_double_with_the_profile_behaves_as_the_deployment(
     deployment: Emulator, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def test_a_command_comes_to_a_result(platform: Platform) -> None:
     assert BashResult("completed", 3, "x", "", code.session_id, "cat f; (exit 3)") == result
 
 
+@pytest.mark.slow
 def test_a_command_that_runs_on_has_no_exit_code(platform: Platform) -> None:
     """Its timeout ends the waiting alone."""
     platform.exec_bash("true")  # a bash that runs needs no second to say something

@@ -27,6 +27,7 @@ def refuse(url: str) -> bool:
 ANNOUNCED = "import os, time; print(os.getpid(), 'is at http://0.0.0.0:1/ping'); time.sleep(600)"
 
 
+@pytest.mark.slow
 def test_tests_use_the_double_that_a_command_starts(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_the_address_is_read_from_what_it_prints() -> None:
     assert ["http://127.0.0.1:1"] == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "patience_s", "told"),
     [
@@ -100,6 +102,7 @@ def test_a_command_that_starts_no_double_is_an_error(
     assert "SECRET_KEY" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_it_ends_with_all_that_it_has_started() -> None:
     """Also what does not listen to the signal that asks for it."""
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
@@ -118,6 +121,7 @@ time.sleep(600)
     assert [] == psutil.wait_procs(children, timeout=PATIENCE_S)[1]
 
 
+@pytest.mark.slow
 def test_it_ends_when_we_are_killed() -> None:
     """Nobody is left to end it then, but its guard."""
     code = f"""

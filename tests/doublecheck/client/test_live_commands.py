@@ -37,6 +37,7 @@ def stream(name: str, text: str) -> LiveOutput:
     return LiveOutput("stream", {"name": name, "text": text})
 
 
+@pytest.mark.slow
 def test_output_is_handed_over_before_the_command_ends(platform: Platform) -> None:
     """The command goes on because its first output has come here; the result has all of it."""
     said: list[LiveOutput] = []

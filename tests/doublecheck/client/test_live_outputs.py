@@ -103,6 +103,7 @@ def as_shown(said: Iterable[LiveOutput]) -> tuple[Output, ...]:
     return tuple(shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "code", "kinds"),
     [

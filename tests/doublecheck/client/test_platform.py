@@ -107,6 +107,7 @@ def test_probes_are_texts(client: Platform) -> None:
     assert ["reference application", "healthy", "success", "success"] == probes
 
 
+@pytest.mark.slow
 def test_code_runs_in_the_session_of_a_user(client: Platform) -> None:
     """One session keeps its state; another one knows nothing of it."""
     first = client.run_code("x = 41; print('set')", user_id="u", session_id="s")
@@ -158,6 +159,7 @@ def test_the_journal_tells_what_was_asked(client: Platform) -> None:
     assert entry.curl.startswith("curl -X GET")
 
 
+@pytest.mark.slow
 def test_the_journal_tells_what_belongs_together() -> None:
     """The agent's call of its sandbox names the call that caused it, and its session."""
     with connect() as platform:
@@ -207,6 +209,7 @@ def test_an_answer_that_never_comes_is_told_from_a_dead_address() -> None:
             silent.ping()
 
 
+@pytest.mark.slow
 def test_closing_leaves_no_socket(target: Target) -> None:
     """Not even where a stream was left in the middle; a warning would be an error here."""
     with Platform(target) as platform:

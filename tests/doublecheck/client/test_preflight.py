@@ -136,6 +136,7 @@ def test_rubbish_is_for_the_checks_to_judge() -> None:
         assert {} == preflight.problems(Target(server.url), LATE_S)
 
 
+@pytest.mark.slow
 def test_one_surface_that_hangs_is_for_its_checks_to_judge(platform_server: Target) -> None:
     """Where another at that address answers, the platform is there."""
     with bad_servers.serving(_hang_at_ping) as server:

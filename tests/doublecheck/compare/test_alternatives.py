@@ -42,6 +42,7 @@ def changing() -> Iterator[Target]:
         yield target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unknown", "answer", "topic"), CHOSEN)
 def test_an_alternative_is_assumed(
     one: Platform, changing: Target, unknown: str, answer: str, topic: str

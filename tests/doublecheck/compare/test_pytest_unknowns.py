@@ -74,6 +74,7 @@ def test_the_summary_is_one_line_unless_more_is_asked_for(
     result.stdout.no_fnmatch_line("U-PROBE-BODIES*")
 
 
+@pytest.mark.slow
 def test_strict_fails_tests_that_rely_on_unknowns(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
@@ -89,6 +90,7 @@ def test_strict_fails_tests_that_rely_on_unknowns(
     result.stdout.fnmatch_lines(["*test_wrong - *AssertionError*"])
 
 
+@pytest.mark.slow
 def test_what_a_profile_settles_is_no_guess(pytester: pytest.Pytester, profile: Path) -> None:
     """The double lives it, the summary leaves it out, and strict does not mind."""
     test = """
@@ -105,6 +107,7 @@ def test_what_a_profile_settles_is_no_guess(pytester: pytest.Pytester, profile: 
     result.stdout.no_fnmatch_line("U-EXEC-SUCCESS*")
 
 
+@pytest.mark.slow
 def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
@@ -149,6 +152,7 @@ def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
     assert 1 < result.stdout.str().count("own made")
 
 
+@pytest.mark.slow
 def test_sweep_leaves_the_double_as_it_was(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:

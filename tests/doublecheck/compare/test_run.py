@@ -198,6 +198,7 @@ def _calls(platform: Platform) -> None:
     platform.delete_session(session)
 
 
+@pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("lie", [None, *LIES])
 def test_a_lie_diverges_and_the_reports_show_its_place(

@@ -128,6 +128,7 @@ def platform(double: Emulator) -> Iterator[Platform]:
         yield platform
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("id_", "answer"), ANSWERS)
 def test_an_answer_is_seen_on_the_wire(
     double: Emulator, platform: Platform, id_: str, answer: str, monkeypatch: pytest.MonkeyPatch

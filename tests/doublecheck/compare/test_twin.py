@@ -81,6 +81,7 @@ def test_a_live_platform_is_only_read_unless_more_is_allowed(
     }
 
 
+@pytest.mark.slow
 def test_sessions_that_a_twin_makes_are_removed_and_others_stay(
     live: Platform, behind: Platform
 ) -> None:
@@ -165,6 +166,7 @@ def words(double: Target, live: Target, *more: str) -> list[str]:
     return ["twin", "--double", double.url, "--url", live.url, "--target", "live", *more]
 
 
+@pytest.mark.slow
 def test_the_command_prints_json_writes_a_page_and_has_exit_codes(
     double: Target, live_target: Target, other: Target, tmp_path: Path
 ) -> None:
@@ -201,6 +203,7 @@ def test_the_command_refuses_what_it_cannot_do(double: Target, tmp_path: Path) -
     assert [expected for _, expected in cases] == errors
 
 
+@pytest.mark.slow
 def test_the_command_finds_a_target_of_the_configuration(
     double: Target, other: Target, tmp_path: Path
 ) -> None:

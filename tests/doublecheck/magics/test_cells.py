@@ -9,6 +9,7 @@ from tests.doublecheck.notebook.kernels import NotebookKernel
 pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
 
 
+@pytest.mark.slow
 def test_a_cell_runs_in_the_session(notebook: NotebookKernel) -> None:
     """State stays in the session's kernel, and this one has none of it."""
     notebook.run("%%sandbox\nx = 6 * 7")

@@ -81,6 +81,7 @@ def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
     notebook.run("live.close()")
 
 
+@pytest.mark.slow
 def test_an_emulator_of_the_notebook_is_a_platform_too(notebook: NotebookKernel) -> None:
     """It has its keys."""
     notebook.run("from agentdouble import Emulator\nmine = Emulator()\nmine.start()")

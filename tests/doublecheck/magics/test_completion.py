@@ -33,6 +33,7 @@ def test_options_and_their_values_are_offered(
     assert offered == notebook.complete(cell)
 
 
+@pytest.mark.slow
 def test_inside_a_cell_the_names_of_its_session_are_offered(notebook: NotebookKernel) -> None:
     """Those of the notebook are not: they are not there."""
     notebook.run("%%sandbox --session tabbed\ntabular = {}")
@@ -43,6 +44,7 @@ def test_inside_a_cell_the_names_of_its_session_are_offered(notebook: NotebookKe
     assert ["tabulated"] == notebook.complete("tabul")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

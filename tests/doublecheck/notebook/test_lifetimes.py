@@ -23,6 +23,7 @@ os.getpid()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a killed process takes all along")
 def test_nothing_outlives_a_kernel(tmp_path: Path) -> None:
     """Neither one that is restarted, which says nothing of it, nor one that is killed."""

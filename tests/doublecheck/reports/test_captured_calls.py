@@ -17,6 +17,7 @@ SET_UP = """
 """
 
 
+@pytest.mark.slow
 def test_a_failed_test_shows_its_calls(pytester: pytest.Pytester) -> None:
     """What was sent, what came, and the failure of the set-up that nobody looked at."""
     pytester.makepyfile(
@@ -49,6 +50,7 @@ def test_a_failed_test_shows_its_calls(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*/_emulator/*")
 
 
+@pytest.mark.slow
 def test_the_calls_of_the_code_under_test_are_among_them(pytester: pytest.Pytester) -> None:
     """They are in the journal of the double."""
     pytester.makepyfile(
@@ -66,6 +68,7 @@ def test_the_calls_of_the_code_under_test_are_among_them(pytester: pytest.Pytest
     result.stdout.fnmatch_lines([TITLE, "    python3: print('by the code under test')"])
 
 
+@pytest.mark.slow
 def test_what_controls_a_terminal_does_not_reach_it(pytester: pytest.Pytester) -> None:
     """Colours are left out, and the rest is made visible."""
     pytester.makepyfile(
@@ -121,6 +124,7 @@ def test_show_capture_hides_them(pytester: pytest.Pytester, option: str) -> None
     result.stdout.no_fnmatch_line(TITLE)
 
 
+@pytest.mark.slow
 def test_a_worker_of_xdist_brings_them(pytester: pytest.Pytester) -> None:
     """They are a section of its report."""
     pytester.makepyfile("def test_it(platform): assert platform.run_code('1 / 0').text == '1'")
@@ -131,6 +135,7 @@ def test_a_worker_of_xdist_brings_them(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["E * The code raised ZeroDivisionError: *", TITLE])
 
 
+@pytest.mark.slow
 def test_what_passes_or_asks_nothing_shows_nothing(pytester: pytest.Pytester) -> None:
     """And the comparisons of other tests are as they were."""
     pytester.makepyfile(
@@ -149,6 +154,7 @@ def test_what_passes_or_asks_nothing_shows_nothing(pytester: pytest.Pytester) ->
     result.stdout.no_fnmatch_line("*ZeroDivisionError*")
 
 
+@pytest.mark.slow
 def test_long_texts_are_shortened(pytester: pytest.Pytester) -> None:
     """Their beginning and their end are what one looks for."""
     pytester.makepyfile(

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.libraries
 CHECKS = ("--pyargs", "doublecheck.contracts.test_decorators", "-p", "no:cacheprovider")
 
 
+@pytest.mark.slow
 def test_a_pytest_run_is_reported_in_each_format(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_data_may_be_as_deep_as_the_protocol_can_carry(depth: int) -> None:
     assert ("answered" if depth == 40 else "refused") == talk(app(), conversation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [50_000, 200_000])
 def test_data_may_have_as_many_values_as_the_sdk_converts_at_once(count: int) -> None:
     """By both bindings; more would stop the event loop, and with it every other caller."""

@@ -83,6 +83,7 @@ def bounded(conversation: Callable[[Wire], Awaitable[None]], app: A2AApp) -> Non
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_receiver_that_hangs_is_given_up() -> None:
     """The turn waits for it as long as a notification may take, and ends."""
 

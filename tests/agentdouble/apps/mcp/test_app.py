@@ -207,6 +207,7 @@ def test_a_tool_that_blocks_does_not_hold_the_server(tool: str) -> None:
         assert "opened" == blocked.result(60).text
 
 
+@pytest.mark.slow
 def test_a_tool_that_blocks_does_not_keep_the_double_from_stopping() -> None:
     """Its caller gets no answer, or one that says so."""
     gate, tool = Gate(), "block"
@@ -379,6 +380,7 @@ def test_another_server_hosts_it_too() -> None:
         listener.close()
 
 
+@pytest.mark.slow
 def test_it_runs_alone(tmp_path: Path) -> None:
     """``run()`` says where it answers, answers there, and ends by a signal."""
     script = tmp_path / "alone.py"
@@ -417,6 +419,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
             MCPApp("late").run("127.0.0.1", port)
 
 
+@pytest.mark.slow
 def test_one_application_can_be_hosted_twice_and_again() -> None:
     """In two doubles at once, and once more when both have stopped."""
     app = sample()

@@ -275,6 +275,7 @@ def test_what_contains_itself_is_kept() -> None:
     assert not validator.is_valid({"body": {"children": [{"children": [1]}]}})
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_references_is_no_depth() -> None:
     """More schemas, each with the next one in it, than Python calls can be nested."""
     schemas: Json = {

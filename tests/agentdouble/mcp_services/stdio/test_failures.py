@@ -71,6 +71,7 @@ def test_a_server_that_lies_elsewhere_is_named(services: Services, tmp_path: Pat
     ) in message
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up(services: Services) -> None:
     """The call ends with an error that says so; the server is told, and answers others."""
     url = services.make("silent", timeout_s=2)
@@ -103,6 +104,7 @@ def test_large_answers_pass_and_larger_ones_end_the_process(services: Services) 
     assert "wrote a line of more than 16 MiB." in in_session(url, session, "large", size=17 << 20)
 
 
+@pytest.mark.slow
 def test_a_server_that_floods_waits_for_its_client(
     services: Services, untouched: tuple[str, str]
 ) -> None:

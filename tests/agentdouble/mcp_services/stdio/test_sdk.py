@@ -15,6 +15,7 @@ from tests.agentdouble.mcp_services.stdio.conftest import HERE, KEY, Services
 pytestmark = pytest.mark.libraries
 
 
+@pytest.mark.slow
 def test_the_official_client_uses_the_official_server(services: Services) -> None:
     """In a session, whatever the client asks first; progress comes before the result."""
     backend = CommandBackend((sys.executable, "sdk_server.py"), HERE)

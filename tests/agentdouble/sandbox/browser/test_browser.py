@@ -161,6 +161,7 @@ def _users(process: psutil.Process) -> list[int]:
     return []
 
 
+@pytest.mark.slow
 @LINUX
 @pytest.mark.parametrize(
     ("script", "status", "reason"),

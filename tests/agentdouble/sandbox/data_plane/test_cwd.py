@@ -47,6 +47,7 @@ def test_code_runs_in_a_directory_for_once(
     assert ["~/work", "~/work/\U0001f600", "~"] == found
 
 
+@pytest.mark.slow
 def test_code_that_fails_or_runs_too_long_comes_back(plane: DataPlane) -> None:
     """And so does code that goes elsewhere itself."""
     plane.post(EXECUTE, code="1 / 0", cwd="work")
@@ -97,6 +98,7 @@ def test_a_directory_that_is_not_there_is_refused(plane: DataPlane, path: str, c
     assert "no\n" == plane.bash("test -e /tmp/ran && echo yes || echo no")["stdout"]
 
 
+@pytest.mark.slow
 def test_a_mapped_session_stays_inside() -> None:
     """Where there is no view of its own, the rest of the machine is no directory of it."""
     with Emulator(isolation="none") as double:

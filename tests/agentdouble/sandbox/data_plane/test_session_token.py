@@ -87,6 +87,7 @@ def test_a_paused_session_is_not_entered(double: Emulator) -> None:
     assert (409, 200) == (paused[0], status(plane)[0])
 
 
+@pytest.mark.slow
 def test_an_api_key_is_not_asked_for_where_the_token_is() -> None:
     """The token proves more: it is the session's own."""
     with Emulator(api_key="s3cret") as double:
@@ -97,6 +98,7 @@ def test_an_api_key_is_not_asked_for_where_the_token_is() -> None:
     assert (200, 401) == (code, without)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("extends", "alive"), [("sliding", True), ("absolute", False)])
 def test_the_data_plane_is_use(extends: str, alive: bool) -> None:
     """U-TTL-EXTENDS: it sets the deadline anew where the ledger says so."""

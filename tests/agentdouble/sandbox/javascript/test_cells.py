@@ -140,6 +140,7 @@ for (let i = 0; i < 20; i++) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
@@ -166,6 +167,7 @@ def test_a_promise_that_nothing_can_settle_is_an_error(shared: Session) -> None:
     assert result.error.ename in ("NeverSettled", "Interrupted")
 
 
+@pytest.mark.slow
 def test_typescript_is_accepted_where_it_is_the_language() -> None:
     """Types are taken off, enums and the like compiled; a mistake is an error with its place."""
     session = Session(typescript=True)

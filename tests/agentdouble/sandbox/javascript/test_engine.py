@@ -58,6 +58,7 @@ def test_the_network_is_there_where_it_is_configured() -> None:
         session.close()
 
 
+@pytest.mark.slow
 def test_buffers_are_limited_too() -> None:
     """They lie outside the heap that V8 limits; one too many is an error, and all else stays."""
     session = Session(memory=64 * MIB)
@@ -109,6 +110,7 @@ def test_an_interrupt_is_heeded_while_the_engine_starts(session: Session) -> Non
     assert shown(session("typeof begun")) in ('"undefined"', '"boolean"')
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_heeded_however_early_it_comes(shared: Session) -> None:
     """Also between two calls of the inspector: what would have been sent next does not run."""
     for number in range(40):
@@ -163,6 +165,7 @@ def test_a_heap_below_the_limit_is_allowed(session: Session) -> None:
     assert '"held"' == shown(session(HEAP_OF_200_MB))
 
 
+@pytest.mark.slow
 def test_running_out_of_memory_is_reported() -> None:
     """A heap that grows beyond ``javascript_memory_limit`` ends the engine, and only that."""
     session = Session(memory=64 * MIB)
@@ -204,6 +207,7 @@ input()
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_the_double_is_killed() -> None:
     """The engine ends when the process that runs the double is killed."""
     with subprocess.Popen(

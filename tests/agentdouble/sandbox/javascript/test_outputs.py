@@ -38,6 +38,7 @@ def test_a_flood_loses_nothing(shared: Session) -> None:
     assert [f"line {i}" for i in range(20000)] == (text or "").splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
@@ -57,6 +58,7 @@ def test_a_stream_ends_at_its_limit_and_the_next_cell_has_a_whole_one(
         assert ("stderr", "after\n") == last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "put_out", ["console.log(large)", "console.error(large)", "display(html, {raw: true})"]
 )

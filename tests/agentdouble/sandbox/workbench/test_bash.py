@@ -164,6 +164,7 @@ def test_commands_of_one_session_run_in_turn(plane: DataPlane) -> None:
     assert "first\n" == read["stdout"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "kept"),
     [
@@ -218,6 +219,7 @@ def test_a_flood_is_bounded(plane: DataPlane) -> None:
     assert "bytes were dropped" in data["stdout"][:100]
 
 
+@pytest.mark.slow
 def test_a_command_has_the_session_s_limits() -> None:
     """Its memory is limited as that of the session's kernel."""
     allocate = "python3 -c 'bytearray(900 << 20)'"
@@ -324,6 +326,7 @@ def test_what_is_not_there_is_named(
     assert message == plane.refusal(f"/v1/bash/{path}", **body)
 
 
+@pytest.mark.slow
 def test_files_are_shared_with_the_code_of_the_session(isolated: Emulator) -> None:
     """Whether or not sessions are held apart, both begin in the same directory."""
     text(isolated, "open('from-code', 'w').write('code')")
@@ -335,6 +338,7 @@ def test_files_are_shared_with_the_code_of_the_session(isolated: Emulator) -> No
     assert "tmp\n" == plane.bash("cat there", exec_dir="/tmp")["stdout"]
 
 
+@pytest.mark.slow
 def test_a_fork_bomb_ends_with_its_hard_timeout(plane: DataPlane) -> None:
     """It cannot take more processes than the session may have, and nothing of it is left."""
     if sys.platform != "linux":
@@ -346,6 +350,7 @@ def test_a_fork_bomb_ends_with_its_hard_timeout(plane: DataPlane) -> None:
     assert "calm\n" == plane.bash("echo calm", "after")["stdout"]
 
 
+@pytest.mark.slow
 def test_what_a_command_has_left_alone_ends_with_its_hard_timeout(plane: DataPlane) -> None:
     """A process whose parent has ended is the session's all the same."""
     data = plane.bash("(sleep 600 & echo $!); sleep 600", hard_timeout=2)

@@ -92,6 +92,7 @@ def test_a_command_whose_caller_goes_away_is_interrupted(
     assert "42\n" == data.get("stdout", data.get("output"))
 
 
+@pytest.mark.slow
 def test_a_command_that_heeds_no_interrupt_is_killed(double: Emulator, plane: DataPlane) -> None:
     """Its session keeps its state nevertheless."""
     plane.bash("x=42")
@@ -103,6 +104,7 @@ def test_a_command_that_heeds_no_interrupt_is_killed(double: Emulator, plane: Da
     assert has_gone(pid, timeout_s=30)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_bash_itself_ends_its_session(double: Emulator, plane: DataPlane) -> None:
     """Nothing can end it otherwise; the next command begins anew."""
     loops = "x=42; echo $$ > pid; echo > begun; while :; do :; done"
@@ -155,6 +157,7 @@ def test_exec_bash_whose_caller_goes_away_is_interrupted(
     assert "42\n" == exec_bash(double, "echo $x")["data"]["stdout"]
 
 
+@pytest.mark.slow
 def test_exec_bash_of_a_fresh_bash_leaves_none_behind() -> None:
     """U-EXECBASH-STATE: nobody could ever use it again."""
     with Emulator(unknowns={"U-EXECBASH-STATE": "fresh"}) as double:

@@ -51,6 +51,7 @@ def failure(plane: DataPlane, operation: str, /, **body: Any) -> tuple[str, str 
     return data["error_type"], data["errno_name"], answer["message"]
 
 
+@pytest.mark.slow
 def test_what_is_written_is_read_and_seen_by_code(double: Emulator, plane: DataPlane) -> None:
     """SBX-10: one and the same file, for the file routes, code and commands."""
     assert 7 == write(plane, "/home/gem/a b/ü.txt", "Grüße")
@@ -122,6 +123,7 @@ def test_lines_are_searched_for(plane: DataPlane) -> None:
     assert {"file": "/tmp/f", "matches": ["two", "three"], "line_numbers": [2, 3]} == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("double", ["auto"], indirect=True)
 def test_a_regular_expression_that_never_ends_is_ended(plane: DataPlane) -> None:
     """And the session answers meanwhile."""
@@ -419,6 +421,7 @@ def test_what_cannot_be_done_says_why(
     assert kind in (found, None)
 
 
+@pytest.mark.slow
 def test_an_upload_has_a_limit_of_its_own() -> None:
     """upload_limit holds for uploads, body_limit for the rest."""
     with Emulator(body_limit=1000, upload_limit=5000, pool_size=0) as double:
@@ -442,6 +445,7 @@ def test_an_upload_has_a_limit_of_its_own() -> None:
     } == written.json()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of a file")
 def test_an_upload_that_is_too_large_is_named() -> None:
     """One that its session has no room for; nothing of it is left."""

@@ -71,6 +71,7 @@ class Peak:
         self._thread.join()
 
 
+@pytest.mark.slow
 def test_a_large_file_costs_no_memory() -> None:
     """256 MiB up and down take less than 64 MiB more, in the double and in the workbench."""
     with Emulator(pool_size=0) as double:

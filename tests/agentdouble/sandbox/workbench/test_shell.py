@@ -102,6 +102,7 @@ def test_waiting_ends(plane: DataPlane, fields: dict[str, Any], status: str) -> 
     assert (137 if status == "hard_timeout" else None) == data["exit_code"]
 
 
+@pytest.mark.slow
 def test_output_is_a_change(plane: DataPlane) -> None:
     """A command that goes on putting out is waited for."""
     data = shell(plane, "for i in 1 2 3; do sleep 0.3; echo $i; done", no_change_timeout=5)
@@ -125,6 +126,7 @@ def test_what_runs_can_be_killed(plane: DataPlane) -> None:
     assert "1\n" == shell(plane, "echo $x")["output"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["cat", "while :; do :; done", "sleep 600; sleep 601"])
 def test_whatever_runs_is_killed_to_its_end(plane: DataPlane, command: str) -> None:
     """Also before it has begun, what bash runs itself, and what comes after what was killed."""
@@ -177,6 +179,7 @@ def test_shells_are_made_listed_and_closed(plane: DataPlane) -> None:
     assert {} == plane.get("/v1/shell/sessions").json()["data"]["sessions"]
 
 
+@pytest.mark.slow
 def test_shells_are_bounded(plane: DataPlane) -> None:
     """The thirty-third is refused by name."""
     for number in range(32):

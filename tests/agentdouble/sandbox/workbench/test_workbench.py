@@ -99,6 +99,7 @@ def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) ->
     assert "42\n" == text(double, "print(x)")
 
 
+@pytest.mark.slow
 def test_it_dies_with_the_double_s_fork_server(double: Emulator) -> None:
     """The call that waits is answered, and the next one begins anew."""
     if sys.platform != "linux":
@@ -116,6 +117,7 @@ def test_it_dies_with_the_double_s_fork_server(double: Emulator) -> None:
     assert "again\n" == plane.bash("echo again")["stdout"]
 
 
+@pytest.mark.slow
 @ON_LINUX
 @pytest.mark.parametrize(
     "settings",
@@ -178,6 +180,7 @@ def test_orphans_that_have_ended_are_reaped(double: Emulator) -> None:
     eventually(lambda: {*workbench.children()} - {*bashes}, not_)  # a zombie is a child, too
 
 
+@pytest.mark.slow
 def test_a_double_that_is_killed_leaves_no_workbench() -> None:
     """Without a fork server, it ends when the double does."""
     script = """

@@ -35,6 +35,7 @@ def test_a_call_is_interrupted(notebook: NotebookKernel, cell: str, error: str) 
     assert "'pong!'" == notebook.run("platform.ping()").text
 
 
+@pytest.mark.slow
 def test_code_that_a_cell_awaits_is_interrupted(notebook: NotebookKernel) -> None:
     """In the sandbox as well, whose session keeps its state."""
     cell = """

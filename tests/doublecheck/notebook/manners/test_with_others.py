@@ -84,6 +84,7 @@ def test_a_module_that_is_reloaded_keeps_its_platform(
     assert (None, "caught\n") == (ran.error, ran.stdout)
 
 
+@pytest.mark.slow
 def test_loops_within_loops(notebook: NotebookKernel) -> None:
     """With nest_asyncio, which changes ``asyncio.run``: the last, as nothing takes it back."""
     ran = notebook.run(NESTED)
