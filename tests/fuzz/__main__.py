@@ -25,7 +25,7 @@ CHECKS = (
 DOCUMENTS = ("/openapi.json", "/_emulator/openapi.json")
 # The first two stream until their client leaves, the third waits as long as it is told, up to a
 # minute.
-LONG = ("/_emulator/outputs", "/_emulator/events", "/v1/browser/actions")
+LONG = ("/_emulator/outputs", "/_emulator/events")
 _HERE = Path(__file__).parent
 
 

@@ -557,7 +557,6 @@ TABLE: dict[str, dict[str, Any]] = {
         "show_the_same_picture": answered(
             "GET /v1/browser/screenshot", lambda answer, _: setattr(answer, "body", PIXEL)
         ),
-        "refuse_actions": statuses("POST /v1/browser/actions", 500),
     },
     "SBX-12": {
         "leave_out_the_user": sessions(user(always("user"))),

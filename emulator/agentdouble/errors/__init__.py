@@ -80,7 +80,7 @@
         ├── KernelStartError
         ├── WorkbenchError
         ├── BrowserError          a session's browser did not start or has ended
-        ├── BrowserMissingError   no Chromium, or no Playwright, on this machine
+        ├── BrowserMissingError   no Chromium on this machine
         └── PageError             a page in a browser could not do an action
 
 Messages are for people: what happened, where, what to do. Programs use the attributes.

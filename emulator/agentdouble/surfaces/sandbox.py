@@ -15,7 +15,6 @@ from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.openapi import Format
 from agentdouble.sandbox import data_plane
-from agentdouble.sandbox.browser.input_drivers import InputDrivers
 from agentdouble.sandbox.data_plane import refusals
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
@@ -44,7 +43,6 @@ class Sandbox(Surface):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         settings, clock, store = context.settings, context.clock, context.store
-        self._input_drivers = InputDrivers()
         self._data_plane = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         self.tools = Tools(clock, settings.tool_id, store)
         self.tools.publish_to(context.events)
@@ -85,7 +83,7 @@ class Sandbox(Surface):
         from agentdouble.sandbox.data_plane.routes import data_plane as make
 
         settings = self.context.settings
-        browser = BrowserRoutes(self._input_drivers, settings.browser_size)
+        browser = BrowserRoutes(settings.browser_size)
         return make(self.instances, settings, browser, self.context.version)
 
     def actions(self) -> Mapping[str, Action]:
@@ -166,7 +164,6 @@ class Sandbox(Surface):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._input_drivers.close)
             stack.push_async_callback(self.instances.close)
             stack.push_async_callback(self.snapshots.close)
             for keeper in (self.instances.reap(), self.instances.watch()):

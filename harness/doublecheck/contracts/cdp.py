@@ -88,6 +88,11 @@ class Page:
             pass
         self.call("Runtime.evaluate", expression=_PAINTED, awaitPromise=True)
 
+    def click(self, x: int, y: int) -> None:
+        """Click with the left button."""
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)

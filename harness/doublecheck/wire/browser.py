@@ -1,9 +1,8 @@
-"""The browser of a session: its information, screenshots and actions (section 1, SBX-11)."""
+"""The browser of a session: its information and screenshots (section 1, SBX-11)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from doublecheck.errors import AnswerError
 from doublecheck.secret import Secret
@@ -29,13 +28,6 @@ def screenshot(endpoint: Endpoint, kind: Format | None) -> Call[bytes]:
     return Call(Request("GET", endpoint.at("/v1/browser/screenshot") + chosen), _read_picture)
 
 
-def act(endpoint: Endpoint, action_type: str, fields: Mapping[str, Any]) -> Call[None]:
-    """Return the call that performs one action of the mouse or the keyboard."""
-    content = calls.json_content({"action_type": action_type, **fields})
-    headers = {"Content-Type": "application/json"}
-    return Call(Request("POST", endpoint.at("/v1/browser/actions"), headers, content), _read_done)
-
-
 def _read_info(response: httpx.Response) -> BrowserInfo:
     data = data_of(response, calls.read_json(response))
     size = field_of(response, data, "viewport")
@@ -54,11 +46,3 @@ def _read_picture(response: httpx.Response) -> bytes:
     data_of(response, calls.read_json(response))  # the JSON says why
     message = "The answer is not an image."
     raise AnswerError(message, status=response.status_code, body=response.text)
-
-
-def _read_done(response: httpx.Response) -> None:
-    """Read an action's answer, in the public sandbox's envelope or in its older, bare form."""
-    document = calls.read_json(response)
-    if isinstance(document, dict) and document.get("status") == "success":
-        return
-    data_of(response, document)

@@ -16,7 +16,7 @@ import pytest
 
 from agentdouble.cli.doctor import keeping
 from agentdouble.cli.doctor.findings import Finding, imported, version_told_by
-from agentdouble.sandbox.browser import chromium, input_drivers
+from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.javascript import deno
 from tests.agentdouble.calling import background
 from tests.agentdouble.cli.conftest import CommandLine, command_line_in
@@ -93,7 +93,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
     """Each has the command that installs it, and a double can run without."""
     for module in (
         "deno",
-        "playwright.async_api",
         "asyncpg",
         "IPython",
     ):
@@ -104,7 +103,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
     remedies = {
         "javascript": INSTALL,
         "browser": chromium.INSTALL,
-        "playwright": input_drivers.INSTALL,
         "postgresql": "pip install 'agentdouble[emulator,postgres]'",
         "notebook": "pip install 'agentdouble[emulator,notebook]'",
     }

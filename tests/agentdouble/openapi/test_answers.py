@@ -248,7 +248,6 @@ def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPla
             get(f"/v1/browser/{path}")
         for path in ("cdp/json/version", "cdp/json/version/"):
             get(f"/v1/browser/{path}")
-        post("/v1/browser/actions", action_type="MOVE_TO", x=1, y=1)
     elif browser:
         pytest.skip(f"needs Chromium: {chromium.INSTALL}")
     with whole(driver, document, "Sessions of the sandbox"):

@@ -25,7 +25,6 @@ from doublecheck.probes.probing import Patience, Probing
 from doublecheck.wire import admin
 from tests.agentdouble.calling import data_plane, http
 from tests.agentdouble.runtimes import small
-from tests.agentdouble.sandbox.browser.browsing import AT_REST, TAKES_NOTES, client_of, data_url
 
 pytestmark = pytest.mark.once
 
@@ -63,19 +62,6 @@ def picture(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
     return answer.headers["content-type"].removeprefix("image/")
 
 
-def wheel(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
-    """U-BROWSER-SCROLL, by what a page is told of it."""
-    _require_browser()
-    plane = data_plane(double, "browser")
-    with client_of(plane) as client:
-        page = client.page()
-        page.go(data_url(TAKES_NOTES))
-        plane.post("/v1/browser/actions", x=1, y=1)
-        plane.post("/v1/browser/actions", action_type="SCROLL", dx=1, dy=-2)
-        noted = page.evaluate(f"{AT_REST}.then(() => notes.pop())")
-    return {"wheel 120,240": "notches-up", "wheel 1,-2": "pixels-down"}[noted]
-
-
 def idle(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
     """U-SCALE-IDLE, by whether a runtime has another process after the time of the settings."""
     at = f"{double.url}/runtimes/answering/"
@@ -91,7 +77,6 @@ def _require_browser() -> None:
 
 WITNESSES: dict[str, Witness] = {
     "U-BROWSER-FORMAT": picture,
-    "U-BROWSER-SCROLL": wheel,
     "U-PING-SLOW": slow_ping,
     "U-SCALE-IDLE": idle,
 }

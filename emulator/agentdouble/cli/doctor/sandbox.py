@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 
-from agentdouble.cli.doctor.findings import Finding, extra, imported, lacking, version_told_by
-from agentdouble.sandbox.browser import chromium, input_drivers
+from agentdouble.cli.doctor.findings import Finding, extra, lacking, version_told_by
+from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.javascript import deno
 
 
 def find() -> list[Finding]:
     """Try the JavaScript engine, the browser, and the library for its screenshots and actions."""
-    return [_javascript(), _browser(), _playwright()]
+    return [_javascript(), _browser()]
 
 
 def _javascript() -> Finding:
@@ -48,11 +48,3 @@ def _named() -> str | None:
         return Settings.load().browser
     except (ImportError, SettingsError):
         return None
-
-
-def _playwright() -> Finding:
-    says, modules = (
-        "{}: screenshots and actions of browsers",
-        {"playwright": "playwright.async_api"},
-    )
-    return imported("playwright", "Playwright", says, modules, remedy=input_drivers.INSTALL)

@@ -2,8 +2,8 @@
 
 ``process`` runs in the session's confinement. It starts Chromium, talks to it over a pipe, and
 shares it among clients with ``multiplexer``. ``browser`` and ``browsers`` are the double's side.
-``input_driver`` and ``actions`` drive the browser through Playwright. The fork server loads
-``process`` and its imports, so they import no other part of the double.
+``front_page`` is a client that takes pictures. The fork server loads ``process`` and its imports,
+so they import no other part of the double.
 
 A multiplexer shares the browser, not a port. Each client gets its own browser-level session with
 ``Target.attachToBrowserTarget``. Chromium keeps the clients apart, and ends everything that a

@@ -1,4 +1,4 @@
-"""``/v1/browser/...``: facts about the session's browser, its protocol, and its input (SBX-11)."""
+"""``/v1/browser/...``: facts about the session's browser, its protocol, and its picture (SBX-11)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from typing_extensions import NotRequired
 
 from agentdouble import ledger
-from agentdouble.errors import BrowserMissingError, PageError, SandboxError
-from agentdouble.openapi import Answer, Operation, operation
-from agentdouble.openapi.operation import described
+from agentdouble.errors import PageError, SandboxError
+from agentdouble.openapi import Answer, operation
+from agentdouble.sandbox.browser import front_page
 from agentdouble.sandbox.data_plane.refusals import envelope, sandbox_error
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, PREFIX, TOKEN, instance_of
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
-from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Connection
-    from agentdouble.sandbox.browser.input_driver import InputDriver, Size
-    from agentdouble.sandbox.browser.input_drivers import InputDrivers
 
 _CDP = f"{PREFIX}/browser/cdp"
 _GONE = 1001
@@ -40,13 +36,6 @@ class _Screenshot(BaseModel):
     quality: int | None = Field(None, ge=0, le=100)
 
 
-class Performed(Envelope):
-    """An action that was performed, if ``success`` is true."""
-
-    status: NotRequired[str]
-    action_performed: NotRequired[str]
-
-
 _PICTURES = (
     Answer(str, media_type="image/jpeg"),
     Answer(str, media_type="image/png"),
@@ -55,17 +44,10 @@ _PICTURES = (
 _WRONG = Answer(WrongFields, 422)
 
 
-def _performing(_routes: BrowserRoutes) -> Operation:
-    from agentdouble.sandbox.browser.actions import Action
-
-    return Operation((Answer(Performed),), body=Action, errors=(_WRONG,))
-
-
 class BrowserRoutes:
     """The routes of one double's browsers."""
 
-    def __init__(self, input_drivers: InputDrivers, window: tuple[int, int]) -> None:
-        self._input_drivers = input_drivers
+    def __init__(self, window: tuple[int, int]) -> None:
         self._window = window
 
     def routes(self) -> list[BaseRoute]:
@@ -75,7 +57,6 @@ class BrowserRoutes:
         return [
             Route(f"{base}/info", self.info),
             Route(f"{base}/screenshot", self.screenshot),
-            Route(f"{base}/actions", self.actions, methods=["POST"]),
             # Playwright asks with a slash at the end
             *(Route(path + end, self.version) for path in discovery for end in ("", "/")),
             WebSocketRoute(_CDP, self.cdp),
@@ -85,7 +66,7 @@ class BrowserRoutes:
     async def info(self, request: Request) -> Response:
         """Return facts about the browser and the URL of its protocol."""
         browser = await instance_of(request).browser()
-        size = await self._page_size(request)
+        size = await front_page.size(browser)
         width, height = self._window
         shown = {"width": width, "height": height} if size is None else asdict(size)
         return envelope(
@@ -117,34 +98,17 @@ class BrowserRoutes:
     async def screenshot(self, request: Request) -> Response:
         """Return a picture of the page in front (U-BROWSER-FORMAT)."""
         try:
-            asked = _Screenshot.model_validate(dict(request.query_params))
+            options = _Screenshot.model_validate(dict(request.query_params))
         except ValidationError as error:
-            return _invalid(error, "query")
-        kind = asked.format or _default_format()
+            return _invalid(error)
+        kind = options.format or _default_format()
         try:
-            hand = await self._hand(request)
-            picture = await hand.screenshot(kind, asked.quality if kind == "jpeg" else None)
+            browser = await instance_of(request).browser()
+            quality = options.quality if kind == "jpeg" else None
+            picture = await front_page.screenshot(browser, kind, quality)
         except PageError as error:
             return envelope(None, str(error), success=False)
         return Response(picture, media_type=f"image/{kind}")
-
-    @described(_performing)
-    async def actions(self, request: Request) -> Response:
-        """Perform one mouse or keyboard action."""
-        await import_in_thread("agentdouble.sandbox.browser.actions")
-        from agentdouble.sandbox.browser import actions
-
-        try:
-            action = actions.parse(await request.body())
-        except ValidationError as error:
-            return _invalid(error, "body")
-        try:
-            hand = await self._hand(request)
-            await hand.perform(action)
-        except PageError as error:
-            return envelope(None, str(error), success=False)
-        done = {"status": "success", "action_performed": action.action_type}
-        return envelope(done, f"{action.action_type} was performed", extra=done)
 
     async def cdp(self, websocket: WebSocket) -> None:
         """Connect a client to the browser with the Chrome DevTools Protocol."""
@@ -162,16 +126,6 @@ class BrowserRoutes:
         if websocket.client_state.name == "CONNECTED":
             reason = (instance.end_reason or "the browser has ended").encode()[:_REASON_LIMIT]
             await websocket.close(_GONE, reason.decode("utf-8", "ignore"))
-
-    async def _hand(self, request: Request) -> InputDriver:
-        browser = await instance_of(request).browser()
-        return await self._input_drivers.of(browser, _cdp_url_from_here(request))
-
-    async def _page_size(self, request: Request) -> Size | None:
-        try:
-            return await (await self._hand(request)).size()
-        except BrowserMissingError:  # without Playwright the other facts are still known
-            return None
 
 
 def _default_format() -> Literal["jpeg", "png"]:
@@ -210,23 +164,15 @@ def _cdp_url(request: Request) -> str:
     return f"{scheme}://{request.url.netloc}{_CDP}?{_opening(request)}"
 
 
-def _cdp_url_from_here(request: Request) -> str:
-    """Return the same URL with this server's address; the client's host name may not work here."""
-    host, port = request.scope["server"]
-    host = f"[{host}]" if ":" in host else host
-    scheme = "wss" if request.url.scheme == "https" else "ws"
-    return f"{scheme}://{host}:{port}{_CDP}?{_opening(request)}"
-
-
 def _opening(connection: HTTPConnection) -> str:
     instance = instance_of(connection)
     return urlencode({INSTANCE: instance.id, TOKEN: instance.token})
 
 
-def _invalid(error: ValidationError, where: str) -> Response:
-    """Return the answer to an invalid request, in FastAPI's format."""
+def _invalid(error: ValidationError) -> Response:
+    """Return the answer to an invalid query, in FastAPI's format."""
     details = [
-        {"type": one["type"], "loc": [where, *one["loc"]], "msg": one["msg"]}
+        {"type": one["type"], "loc": ["query", *one["loc"]], "msg": one["msg"]}
         for one in error.errors(include_url=False, include_input=False, include_context=False)
     ]
     return JSONResponse({"detail": details}, 422)

@@ -34,6 +34,7 @@ _FORWARDED = ("bash", "file", "shell")
 NOT_BUILT = {
     "/a2a": "The agent of a session (/a2a)",
     "/vnc": "The screen of a session (/vnc)",
+    "/v1/browser/actions": "Mouse and keyboard as a route (/v1/browser/actions; use cdp_url)",
     "/v1/browser": "This route of a session's browser",
     "/v1/mcp": "The MCP hub of a session",
     "/v1/nodejs": "The Node.js runtime of a session",

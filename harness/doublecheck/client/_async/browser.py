@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import checked_class
 from doublecheck.values.sandbox import BrowserInfo
@@ -27,7 +25,3 @@ class AsyncBrowser:
     async def screenshot(self, format: Format | None = None) -> bytes:  # noqa: A002 (the wire's)
         """Return a picture of the page in front."""
         return await self._connection.call(browser.screenshot(self._endpoint, format))
-
-    async def act(self, action_type: str, **fields: Any) -> None:
-        """Perform a mouse or keyboard action, such as ``act("CLICK", x=10, y=20)``."""
-        await self._connection.call(browser.act(self._endpoint, action_type, fields))

@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from agentdouble import Emulator
+from agentdouble.sandbox.browser import front_page
 from tests.agentdouble.calling import (
     DataPlane,
     data_plane,
@@ -27,8 +28,6 @@ from tests.agentdouble.calling import (
     text,
 )
 from tests.agentdouble.sandbox.browser.browsing import (
-    AT_REST,
-    TAKES_NOTES,
     Page,
     client_of,
     data_url,
@@ -189,14 +188,6 @@ def test_a_picture_that_cannot_be_taken_is_refused(
     assert (422, [where]) == (answer.status_code, [one["loc"] for one in answer.json()["detail"]])
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff"])
-def test_a_body_that_is_no_object_is_refused(plane: DataPlane, body: bytes) -> None:
-    """422, and nothing is done."""
-    answer = http.post(f"{plane.url}/v1/browser/actions", params=plane.query, content=body)
-
-    assert (422, ["body"]) == (answer.status_code, answer.json()["detail"][0]["loc"])
-
-
 def test_clients_do_not_see_each_other(plane: DataPlane) -> None:
     """Each has sessions of its own; what one made goes with it, what was there stays."""
     with client_of(plane) as one, client_of(plane) as other:
@@ -330,22 +321,44 @@ def test_a_connection_ends_with_its_session(browsing: Emulator) -> None:
     assert (1001, "destroyed by caller") == (received.code, received.reason)
 
 
-def test_the_ledger_says_how_pictures_are_and_what_is_scrolled(chromium_path: str) -> None:
-    """U-BROWSER-FORMAT png, U-BROWSER-SCROLL notches-up."""
-    unknowns = {"U-BROWSER-FORMAT": "png", "U-BROWSER-SCROLL": "notches-up"}
-    with Emulator(pool_size=0, unknowns=unknowns) as double:
-        plane = data_plane(double, "s")
-        with client_of(plane) as client:
-            page = client.page()
-            page.go(data_url(TAKES_NOTES))
-            plane.post("/v1/browser/actions", x=1, y=1)
-            plane.post("/v1/browser/actions", action_type="SCROLL", dx=1, dy=-2)
-            wheel = page.evaluate(
-                f"{AT_REST}.then(() => notes.filter((n) => n.startsWith('wheel')).pop())"
-            )
-        picture = plane.get("/v1/browser/screenshot")
+def test_the_ledger_says_how_pictures_are(chromium_path: str) -> None:
+    """U-BROWSER-FORMAT png."""
+    with Emulator(pool_size=0, unknowns={"U-BROWSER-FORMAT": "png"}) as double:
+        picture = data_plane(double, "s").get("/v1/browser/screenshot")
 
-    assert ("wheel 120,240", "image/png") == (wheel, picture.headers["content-type"])
+    assert "image/png" == picture.headers["content-type"]
+
+
+def test_the_page_in_front_is_the_newest_visible_one(plane: DataPlane) -> None:
+    """A page that was opened later covers the first; a closed one shows it again."""
+
+    def colour() -> bytes:
+        return read_png(plane.get("/v1/browser/screenshot", format="png").content)[2]
+
+    with client_of(plane) as client:
+        client.page().go(data_url("<body style='background: rgb(0, 128, 255)'>"))
+        red = data_url("<body style='background: rgb(255, 0, 0)'>")
+        second = client.call("Target.createTarget", url=red)["targetId"]
+        eventually(colour, lambda shown: shown == b"\xff\x00\x00")
+        client.call("Target.closeTarget", targetId=second)
+        eventually(colour, lambda shown: shown == b"\x00\x80\xff")
+
+
+def test_a_page_that_is_busy_is_a_failed_operation(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has its time, and the answer says so."""
+    monkeypatch.setattr(front_page, "TIMEOUT_S", 0.5)
+    with client_of(plane) as client:
+        page = client.page()
+        page.go("about:blank")
+        number = client.send("Runtime.evaluate", page.session, expression="for (;;);")
+        answer = plane.get("/v1/browser/screenshot").json()
+        client.call("Runtime.terminateExecution", page.session)
+        client.answer(number)
+
+    assert not answer["success"]
+    assert "it did not answer within 0.5 s" in answer["message"]
 
 
 def test_a_tools_variables_are_there_when_the_browser_comes_first(chromium_path: str) -> None:
