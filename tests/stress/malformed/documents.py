@@ -160,9 +160,6 @@ def documents(path: str) -> tuple[Any, ...]:
         "/v1/file": (_FILE,),
         "/v1/bash": (_SHELL,),
         "/v1/shell": (_SHELL,),
-        "/v1/browser": (
-            {"action_type": "MOVE_TO", "x": 1, "y": 1, "num_clicks": 1, "keys": ["a"]},
-        ),
         "/v1": (_CODE,),
         "/_emulator/faults": (_FAULT,),
         "/_emulator/clock": ({"advance_s": 0},),

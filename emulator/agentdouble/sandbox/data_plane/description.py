@@ -19,9 +19,9 @@ _BUILT = {
     "/v1/jupyter": "Python, JavaScript and TypeScript in kernels that keep their state",
     "/v1/code": "Python and JavaScript, with stdout and stderr apart",
     "/v1/bash": "commands in bash sessions that keep their state",
-    "/v1/shell": "the same on a terminal; /v1/shell/ws is one to type at",
+    "/v1/shell": "exec runs a command on a terminal; ws is one to type at",
     "/v1/file": "read, write, replace, search, find, list, upload, download",
-    "/v1/browser": "a Chromium: DevTools protocol, screenshots, mouse and keyboard",
+    "/v1/browser": "a Chromium: DevTools protocol, and screenshots",
 }
 
 

@@ -39,9 +39,10 @@ NOT_BUILT = {
     "/v1/mcp": "The MCP hub of a session",
     "/v1/nodejs": "The Node.js runtime of a session",
     "/v1/sandbox/packages": "The list of a sandbox's packages",
-    "/v1/shell/terminal-url": "The terminal's page",
-    "/v1/shell/sessions/stats": "The statistics of the shells",
-    "/v1/shell/sessions/update": "The update of a shell",
+    **{
+        f"/v1/shell/{name}": f"The shell route {name} (use /v1/bash)"
+        for name in ("view", "wait", "write", "kill", "sessions", "terminal-url")
+    },
     "/v1/file/grep": "The file operation grep",
     "/v1/file/glob": "The file operation glob",
     "/v1/file/watch": "The file operation watch",

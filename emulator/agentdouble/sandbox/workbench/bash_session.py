@@ -251,25 +251,6 @@ class BashSession:
         if itself and not targets:
             processes.send_to_leader(self._process.pid, number)
 
-    async def kill(self, command: Command) -> None:
-        """Kill the processes of the running command until it is done.
-
-        The first ones may be bash's own, just before it starts the command. The bash is killed if
-        there is none for a while, because it runs the command itself.
-        """
-        begun = asyncio.ensure_future(command.begun.wait())
-        done = asyncio.ensure_future(command.done.wait())
-        try:
-            await _first(None, begun, done)
-            itself = False
-            while not command.done.is_set():
-                self.signal(signal.SIGKILL, itself=itself)
-                await _first(_HEED_S, done)
-                itself = True
-        finally:
-            begun.cancel()
-            done.cancel()
-
     async def close(self) -> None:
         """End the bash and all processes that it has started."""
         self.closed = True

@@ -80,11 +80,6 @@ class BashSessions(Generic[Session]):
         await self.find(session_id).close()
         self._forget_closed()
 
-    async def close_all(self) -> None:
-        """End every session and all processes that they have started."""
-        await asyncio.gather(*(one.close() for one in self._sessions.values()))
-        self._forget_closed()
-
     async def _make(self, session_id: str, directory: str | None) -> Session:
         if len(self._sessions) >= MAX_SESSIONS:
             raise FailedError(

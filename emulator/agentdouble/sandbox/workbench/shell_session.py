@@ -24,7 +24,6 @@ class ShellSession(BashSession):
 
     def __init__(self, session_id: str, directory: str, shown: Callable[[str], str]) -> None:
         super().__init__(session_id, directory, shown)
-        self.no_change_timeout_s = 120.0
         self._mark = f"\x1e{secrets.token_hex(8)}\x1e"
         self._marks = 0
         self._unmarked = b""

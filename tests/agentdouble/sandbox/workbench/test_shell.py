@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import DataPlane, background, data_plane, http
+from tests.agentdouble.calling import DataPlane, data_plane, http
 
 pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
@@ -68,22 +68,6 @@ def test_a_directory_that_is_none_is_passed_over_unless_that_is_strict(plane: Da
     )
 
 
-def test_what_is_typed_is_read_by_the_command(plane: DataPlane) -> None:
-    """The terminal shows it, too; waiting ends with the command."""
-    running = shell(plane, "read name; echo got $name", timeout=0.2)
-    written = plane.data("/v1/shell/write", id="s", input="me", press_enter=True)
-    waited = plane.data("/v1/shell/wait", id="s", seconds=20)
-    seen = plane.data("/v1/shell/view", id="s")
-
-    assert ("running", None) == (running["status"], running["exit_code"])
-    assert written["status"] in ("running", "completed")
-    assert {"status": "completed"} == waited
-    assert ("me\ngot me\n", "completed", 0) == (seen["output"], seen["status"], seen["exit_code"])
-    assert [("read name; echo got $name", "me\ngot me\n")] == [
-        (one["command"], one["output"]) for one in seen["console"]
-    ]
-
-
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -110,33 +94,6 @@ def test_output_is_a_change(plane: DataPlane) -> None:
     assert ("completed", "1\n2\n3\n") == (data["status"], data["output"])
 
 
-def test_what_runs_can_be_killed(plane: DataPlane) -> None:
-    """And whoever waits for it is answered."""
-    shell(plane, "x=1")
-    waiting = background(lambda: shell(plane, "sleep 600"))
-    while "sleep 600" not in plane.get("/v1/shell/sessions").text:
-        pass
-    while "sleep" not in plane.bash("pgrep -a sleep; true")["stdout"]:
-        pass
-
-    killed = plane.data("/v1/shell/kill", id="s")
-
-    assert {"status": "terminated", "exit_code": 137, "returncode": 137} == killed
-    assert "terminated" == waiting.result(20)["status"]
-    assert "1\n" == shell(plane, "echo $x")["output"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["cat", "while :; do :; done", "sleep 600; sleep 601"])
-def test_whatever_runs_is_killed_to_its_end(plane: DataPlane, command: str) -> None:
-    """Also before it has begun, what bash runs itself, and what comes after what was killed."""
-    plane.data("/v1/shell/exec", id="s", command=command, async_mode=True)
-
-    killed = plane.data("/v1/shell/kill", id="s")
-
-    assert ("terminated", 137) == (killed["status"], killed["exit_code"])
-
-
 def test_long_output_is_cut(plane: DataPlane) -> None:
     """At 30000 characters, unless it is not to be."""
     cut = shell(plane, "seq 1 20000")["output"]
@@ -161,29 +118,11 @@ def test_an_empty_name_is_none(plane: DataPlane) -> None:
     assert 2 == len({one["session_id"] for one in done} - {""})
 
 
-def test_shells_are_made_listed_and_closed(plane: DataPlane) -> None:
-    """One by one, or all of them."""
-    made = plane.data("/v1/shell/sessions/create", id="one", exec_dir="/tmp")
-    plane.data("/v1/shell/sessions/create", id="two")
-    listed = plane.get("/v1/shell/sessions").json()["data"]["sessions"]
-    url = f"{plane.url}/v1/shell/sessions"
-    http.delete(f"{url}/one", params=plane.query)
-    left = plane.get("/v1/shell/sessions").json()["data"]["sessions"]
-    http.delete(url, params=plane.query)
-
-    assert {"session_id": "one", "working_dir": "/tmp"} == made
-    assert ({"one", "two"}, {"two"}) == (set(listed), set(left))
-    assert ("/tmp", "completed", None) == tuple(
-        listed["one"][name] for name in ("working_dir", "status", "current_command")
-    )
-    assert {} == plane.get("/v1/shell/sessions").json()["data"]["sessions"]
-
-
 @pytest.mark.slow
 def test_shells_are_bounded(plane: DataPlane) -> None:
     """The thirty-third is refused by name."""
     for number in range(32):
-        plane.data("/v1/shell/sessions/create", id=str(number))
+        shell(plane, "true", id=str(number))
 
     refusal = plane.refusal("/v1/shell/exec", command="true")
 
@@ -196,9 +135,6 @@ def test_shells_are_bounded(plane: DataPlane) -> None:
         ("exec", {}),
         ("exec", {"command": "a\0"}),
         ("exec", {"command": "x", "timeout": -1}),
-        ("write", {"id": "s", "input": "x"}),
-        ("wait", {"id": "s", "seconds": "long"}),
-        ("view", {}),
     ],
     ids=str,
 )
@@ -209,19 +145,7 @@ def test_a_body_that_is_not_what_a_route_takes_is_refused(
     assert 422 == plane.post(f"/v1/shell/{path}", **body).status_code
 
 
-@pytest.mark.parametrize("path", ["view", "wait", "kill", "write"])
-def test_a_shell_that_is_not_there_is_named(plane: DataPlane, path: str) -> None:
-    """It is a failed operation; so is typing where nothing runs."""
-    body = {"input": "", "press_enter": False} if path == "write" else {}
-
-    assert "There is no shell 'no'." == plane.refusal(f"/v1/shell/{path}", id="no", **body)
-    plane.data("/v1/shell/sessions/create", id="idle")
-    if path in ("write", "kill"):
-        refusal = plane.refusal(f"/v1/shell/{path}", id="idle", **body)
-        assert "Nothing runs in the shell 'idle'." == refusal
-
-
-@pytest.mark.parametrize("path", ["terminal-url", "sessions/stats"])
+@pytest.mark.parametrize("path", ["terminal-url", "sessions", "view"])
 def test_what_is_not_built_is_refused_by_name(plane: DataPlane, path: str) -> None:
     """501, and never a made-up answer."""
     assert 501 == plane.get(f"/v1/shell/{path}").status_code
