@@ -13,9 +13,8 @@ from typing import Any
 from agentdouble import journal
 from agentdouble.errors import FaultError
 from agentdouble.event_bus import EventBus
+from agentdouble.faults.kinds import LONGEST_S, Fault, parse
 from agentdouble.faults.operations import Call, Operation
-from agentdouble.faults.parsing import parse
-from agentdouble.faults.values import LONGEST_S, Fault
 
 MOST = 100
 _MOST_SEEN = 200

@@ -15,9 +15,8 @@ from typing_extensions import TypedDict
 
 from agentdouble import strict_json
 from agentdouble.errors import FaultError
-from agentdouble.faults.parsing import schemas
+from agentdouble.faults.kinds import KINDS, schemas
 from agentdouble.faults.plan import Faults
-from agentdouble.faults.values import KINDS
 from agentdouble.openapi import Answer, operation
 from agentdouble.threads import run_in_thread
 

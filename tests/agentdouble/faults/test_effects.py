@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator, SimpleApp
-from agentdouble.faults.values import KINDS
+from agentdouble.faults.kinds import KINDS
 from tests.agentdouble.calling import (
     background,
     body_of,
@@ -399,7 +399,7 @@ def test_over_tls_too() -> None:
 
 def test_every_kind_has_an_effect() -> None:
     """None can be armed that does nothing."""
-    from agentdouble.faults.effects import _EFFECTS
+    from agentdouble.faults.layer import _EFFECTS
 
     assert set(KINDS.values()) == set(_EFFECTS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.faults.response_rewriting import EventEnds
+from agentdouble.faults.layer import EventEnds
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
