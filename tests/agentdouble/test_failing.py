@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from agentdouble import Emulator, SimpleApp, run_code
-from agentdouble.api_server.memory import MemorySessions
+from agentdouble.api_server.stores import MemorySessions
 from agentdouble.failing import Failing
 from agentdouble.guard import render_json
 from agentdouble.sandbox.instances import Instances

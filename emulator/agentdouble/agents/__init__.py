@@ -4,7 +4,6 @@ An agent is ``async def root_agent(message: Message, session: Session)`` and yie
 Events.
 """
 
-from agentdouble.agents.events import Event, Message, Part
-from agentdouble.agents.session import Session
+from agentdouble.agents.agent import Event, Message, Part, Session
 
 __all__ = ["Event", "Message", "Part", "Session"]

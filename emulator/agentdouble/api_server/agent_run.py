@@ -13,11 +13,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
 
-from agentdouble.agents.agent import Agent, AgentOutput
-from agentdouble.agents.events import Event, Message, Part, WireEvent
+from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
 from agentdouble.agents.framework import Framework, FrameworkEvent, Host, RunEvent, RunInput
-from agentdouble.agents.session import Session
-from agentdouble.api_server.artifact_service import ArtifactService
+from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.stores import SessionKey, SessionStore
 from agentdouble.api_server.wire import loads
 from agentdouble.application_loop import CrossLoopQueue

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from agentdouble.api_server.memory import MemorySessions
 from agentdouble.api_server.stores import (
+    MemorySessions,
     Revision,
     SessionKey,
     StoredEvent,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import logging
 import platform
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -15,17 +17,88 @@ from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from agentdouble import ledger
-from agentdouble.api_server import RUN_LIVE, bodies, views
-from agentdouble.api_server.applications import Applications
+from agentdouble.agents.agent import Agent
+from agentdouble.agents.framework import is_instance_of
+from agentdouble.api_server import RUN_LIVE, sessions, wire
 from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
-from agentdouble.api_server.runs import Runs
-from agentdouble.api_server.session_service import SessionService
+from agentdouble.api_server.server import Runs
+from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.api_server.wire import Json, dumps
 from agentdouble.errors import ApiError, NotBuiltError, StateError
 from agentdouble.failing import report
 from agentdouble.openapi import Answer, hidden, operation
 from agentdouble.openapi.operation import EVENTS
+from agentdouble.threads import import_in_thread
+
+_AGENT_INFO = "google.adk.utils.agent_info"
+_LLM_AGENT = "google.adk.agents.llm_agent", "LlmAgent"
+_COMPUTER_USE = "google.adk.tools.computer_use.computer_use_toolset", "ComputerUseToolset"
+
+
+class Applications:
+    """Describes the applications whose agents ``runs`` has."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def names(self) -> list[str]:
+        """Return the names of all applications, sorted."""
+        return self._runs.directory.names()
+
+    async def described(self) -> list[dict[str, Any]]:
+        """Describe every application that can be imported."""
+        found = []
+        for app in self.names():
+            with contextlib.suppress(ApiError):
+                found.append(self._description(app, await self._runs.agent(app)))
+        return found
+
+    async def info(self, app: str) -> dict[str, Any]:
+        """Describe an LlmAgent, its sub-agents and their tools; raise ApiError for others."""
+        agent = await self._runs.agent(app)
+        root = _root(agent)
+        if not is_instance_of(root, *_LLM_AGENT):
+            raise ApiError(400, "Root agent is not an LlmAgent")
+        # A toolset may connect to a server to list its tools: the application's loop does that.
+        agents = await self._runs.loops.call(app, lambda: _agents(app, root))
+        described = self._description(app, agent)
+        return {**described, "language": "python", "isComputerUse": False, "agents": agents}
+
+    def _description(self, app: str, agent: Agent) -> dict[str, Any]:
+        tools = getattr(_root(agent), "tools", None) or ()
+        return {
+            "name": app,
+            "rootAgentName": agent.name,
+            "description": agent.description,
+            "language": self._runs.directory.language(app),
+            "isComputerUse": any(is_instance_of(one, *_COMPUTER_USE) for one in tools),
+            "agents": None,
+        }
+
+
+def _root(agent: Agent) -> Any:
+    """Return the framework's agent, which an App has inside."""
+    return getattr(agent.native, "root_agent", agent.native)
+
+
+async def _agents(app: str, root: Any) -> Mapping[str, Any]:
+    try:
+        await import_in_thread(_AGENT_INFO)
+    except ModuleNotFoundError:
+        raise ApiError(501, "The app-info needs a newer google-adk, with agent_info.") from None
+    from google.adk.utils.agent_info import get_agents_dict
+
+    try:
+        found = await get_agents_dict(root)
+    except Exception as error:  # of a toolset of the user
+        told = f"The tools of {app!r} cannot be listed: {type(error).__name__}: {error}"
+        raise ApiError(500, told) from error
+    return {
+        name: one.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for name, one in found.items()
+    }
+
 
 SESSIONS = "/apps/{app}/users/{user}/sessions"
 SESSION = SESSIONS + "/{session}"
@@ -68,27 +141,27 @@ class SessionRoutes:
             route("PATCH", SESSION, self.update),
         ]
 
-    @operation(views.Session, body=bodies.CreateSession | None, optional=True)
+    @operation(sessions.Session, body=wire.CreateSession | None, optional=True)
     async def create(self, request: Request) -> Response:
         """Create a session; its id is generated unless the body gives one (API-02)."""
-        body = await bodies.optional(request, bodies.CREATE)
-        return json(views.session(await self._sessions.create(*_user(request), body)))
+        body = await wire.optional(request, wire.CREATE)
+        return json(sessions.session(await self._sessions.create(*_user(request), body)))
 
-    @operation(views.Session, body=Json | None, optional=True)
+    @operation(sessions.Session, body=Json | None, optional=True)
     async def create_with_id(self, request: Request) -> Response:
         """Create a session with the id in the path; the body is its state (API-03)."""
-        state = await bodies.optional(request, bodies.STATE)
-        return json(views.session(await self._sessions.create_with_id(key(request), state)))
+        state = await wire.optional(request, wire.STATE)
+        return json(sessions.session(await self._sessions.create_with_id(key(request), state)))
 
-    @operation(views.Sessions)
+    @operation(sessions.Sessions)
     async def list(self, request: Request) -> Response:
         """List a user's sessions (API-04)."""
-        return json(views.sessions(await self._sessions.of_user(*_user(request))))
+        return json(sessions.sessions(await self._sessions.of_user(*_user(request))))
 
-    @operation(views.Session)
+    @operation(sessions.Session)
     async def read(self, request: Request) -> Response:
         """Return a session with its history (API-05)."""
-        return json(views.session(await self._sessions.read(key(request))))
+        return json(sessions.session(await self._sessions.read(key(request))))
 
     @operation((Answer(type(None)), Answer(None, 204)))
     async def delete(self, request: Request) -> Response:
@@ -98,11 +171,11 @@ class SessionRoutes:
             return Response(status_code=204)
         return json(b"null")
 
-    @operation(views.Session, body=bodies.UpdateSession)
+    @operation(sessions.Session, body=wire.UpdateSession)
     async def update(self, request: Request) -> Response:
         """Change a session's state."""
-        body = await bodies.required(request, bodies.UPDATE)
-        return json(views.session(await self._sessions.update(key(request), body.state_delta)))
+        body = await wire.required(request, wire.UPDATE)
+        return json(sessions.session(await self._sessions.update(key(request), body.state_delta)))
 
 
 class RunRoutes:
@@ -122,23 +195,23 @@ class RunRoutes:
             route("PATCH", "/apps/{app}/users/{user}/memory", self.remember),
         ]
 
-    @operation(builtins.list[bodies.EventBody], body=bodies.RunRequest)
+    @operation(builtins.list[wire.EventBody], body=wire.RunRequest)
     async def run(self, request: Request) -> Response:
         """Run an agent and return all events of the turn (API-07)."""
-        body = await bodies.required(request, bodies.RUN)
+        body = await wire.required(request, wire.RUN)
         return EventListResponse(await self._runs.prepare(body, streaming=False))
 
-    @operation(Answer(str, media_type=EVENTS), body=bodies.RunRequest)
+    @operation(Answer(str, media_type=EVENTS), body=wire.RunRequest)
     async def run_sse(self, request: Request) -> Response:
         """Run an agent and stream its events (API-08, API-09)."""
-        body = await bodies.required(request, bodies.RUN)
+        body = await wire.required(request, wire.RUN)
         run = await self._runs.prepare(body, streaming=body.streaming)
         return EventStreamResponse(run, whole=bool(body.function_call_event_id))
 
-    @operation(builtins.list[str] | views.Described, query=views.AppsQuery)
+    @operation(builtins.list[str] | sessions.Described, query=sessions.AppsQuery)
     async def list_apps(self, request: Request) -> Response:
         """List the applications (API-01, U-LIST-APPS)."""
-        detailed = bodies.flag(request, "detailed")
+        detailed = wire.flag(request, "detailed")
         if detailed or ledger.choose("U-LIST-APPS") == "detailed":
             return json(dumps({"apps": await self._applications.described()}))
         return json(dumps(self._applications.names()))
@@ -148,10 +221,10 @@ class RunRoutes:
         """Describe the agents of an application."""
         return json(dumps(await self._applications.info(request.path_params["app"])))
 
-    @operation(type(None), body=bodies.UpdateMemory)
+    @operation(type(None), body=wire.UpdateMemory)
     async def remember(self, request: Request) -> Response:
         """Add a session to the memory that its application's agents search."""
-        body = await bodies.required(request, bodies.MEMORY)
+        body = await wire.required(request, wire.MEMORY)
         await self._runs.add_session_to_memory(SessionKey(*_user(request), body.session_id))
         return json(b"null")
 
@@ -187,7 +260,7 @@ async def _run_live(websocket: WebSocket) -> None:
     await websocket.send_denial_response(refused(501, refusal))
 
 
-@operation(views.Health)
+@operation(sessions.Health)
 async def health(_request: Request) -> Response:
     """Answer that the server runs (API-14, U-API-HEALTH)."""
     ledger.choose("U-API-HEALTH")
@@ -206,7 +279,7 @@ class Version:
             }
         )
 
-    @operation(views.Version)
+    @operation(sessions.Version)
     async def show(self, _request: Request) -> Response:
         """Return the versions (U-API-VERSION)."""
         ledger.choose("U-API-VERSION")

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble import ledger
 from agentdouble.agents.framework import RunEvent
-from agentdouble.api_server import views
+from agentdouble.api_server import sessions
 from agentdouble.api_server.run import Run
 from agentdouble.api_server.wire import dumps, loads
 from agentdouble.disconnects import cancel_on_disconnect
@@ -49,7 +49,7 @@ class EventListResponse(RunResponse):
         found: list[Any] = []
 
         async def collect(events: Sequence[RunEvent]) -> None:
-            found.extend(views.events(event.json for event in events))
+            found.extend(sessions.visible_events(event.json for event in events))
 
         try:
             await self._run.execute(collect)
@@ -83,9 +83,9 @@ class EventStreamResponse(RunResponse):
             for event in events:
                 if event.artifacts and not self._whole:
                     for part in _split(event.json):
-                        await send_line(views.event(part))
+                        await send_line(sessions.event(part))
                 else:
-                    await send_line(views.event(event.json))
+                    await send_line(sessions.event(event.json))
 
         await send({"type": "http.response.start", "status": 200, "headers": _STREAM})
         try:

@@ -1,11 +1,9 @@
-"""The interfaces of the stores of sessions and artifacts, and their records.
-
-A double without a state uses the stores in ``memory.py``; a double with a state uses
-``persistent.py`` and ``persistent_artifacts.py``.
-"""
+"""The interfaces of the stores of sessions and artifacts, and the stores in memory."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -204,3 +202,202 @@ async def recreate(store: SessionStore, session: StoredSession) -> None:
         for n, event in enumerate(session.events)
     ]
     await store.create(session.key, session.state, events, at)
+
+
+_histories = itertools.count(1)
+
+
+class _Session:
+    def __init__(self, own: dict[str, Any], now: float) -> None:
+        self.state = own
+        self.events: list[bytes] = []
+        self.private: dict[int, bytes] = {}
+        self.last_update = now
+        self._history = next(_histories)
+
+    @property
+    def revision(self) -> Revision:
+        """The moment of the history: now."""
+        return Revision(self._history, len(self.events))
+
+    def add(self, json: bytes, private: bytes) -> None:
+        """Add an event to the history."""
+        if private:
+            self.private[len(self.events)] = private
+        self.events.append(json)
+
+    def snapshot(self) -> tuple[int, dict[str, Any], float]:
+        """Return the values that ``roll_back`` needs to restore the session."""
+        return len(self.events), dict(self.state), self.last_update
+
+    def roll_back(self, snapshot: tuple[int, dict[str, Any], float]) -> None:
+        """Restore the session from a snapshot."""
+        events, self.state, self.last_update = snapshot
+        del self.events[events:]
+        self.private = {n: json for n, json in self.private.items() if n < events}
+        self._history = next(_histories)
+
+
+class MemorySessions:
+    """A SessionStore in this process; its methods never wait, so each change is atomic."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[tuple[str, str], dict[str, _Session]] = {}
+        self._users: dict[tuple[str, str], dict[str, Any]] = {}
+        self._apps: dict[str, dict[str, Any]] = {}
+
+    async def create(
+        self, key: SessionKey, initial: Mapping[str, Any], events: Sequence[StoredEvent], now: float
+    ) -> bool:
+        """Store a new session with its first events; return False if the id is taken."""
+        sessions = self._sessions.setdefault((key.app, key.user), {})
+        if key.id in sessions:
+            return False
+        sessions[key.id] = session = _Session({}, now)
+        self._apply(key, session, initial)
+        self._append(key, session, events)
+        return True
+
+    async def read(self, key: SessionKey) -> StoredSession | None:
+        """Return a session with its events, or None."""
+        session = self._find(key)
+        return None if session is None else self._whole(key, session)
+
+    async def head(self, key: SessionKey) -> StoredSession | None:
+        """Return a session without its events, or None."""
+        session = self._find(key)
+        return None if session is None else self._stored(key, session)
+
+    async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
+        """Return a user's sessions without their events, the least recently updated first."""
+        sessions = self._sessions.get((app, user), {})
+        found = [self._stored(SessionKey(app, user, id_), one) for id_, one in sessions.items()]
+        return sorted(found, key=lambda one: (one.last_update, one.key.id))
+
+    async def all(self) -> Sequence[StoredSession]:
+        """Return every session with its events."""
+        return [
+            self._whole(SessionKey(app, user, id_), session)
+            for (app, user), sessions in self._sessions.items()
+            for id_, session in sessions.items()
+        ]
+
+    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> Revision | None:
+        """Store events and apply them to the state; return None if there is no such session."""
+        session = self._find(key)
+        if session is None:
+            return None
+        self._append(key, session, events)
+        return session.revision
+
+    async def delete(self, key: SessionKey) -> bool:
+        """Delete a session and its events; return False if there was none."""
+        return self._sessions.get((key.app, key.user), {}).pop(key.id, None) is not None
+
+    async def clear(self) -> None:
+        """Delete everything."""
+        self._sessions.clear()
+        self._users.clear()
+        self._apps.clear()
+
+    async def restore(self) -> None:
+        """Do nothing, because nothing is stored outside of memory."""
+
+    def _restore_session(self, key: SessionKey, own: Mapping[str, Any], last_update: float) -> None:
+        sessions = self._sessions.setdefault((key.app, key.user), {})
+        sessions[key.id] = _Session(dict(own), last_update)
+
+    def _find(self, key: SessionKey) -> _Session | None:
+        return self._sessions.get((key.app, key.user), {}).get(key.id)
+
+    def _append(self, key: SessionKey, session: _Session, events: Sequence[StoredEvent]) -> None:
+        for event in events:
+            session.add(event.json, event.private)
+            session.last_update = event.timestamp
+            self._apply(key, session, event.state_delta)
+
+    def _apply(self, key: SessionKey, session: _Session, delta: Mapping[str, Any]) -> None:
+        if not delta:
+            return
+        scoped = split_scopes(delta)
+        session.state.update(scoped.session)
+        if scoped.app:
+            self._apps.setdefault(key.app, {}).update(scoped.app)
+        if scoped.user:
+            self._users.setdefault((key.app, key.user), {}).update(scoped.user)
+
+    def _whole(self, key: SessionKey, session: _Session) -> StoredSession:
+        return dataclasses.replace(
+            self._stored(key, session),
+            events=tuple(session.events),
+            private=dict(session.private),
+        )
+
+    def _stored(self, key: SessionKey, session: _Session) -> StoredSession:
+        scoped = ScopedState(
+            app=self._apps.get(key.app, {}),
+            user=self._users.get((key.app, key.user), {}),
+            session=session.state,
+        )
+        state = merge_scopes(scoped)
+        return StoredSession(key, state, session.last_update, revision=session.revision)
+
+
+class MemoryArtifacts:
+    """An ArtifactStore in this process."""
+
+    scheme = "memory"
+
+    def __init__(self) -> None:
+        self._artifacts: dict[ArtifactKey, list[StoredArtifact]] = {}
+
+    async def save(
+        self,
+        key: ArtifactKey,
+        json: bytes,
+        mime_type: str | None,
+        custom_metadata: Mapping[str, Any],
+        now: float,
+    ) -> StoredArtifact:
+        """Store a new version and return it without its content."""
+        versions = self._artifacts.setdefault(key, [])
+        saved = StoredArtifact(key, len(versions), mime_type, custom_metadata, now, json)
+        versions.append(saved)
+        return _without_content(saved)
+
+    async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
+        """Return a version with its content, the newest for None, or None if there is none."""
+        versions = self._artifacts.get(key, [])
+        if version is None:
+            return versions[-1] if versions else None
+        return versions[version] if 0 <= version < len(versions) else None
+
+    async def versions(self, key: ArtifactKey) -> Sequence[StoredArtifact]:
+        """Return every version without its content, oldest first."""
+        return [_without_content(one) for one in self._artifacts.get(key, [])]
+
+    async def all(self) -> Sequence[StoredArtifact]:
+        """Return every version of every artifact with its content, the oldest of each first."""
+        every = [(one.key, one.version) for kept in self._artifacts.values() for one in kept]
+        found = [await self.load(*one) for one in every]
+        return [one for one in found if one is not None]
+
+    async def names(self, app: str, user: str, session: str) -> Sequence[str]:
+        """Return the names of a session's artifacts and of the user's, sorted."""
+        owners = ((app, user, session), (app, user, ""))
+        return sorted(key.name for key in self._artifacts if key[:3] in owners)
+
+    async def delete(self, key: ArtifactKey) -> None:
+        """Delete every version."""
+        self._artifacts.pop(key, None)
+
+    async def clear(self) -> None:
+        """Delete everything."""
+        self._artifacts.clear()
+
+    async def restore(self) -> None:
+        """Do nothing, because nothing is stored outside of memory."""
+
+
+def _without_content(artifact: StoredArtifact) -> StoredArtifact:
+    return dataclasses.replace(artifact, json=b"")

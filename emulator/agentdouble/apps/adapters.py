@@ -8,10 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from agentdouble.agents.adk import adk_agent
-from agentdouble.agents.agent import Adapter, Agent, as_agent
+from agentdouble.agents.agent import Adapter, Agent, Message, Session, as_agent
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.agents.events import Message
-from agentdouble.agents.session import Session
 from agentdouble.apps.simple import SimpleApp
 from agentdouble.errors import AgentLoadError
 

@@ -61,7 +61,7 @@ class ApiServerMode(Surface):
 
     def format(self) -> Format:
         """Return the format of FastAPI's errors."""
-        from agentdouble.api_server.views import Detail
+        from agentdouble.api_server.sessions import Detail
 
         return Format(self.name, refused=ErrorBody, error=Detail, errors=_STATUSES)
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble.agents.agent import Agent
+from agentdouble.agents.agent import Agent, Message, Part
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.agents.events import Message, Part
 from agentdouble.errors import AgentDoubleError, AgentLoadError, AgentNotFoundError
 from tests.agentdouble.calling import TIMEOUT_S
 

@@ -15,11 +15,11 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.api_server import framework_run
+from agentdouble.api_server import framework
 from agentdouble.api_server.agent_run import Finished
-from agentdouble.api_server.bodies import CreateSession, RunRequest
 from agentdouble.api_server.server import ApiServer
 from agentdouble.api_server.stores import SessionKey
+from agentdouble.api_server.wire import CreateSession, RunRequest
 from agentdouble.application_loop import CrossLoopQueue
 from agentdouble.clock import Clock
 from agentdouble.errors import ApiError, RunEndedError
@@ -195,7 +195,7 @@ def test_a_client_that_disconnects_at_the_end_holds_up_nobody(
     folder_of_dicts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the runner did meanwhile is known, though the client did not get it."""
-    monkeypatch.setattr(framework_run, "ABORT_WITHIN_S", 300)
+    monkeypatch.setattr(framework, "ABORT_WITHIN_S", 300)
     take = CrossLoopQueue.take
 
     async def take_all(queue: CrossLoopQueue[Any]) -> list[Any]:

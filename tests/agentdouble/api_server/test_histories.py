@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from agentdouble.agents.framework import FrameworkEvent
-from agentdouble.api_server.histories import Histories
-from agentdouble.api_server.memory import MemorySessions
 from agentdouble.api_server.persistent import PersistentSessions
-from agentdouble.api_server.stores import SessionKey, SessionStore, StoredEvent
+from agentdouble.api_server.run import Histories
+from agentdouble.api_server.stores import MemorySessions, SessionKey, SessionStore, StoredEvent
 from agentdouble.errors import StateError
 from agentdouble.state import Change, MemoryStore, Undo
 

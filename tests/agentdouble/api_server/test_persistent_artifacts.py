@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.api_server.artifact_contents import LARGE
+from agentdouble.api_server.persistent_artifacts import LARGE
 from agentdouble.processes.fork_server import signals
 from tests.agentdouble.api_server.wire import AGENTS, sessions_of
 from tests.agentdouble.calling import http

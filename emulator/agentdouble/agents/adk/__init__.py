@@ -11,12 +11,9 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from agentdouble.agents.adk.application import AdkApplication
-from agentdouble.agents.adk.conversation import converse
-from agentdouble.agents.agent import Agent
-from agentdouble.agents.events import Message, WireEvent
+from agentdouble.agents.adk.application import AdkApplication, converse
+from agentdouble.agents.agent import Agent, Message, Session, WireEvent
 from agentdouble.agents.framework import is_instance_of
-from agentdouble.agents.session import Session
 
 __all__ = ["adk_agent", "is_app"]
 

@@ -1,20 +1,149 @@
-"""One application of ADK on one server: its runner, its memory, its credentials.
-
-The runner is made once, and its services ask the host of the run that asks them. Memory and
-credentials are ADK's own in-memory services, as in `adk api_server`: they end with the process and
-are emptied by a reset.
-"""
+"""Applications of ADK, run by ADK's own runner, with or without a server of sessions."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from contextvars import ContextVar
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from agentdouble.agents.adk.current import enter
-from agentdouble.agents.adk.native_runner import import_sdk, runner_of
-from agentdouble.agents.framework import Framework, Host, RunEvent, RunInput, SessionRecord
+from agentdouble.agents.agent import Event, Message, Part, Session, WireEvent
+from agentdouble.agents.framework import (
+    Framework,
+    FrameworkEvent,
+    Host,
+    RunEvent,
+    RunInput,
+    SessionRecord,
+)
+from agentdouble.errors import AgentLoadError, RunEndedError
+from agentdouble.threads import import_in_thread
+
+if TYPE_CHECKING:
+    from google.adk.events import Event as AdkEvent
+
+# An event without one of these has nothing that ADK hides from clients. Looking for them costs less
+# than 1 µs, and redacting an event 60.
+_HIDDEN = (b"redential", b"uthType", b"uth_type", b'AuthConfigs":{"', b"__adk_internal_")
+
+
+def to_store(event: AdkEvent) -> FrameworkEvent:
+    """Return an event as it is stored."""
+    whole = _dumped(event)
+    shown = _shown(event, whole)
+    delta = event.actions.state_delta
+    return FrameworkEvent(
+        value=event,
+        id=event.id,
+        timestamp=event.timestamp,
+        json=shown,
+        state_delta=json.loads(whole)["actions"]["stateDelta"] if delta else {},
+        private=b"" if shown is whole else whole,
+    )
+
+
+def to_send(event: AdkEvent) -> bytes:
+    """Return an event as clients see it."""
+    return _shown(event, _dumped(event))
+
+
+def _dumped(event: AdkEvent) -> bytes:
+    dumped: str = event.model_dump_json(by_alias=True, exclude_none=True)
+    return dumped.encode()
+
+
+def _shown(event: AdkEvent, whole: bytes) -> bytes:
+    for mark in _HIDDEN:
+        if mark in whole:
+            return _redacted(event, whole)
+    return whole
+
+
+def _redacted(event: AdkEvent, whole: bytes) -> bytes:
+    # Private functions: a version that has none of them hides nothing from its clients either.
+    try:
+        from google.adk.auth.auth_credential import _redact_credential_secrets as redact
+        from google.adk.events._internal_metadata import public_event
+    except ImportError:
+        return whole
+    wire: Any = public_event(event).model_dump(mode="json", by_alias=True, exclude_none=True)
+    shown = json.dumps(redact(wire), ensure_ascii=False, separators=(",", ":")).encode()
+    return whole if shown == whole else shown
+
+
+class CurrentRun:
+    """A run: the host whose sessions it uses, and the event that it stored last."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._stored: FrameworkEvent | None = None
+
+    def append(self, session: Any, event: Any) -> None:
+        """Store an event in a session."""
+        self._stored = stored = to_store(event)
+        self.host.append(session.app_name, session.user_id, session.id, stored)
+
+    def to_send(self, event: Any) -> RunEvent:
+        """Return an event for the client; most were just stored, and are not dumped again."""
+        stored, self._stored = self._stored, None
+        known = stored is not None and stored.value is event
+        json = stored.json if stored is not None and known else to_send(event)
+        return RunEvent(json, bool(event.actions.artifact_delta))
+
+
+_run: ContextVar[CurrentRun] = ContextVar("adk_run")
+
+
+def enter(host: Host) -> CurrentRun:
+    """Let the services ask this host in this task, and let ADK take its time from it."""
+    from google.adk.platform import time
+
+    run = CurrentRun(host)
+    _run.set(run)
+    time.set_time_provider(host.now)
+    return run
+
+
+def current() -> CurrentRun:
+    """Return this run; raise RunEndedError outside of runs."""
+    try:
+        return _run.get()
+    except LookupError:
+        raise RunEndedError(
+            "A service of the runner is asked outside of a run. Ask it in a callback or a tool, "
+            "whose context has it.",
+            app="",
+        ) from None
+
+
+async def import_sdk(app: str, *modules: str) -> None:
+    """Import modules of ADK; raise AgentLoadError if the installed version is too old for them."""
+    try:
+        await import_in_thread(*modules)
+    except ImportError as error:
+        raise AgentLoadError(
+            f"The agent of {app!r} needs google-adk 2.2 or newer, and {version('google-adk')} is "
+            f"installed ({error}). Install a newer one, or make the agent a runtime with an "
+            "interpreter of its own.",
+            app=app,
+        ) from error
+
+
+def runner_of(native: Any, app: str, **services: Any) -> Any:
+    """Return a runner of ADK; an App keeps its plugins and configuration."""
+    from google.adk.agents import BaseAgent
+    from google.adk.apps import App
+    from google.adk.runners import Runner
+
+    if isinstance(native, App):
+        return Runner(app=native, app_name=app, **services)
+    if isinstance(native, BaseAgent):
+        return Runner(agent=native, app_name=app, **services)
+    return Runner(node=native, app_name=app, **services)
+
 
 _SDK = (
     "google.adk.agents.run_config",
@@ -22,8 +151,8 @@ _SDK = (
     "google.adk.auth.credential_service.in_memory_credential_service",
     "google.adk.memory",
     "google.adk.runners",
-    "agentdouble.agents.adk.artifacts",
-    "agentdouble.agents.adk.sessions",
+    "agentdouble.agents.adk.services",
+    "agentdouble.agents.adk.services",
 )
 
 
@@ -72,7 +201,7 @@ class AdkApplication:
     async def add_session_to_memory(self, session: SessionRecord) -> None:
         """Let the agents find the session's events when they search their memory."""
         await import_sdk(self._app, *_SDK)
-        from agentdouble.agents.adk.sessions import to_adk
+        from agentdouble.agents.adk.services import to_adk
 
         await self._remembering().add_session_to_memory(to_adk(session))
 
@@ -92,8 +221,7 @@ class AdkApplication:
             await before.close()
         runner = self._runner
         if runner is None:
-            from agentdouble.agents.adk.artifacts import Artifacts
-            from agentdouble.agents.adk.sessions import Sessions
+            from agentdouble.agents.adk.services import Artifacts, Sessions
 
             runner = self._runner = runner_of(
                 self._native, self._app, session_service=Sessions(), artifact_service=Artifacts()
@@ -127,3 +255,88 @@ def _config(asked: RunInput) -> Any:
         # An older version refuses the names of fields that it does not have.
         **{name: value for name, value in known.items() if name in RunConfig.model_fields},
     )
+
+
+_CONVERSATION_SDK = (
+    "google.adk.agents.run_config",
+    "google.adk.apps",
+    "google.adk.artifacts",
+    "google.adk.events",
+    "google.adk.memory",
+    "google.adk.runners",
+    "google.adk.sessions",
+    "google.genai.types",
+)
+
+
+async def converse(
+    native: Any, app: str, message: Message, session: Session
+) -> AsyncIterator[WireEvent]:
+    """Let an agent, a node or an App answer a message, and yield its events."""
+    await import_sdk(app, *_CONVERSATION_SDK)
+    from google.adk.agents.run_config import RunConfig, StreamingMode
+    from google.adk.memory import InMemoryMemoryService
+    from google.genai import types
+
+    runner = runner_of(
+        native,
+        app,
+        session_service=await _sessions(app, session),
+        artifact_service=_artifacts(session),
+        memory_service=InMemoryMemoryService(),
+    )
+    content = {"role": "user", "parts": [part.wire for part in message.parts]}
+    mode = StreamingMode.SSE if session.streaming else StreamingMode.NONE
+    events = runner.run_async(
+        user_id=session.user_id,
+        session_id=session.id,
+        new_message=types.Content.model_validate(content),
+        run_config=RunConfig(streaming_mode=mode),
+    )
+    async for event in events:
+        yield WireEvent(event.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+async def _sessions(app: str, session: Session) -> Any:
+    """Return a session service that has the session without this turn's events."""
+    from google.adk.events import Event as AdkEvent
+    from google.adk.sessions import InMemorySessionService
+
+    service = InMemorySessionService()  # type: ignore[no-untyped-call,unused-ignore]
+    seeded = await service.create_session(
+        app_name=app, user_id=session.user_id, session_id=session.id, state=dict(session.state)
+    )
+    for event in await session.history():
+        if event.more.get("invocationId") != session.invocation_id:
+            await service.append_event(seeded, AdkEvent.model_validate(_wire(event)))
+    return service
+
+
+def _wire(event: Event) -> dict[str, Any]:
+    content = {"role": event.role, "parts": [part.wire for part in event.parts]}
+    fields = {"content": content} if event.parts else {}
+    return {**event.more, **fields, "author": event.author}
+
+
+def _artifacts(session: Session) -> Any:
+    """Return an artifact service that saves and loads artifacts through our session."""
+    from google.adk.artifacts import InMemoryArtifactService
+    from google.genai import types
+
+    class Artifacts(InMemoryArtifactService):  # type: ignore[misc,unused-ignore]
+        async def save_artifact(self, *, filename: str, artifact: Any, **_: Any) -> int:
+            wire = artifact.model_dump(mode="json", by_alias=True, exclude_none=True)
+            version = await session.save_artifact(filename, Part(wire))
+            session.take_saved()  # the runner's own events already report it
+            return version
+
+        async def load_artifact(
+            self, *, filename: str, version: int | None = None, **_: Any
+        ) -> Any:
+            part = await session.load_artifact(filename, version)
+            return None if part is None else types.Part.model_validate(dict(part.wire))
+
+        async def list_artifact_keys(self, **_: Any) -> list[str]:
+            return list(await session.artifacts())
+
+    return Artifacts()

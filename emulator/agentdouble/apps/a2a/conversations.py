@@ -6,14 +6,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentdouble.agents.events import Event, Part
+from agentdouble.agents.agent import Event, Part
 
 LIMIT = 1000  # contexts of an application; above it, the least recently used one is forgotten
 
 
 @dataclass
 class Conversation:
-    """The memory of a session, a ``Backend`` of ``agentdouble.agents.session``."""
+    """The memory of a session, a ``Backend`` of ``agentdouble.agents.agent``."""
 
     state: dict[str, Any] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)

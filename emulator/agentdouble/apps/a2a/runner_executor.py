@@ -17,10 +17,8 @@ from a2a.types import Part as A2APart
 from a2a.types import Role, Task, TaskState, TaskStatus
 from google.protobuf.json_format import MessageToDict
 
-from agentdouble.agents.agent import Agent, AgentOutput
+from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.agents.events import Event, Message, Part, WireEvent
-from agentdouble.agents.session import Session
 from agentdouble.apps.a2a.conversations import Conversation, Conversations
 from agentdouble.apps.adapters import agent_of
 from agentdouble.code_tool import DEFAULT_USER
