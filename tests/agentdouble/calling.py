@@ -78,6 +78,11 @@ def act(double: Emulator, action: str, **body: Any) -> dict[str, Any]:
     return found
 
 
+def act_on_session(double: Emulator, action: str, session_id: str, **body: Any) -> dict[str, Any]:
+    """Ask for an action on a session of the double's tool that succeeds; return its Result."""
+    return act(double, action, ToolId=double.tool_id, SessionId=session_id, **body)
+
+
 def refusal(double: Emulator, action: str, **body: Any) -> tuple[int, str, str]:
     """Ask for an action that is refused and return status, code and message."""
     error = error_of(send(signed(double, body, action=action)))

@@ -13,6 +13,7 @@ from httpx_sse import EventSource, ServerSentEvent
 from agentdouble import Emulator, MCPApp, event_bus
 from tests.agentdouble.calling import (
     act,
+    act_on_session,
     background,
     body_of,
     call,
@@ -91,12 +92,12 @@ def test_the_life_of_a_session_is_told(double: Emulator) -> None:
         text(double, "1")
         begun = until(events, "session", "begun")
         (shown,) = http.get(address).json()["sessions"]
-        own = f"{address}/{shown['SessionId']}"
-        http.post(f"{own}/pause")
+        own = shown["SessionId"]
+        act_on_session(double, "PauseSession", own)
         paused = until(events, "session", "paused")
-        http.post(f"{own}/resume")
+        act_on_session(double, "ResumeSession", own)
         until(events, "session", "resumed")
-        http.post(f"{own}/ttl", json={"ttl_s": 60})
+        act_on_session(double, "SetSessionTtl", own, Ttl=60, TtlUnit="second")
         until(events, "session", "ttl")
         double.clock.advance(minutes=2)
         ended = until(events, "session", "ended")

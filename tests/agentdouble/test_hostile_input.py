@@ -22,6 +22,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import with_token
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
@@ -32,6 +33,7 @@ WATCHED_S = 3.0
 ENDS_S = 5.0
 
 Json = dict[str, Any]
+VERSION = {"Version": "2025-10-30"}
 TEXT = "a" * 40 + "!"
 PATTERNS = [
     "^(a+)+$",
@@ -54,7 +56,7 @@ class Double:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agentdouble", "serve", "--port", "0"],
             cwd=home,
-            env={**os.environ, "HOME": str(home)},
+            env={**os.environ, "HOME": str(home), "AGENTDOUBLE_CHECK_SIGNATURES": "false"},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -76,18 +78,26 @@ class Double:
             event_hooks={"request": [with_token]},
         )
 
-    def own(self, path: str, body: Any) -> httpx.Response:
-        """Send a request to one of the double's own routes."""
-        return self.http.post(f"/_emulator{path}", json=body)
-
     def create(self, definition: Json | str) -> httpx.Response:
         """Create the MCP service ``api`` of a definition."""
         text = definition if isinstance(definition, str) else json.dumps(definition)
-        return self.own("/mcp-services", {"Name": "api", "Definition": text})
+        api = {"HttpApiConfiguration": {"Configuration": text, "Type": "Swagger"}}
+        return self.create_service(
+            ProtocolType="HTTP", BackendType="Custom", ProtocolConfiguration=api
+        )
 
-    def call(self, arguments: Json, tool: str = "op", name: str = "api") -> httpx.Response:
-        """Call a tool of an MCP service."""
-        return self.own(f"/mcp-services/{name}/call", {"tool": tool, "arguments": arguments})
+    def create_service(self, **fields: Any) -> httpx.Response:
+        """Create the MCP service ``api`` with the key ``k``."""
+        keys = {"KeyAuth": {"ApiKeys": [{"Name": "k", "Key": "k"}]}}
+        inbound = {"AuthorizerType": "ApiKey", "Authorizer": keys}
+        body = {"Name": "api", "Path": "/", "InboundAuthorizerConfiguration": inbound, **fields}
+        return self.http.post("/", params={"Action": "CreateMCPService", **VERSION}, json=body)
+
+    def call(self, arguments: Json) -> httpx.Response:
+        """Call the tool ``op`` of the MCP service."""
+        url = f"{self.url}/mcp/api"
+        asked = mcp_wire.message("tools/call", {"name": "op", "arguments": arguments}, 7)
+        return mcp_wire.post(url, asked, "k", mcp_wire.open_session(url, "k"))
 
     def answers_while(self, attack: Callable[[Double], object]) -> None:
         """Check that health is answered while an attack goes on, for some seconds at most."""
@@ -182,7 +192,7 @@ def test_patterns_of_a_definition_are_not_evaluated(
 
     def attack(double: Double) -> None:
         made = double.create(document(make(pattern)))
-        assert made.status_code == 201, made.text
+        assert made.status_code == 200, made.text
         double.call({"body": TEXT})
         double.call({"body": {TEXT: 1}})
 
@@ -226,7 +236,7 @@ def test_the_check_of_arguments_ends(double: Double, name: str) -> None:
 
     def attack(double: Double) -> None:
         made = double.create(definition)
-        assert made.status_code == 201, made.text
+        assert made.status_code == 200, made.text
         for _ in range(10):
             double.call({"body": body})
 
@@ -311,14 +321,18 @@ def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path, pa
     properties = {"a": {"type": "string", "pattern": pattern}}
     schema = {"type": "object", "properties": properties, "patternProperties": {pattern: {}}}
     command = [sys.executable, "server.py", json.dumps(schema), TEXT]
-    given = {"Name": "api", "Command": command, "Directory": str(tmp_path)}
+    server = {"command": command[0], "args": command[1:], "env": {}, "cwd": str(tmp_path)}
+    package = {"McpType": "stdio", "RawConfig": json.dumps(server)}
 
     def attack(double: Double) -> None:
-        made = double.own("/mcp-services", given)
-        assert made.status_code == 201, made.text
-        double.call({"a": TEXT})
-        double.own("/mcp-services/api/call", {"tool": "op", "arguments": {"a": TEXT}})
-        double.http.get("/_emulator/mcp-services/api/tools")
+        made = double.create_service(
+            ProtocolType="MCP",
+            BackendType="CustomMcp",
+            BackendConfiguration={"CustomMcpConfiguration": {"PublicPackage": package}},
+        )
+        assert made.status_code == 200, made.text
+        for _ in range(2):
+            double.call({"a": TEXT})
 
     double.answers_while(attack)
 
@@ -347,7 +361,6 @@ BODIES: Mapping[str, str] = {
         "/?Action=CreateTool&Version=2025-10-30",
         "/apps/echo/users/u/sessions",
         "/_emulator/faults",
-        "/_emulator/mcp-services",
         "/_emulator/what-if",
     ],
 )

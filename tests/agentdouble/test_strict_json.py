@@ -46,7 +46,6 @@ BODIES = [  # "@" is the number
     ("PUT", "/_emulator/unknowns", {"U-KERNEL-NAMES": "@"}, 400),
     ("POST", "/_emulator/faults", {"kind": "delay", "operation": "ping", "seconds": "@"}, 400),
     ("POST", "/_emulator/what-if", {"entry": "@"}, 400),
-    ("POST", "/_emulator/sessions", {"UserSessionId": "@"}, 400),
 ]
 
 

@@ -30,6 +30,7 @@ from playwright.sync_api import sync_playwright
 
 from agentdouble import Emulator
 from agentdouble.sandbox.browser import chromium
+from tests.agentdouble import calling
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -160,12 +161,10 @@ def until_the_row(browser: Browser) -> None:
 
 def full(browser: Browser) -> None:
     with shown(browser, max_instances=400) as (double, page):
-        headers = {"X-API-Key": double.token}
-        with httpx.Client(base_url=double.url, headers=headers) as client:
-            for place in range(200):
-                client.post("/_emulator/sessions", json={"UserSessionId": f"s{place}"})
-            for place in range(1000):
-                client.get(f"/bench-{place}")
+        for place in range(200):
+            calling.act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=f"s{place}")
+        for place in range(1000):
+            calling.http.get(f"{double.url}/bench-{place}")
         opened = []
         for _ in range(ROUNDS):
             start = time.perf_counter()

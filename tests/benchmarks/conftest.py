@@ -10,7 +10,7 @@ import datetime as dt
 import http.client
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,10 +34,7 @@ class Caller:
     def run(self, code: str, session: str, language: str = "python3") -> dict[str, Any]:
         """Run code that succeeds and return the JSON of section 2.7."""
         call = invoke_tool.RunCode(self.double.tool_id, session, code, language, timeout_s=60)
-        request = invoke_tool.build(call.body(), self._address, dt.datetime.now(dt.timezone.utc))
-        target = request.url.removeprefix(self.double.url)
-        self._connection.request("POST", target, request.body, dict(request.headers))
-        answer = self._connection.getresponse()
+        answer = self._ask("InvokeTool", call.body())
         inner = invoke_tool.read(answer.status, answer.read()).inner()
         assert inner["success"], inner
         return inner
@@ -54,9 +51,14 @@ class Caller:
 
     def destroy(self, session_id: str) -> None:
         """Destroy a session."""
-        path = f"/_emulator/sessions/{session_id}"
-        self._connection.request("DELETE", path, headers=self._own)
-        self._connection.getresponse().read()
+        self._ask("DeleteSession", {"SessionId": session_id}).read()
+
+    def _ask(self, action: str, body: Mapping[str, Any]) -> http.client.HTTPResponse:
+        now = dt.datetime.now(dt.timezone.utc)
+        request = invoke_tool.build(body, self._address, now, action=action)
+        target = request.url.removeprefix(self.double.url)
+        self._connection.request("POST", target, request.body, dict(request.headers))
+        return self._connection.getresponse()
 
     def close(self) -> None:
         self._connection.close()

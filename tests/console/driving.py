@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import act, http
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 PATIENCE_MS = 15_000
+DEFINITION: dict[str, Any] = {
+    "openapi": "3.0.3",
+    "info": {"title": "Pets", "version": "1"},
+    "servers": [{"url": "http://127.0.0.1:9"}],
+    "paths": {
+        "/pets": {
+            "get": {
+                "operationId": "pets",
+                "parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer"}}],
+                "responses": {"200": {"description": "d"}},
+            }
+        }
+    },
+}
 
 
 @contextmanager
@@ -88,8 +103,17 @@ def turn(
     http.post(f"{double.url}/run_sse", json=body, timeout=60).raise_for_status()
 
 
-def own(double: Emulator, path: str, body: Any) -> None:
-    http.post(f"{double.url}/_emulator{path}", json=body).raise_for_status()
+def create_api(double: Emulator, name: str) -> str:
+    """Create an MCP service of a definition; return its id."""
+    definition = {"Configuration": json.dumps(DEFINITION), "Type": "Swagger"}
+    api = {"HttpApiConfiguration": definition}
+    return create_service(double, name, ProtocolType="HTTP", ProtocolConfiguration=api)
+
+
+def create_service(double: Emulator, name: str, **fields: Any) -> str:
+    """Create an MCP service; return its id."""
+    body = {"Name": name, "Path": "/", "BackendType": "Custom", **fields}
+    return str(act(double, "CreateMCPService", **body)["MCPServiceId"])
 
 
 def session_id(double: Emulator) -> str:

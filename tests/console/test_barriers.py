@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentdouble import Emulator
-from tests.console.driving import ask, barriers, go, own, session_id, shown, turn
+from tests.console.driving import ask, barriers, create_api, go, session_id, shown, turn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
-
-DEFINITION = {
-    "openapi": "3.0.3",
-    "info": {"title": "t", "version": "1"},
-    "servers": [{"url": "http://127.0.0.1:9"}],
-    "paths": {"/a": {"get": {"operationId": "a", "responses": {"200": {"description": "d"}}}}},
-}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -33,13 +25,13 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
         found["empty"] = barriers(page)
         ask(double)
         double.faults.arm("delay", "InvokeTool", nth=9)
-        own(double, "/mcp-services", {"Name": "api", "Definition": json.dumps(DEFINITION)})
+        service = f"/tools/service/{create_api(double, 'api')}"
         session = f"/sessions/{session_id(double)}"
         paths = (
             *("/", "/sessions", "/requests", f"/requests/{double.journal.entries()[-1].id}"),
             *(session, *(f"{session}/{tab}" for tab in ("files", "snapshots", "log"))),
             *("/tools", "/tools/new/tool", "/tools/new/service", "/tools/tool/t-sandbox"),
-            "/tools/service/api",
+            service,
             *("/agents", "/agents/app/tool_caller/ann/s1", "/agents/invoke/coder/ann/s0"),
             *("/agents/a2a/coder", "/unknowns", "/faults"),
         )
@@ -47,8 +39,8 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:
             go(page, path)
-            if path == "/tools/service/api":
-                page.locator("summary", has_text="a").click()
+            if path == service:
+                page.locator("summary", has_text="pets").click()
             if path.startswith(session):
                 tab = path.rpartition("/")[2] if path != session else "code"
                 panel = page.get_by_role("tabpanel", name=tab)

@@ -16,7 +16,8 @@ import pytest
 
 from agentdouble import Emulator, SimpleApp
 from agentdouble.console.app import PAGES
-from tests.console.driving import ask, go, open_session, own
+from tests.agentdouble.calling import act
+from tests.console.driving import ask, go, open_session
 from tests.console.hostile import HTML, Watch
 
 if TYPE_CHECKING:
@@ -198,9 +199,9 @@ def test_hostile_names_do_not_act(browser: Browser, double: Emulator) -> None:
     double.reset(keep=())
     with watched(browser, double) as (page, watch):
         for name in ("__proto__", "constructor", "toString"):
-            own(double, "/sessions", {"UserSessionId": name})
+            act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=name)
         for text in watch.html():
-            own(double, "/tools", {"Name": text[:128], "ToolType": "CodeEnv", "Description": text})
+            act(double, "CreateTool", Name=text[:128], ToolType="CodeEnv", Description=text)
         for path in PAGES:
             for rest in ("", "/__proto__", "/%E0%A4%A", "/constructor", "/%3Cscript%3E"):
                 go(page, f"/{path}{rest}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentdouble import Emulator
-from tests.console.driving import ask, own, session_id
+from tests.agentdouble.calling import act_on_session
+from tests.console.driving import ask, session_id
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -26,20 +27,18 @@ def test_an_empty_double_says_how_to_begin(opened: Page, double: Emulator) -> No
     assert "token" not in opened.url
 
 
-def test_the_slider_says_who_ends(opened: Page, double: Emulator) -> None:
-    """Before one travels; who was struck out has ended afterwards."""
+def test_time_is_moved(opened: Page, double: Emulator) -> None:
+    """What ends by that is said."""
     ask(double)
     ask(double, "s1")
-    own(double, f"/sessions/{session_id(double)}/ttl", {"ttl_s": 60})
+    act_on_session(double, "SetSessionTtl", session_id(double), Ttl=60, TtlUnit="second")
     opened.get_by_role("link", name="coder_ann_s1").wait_for()
 
-    opened.get_by_label("Travel in time").fill("600")
-    opened.get_by_text("+10:00: 1 session ends").wait_for()
-    opened.get_by_role("button", name="Travel").click()
+    opened.get_by_role("button", name="Move the time forward by 5 min").click()
 
     opened.get_by_text("1 session ended.").wait_for(state="attached")
     opened.get_by_role("link", name="coder_ann_s0").wait_for(state="detached")
-    assert 600 <= double.clock.offset.total_seconds() < 601
+    assert 300 <= double.clock.offset.total_seconds() < 301
 
 
 def test_reset_asks_first(opened: Page, double: Emulator) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
-from tests.console.driving import ask, open_session, session_id
+from tests.agentdouble.calling import data_plane
+from tests.console.driving import ask, open_session
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -51,9 +51,9 @@ def test_files_are_read_changed_and_deleted(opened: Page, double: Emulator) -> N
     opened.get_by_role("button", name="bytes").click()
     opened.get_by_text("It is no text.").wait_for()
 
-    files = f"{double.url}/_emulator/sessions/{session_id(double)}/v1/file"
-    listed = http.post(f"{files}/list", json={"path": "/home/gem"}).json()["data"]["files"]
-    read = http.get(f"{files}/download", params={"path": "data/deep/table.csv"}).text
+    plane = data_plane(double, "coder_ann_s0")
+    listed = plane.data("/v1/file/list", path="/home/gem")["files"]
+    read = plane.get("/v1/file/download", path="data/deep/table.csv").text
     assert (["bytes", "data"], "a,b\n3,4\n") == ([one["name"] for one in listed], read)
     assert opened.evaluate("() => window.acted") is None
 

@@ -22,7 +22,8 @@ from starlette.routing import Route
 from agentdouble import Emulator, running, serving
 from agentdouble.mcp_hosting import Endpoint
 from tests.agentdouble.calling import act
-from tests.console.driving import PATIENCE_MS, go, own
+from tests.console.driving import DEFINITION, PATIENCE_MS, create_api, go
+from tests.console.driving import create_service as create
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -32,20 +33,6 @@ pytestmark = pytest.mark.once
 HERE = str(Path(__file__).parent)
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="acted = 1"><script>acted = 2</script></svg>'
-DEFINITION: dict[str, Any] = {
-    "openapi": "3.0.3",
-    "info": {"title": "Pets", "version": "1"},
-    "servers": [{"url": "http://127.0.0.1:9"}],
-    "paths": {
-        "/pets": {
-            "get": {
-                "operationId": "pets",
-                "parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer"}}],
-                "responses": {"200": {"description": "d"}},
-            }
-        }
-    },
-}
 COMMON = ("Name", "Path", "CreatedAt", "UpdatedAt", "MCPServiceId", "ToolId", "Tools")
 
 
@@ -147,6 +134,10 @@ def comparable(found: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in found.items() if name not in COMMON}
     for one in kept.get("InboundAuthorizerConfiguration", {}).get("Authorizer", {}).values():
         one["ApiKeys"] = [each["Name"] for each in one["ApiKeys"]]
+    command = kept.get("BackendConfiguration", {}).get("CustomMcpConfiguration")
+    if command:
+        package = command["PublicPackage"]
+        package["RawConfig"] = json.loads(package["RawConfig"])
     return kept
 
 
@@ -302,8 +293,7 @@ def test_a_tool_is_called_and_nothing_that_it_says_acts(
 def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emulator) -> None:
     """A client with a revoked key is refused."""
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    own(double, "/mcp-services", {"Name": "one", "Definition": json.dumps(DEFINITION)})
-    go(opened, "/tools/service/one")
+    go(opened, f"/tools/service/{create_api(double, 'one')}")
     opened.get_by_text("1 tool").wait_for()
     access = opened.get_by_role("region", name="Access").get_by_role("group", name="Access record")
     record = double.mcp.record("one")
@@ -347,8 +337,16 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emu
 def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator) -> None:
     """In a definition, in an address, and of services that do not answer, with a command's log."""
     double.reset(keep=())
-    own(double, "/mcp-services", {"Name": "dead", "Url": "http://127.0.0.1:9/mcp"})
-    own(double, "/mcp-services", {"Name": "ended", "Command": ["true"]})
+    nobody = {"CustomConfiguration": {"Domain": "127.0.0.1", "Port": 9, "ProtocolType": "http"}}
+    dead = create(double, "dead", ProtocolType="MCP", BackendConfiguration=nobody)
+    package = {"McpType": "stdio", "RawConfig": json.dumps({"command": "true"})}
+    ended = create(
+        double,
+        "ended",
+        ProtocolType="MCP",
+        BackendType="CustomMcp",
+        BackendConfiguration={"CustomMcpConfiguration": {"PublicPackage": package}},
+    )
     assert double.console_url is not None
     context = browser.new_context()  # Chromium's own console has each refusal of a request
     context.set_default_timeout(PATIENCE_MS)
@@ -373,9 +371,9 @@ def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator
     text(page, "Url", "ftp://127.0.0.1")
     page.get_by_role("button", name="Create").click()
     alert.get_by_text("http://HOST:PORT/mcp").wait_for()
-    go(page, "/tools/service/dead")
+    go(page, f"/tools/service/{dead}")
     page.get_by_text("'dead' cannot be reached").wait_for()
-    go(page, "/tools/service/ended")
+    go(page, f"/tools/service/{ended}")
     page.get_by_role("region", name="Tools").get_by_text("'ended'").wait_for()
     page.locator("summary", has_text="Log of its processes").click()
     page.get_by_role("group", name="Log").get_by_text(

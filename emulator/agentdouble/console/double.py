@@ -14,7 +14,9 @@ from agentdouble.guard import OWN
 from agentdouble.journal import Journal
 from agentdouble.signing import Credentials
 
+KEY_HEADER = b"x-agentdouble-key"  # a page sends the key of an MCP service in it
 _OF_THE_PAGE = (
+    KEY_HEADER,
     *(b"authorization", b"cookie", b"origin", b"referer", b"x-api-key"),
     *(b"sec-fetch-dest", b"sec-fetch-mode", b"sec-fetch-site", b"sec-fetch-user"),
 )
@@ -42,9 +44,10 @@ class Double:
         own checks have judged it.
         """
         headers = [self._at_the_double(one) for one in _of_no_page(scope)]
-        key = self.connection.token if path.startswith(OWN.encode()) else self.api_key
-        if key is not None:
-            headers.append((b"authorization", b"Bearer " + key.encode()))
+        own = self.connection.token if path.startswith(OWN.encode()) else self.api_key
+        key = dict(scope["headers"]).get(KEY_HEADER, (own or "").encode())
+        if key:
+            headers.append((b"authorization", b"Bearer " + key))
         changed = {
             "path": unquote_to_bytes(path).decode("utf-8", "replace"),
             "raw_path": path,

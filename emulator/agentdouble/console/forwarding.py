@@ -2,7 +2,7 @@
 
 =============================== ==================================================================
 ``/api/PATH``                   the double's own route ``/_emulator/PATH``
-``/api/served/PATH``            ``/PATH``: agents, sessions' data plane, and all else that it serves
+``/api/served/PATH``            ``/PATH``: agents, MCP services, sessions' data plane and all else
 ``/api/console/actions/NAME``   an action of the control plane, with the body of the request, signed
 =============================== ==================================================================
 """
@@ -25,6 +25,7 @@ from agentdouble.journal import UNSEEN, current_entry
 
 _API = b"/api"
 _SERVED = b"/api/served"
+_FILES = b"/v1/file/"  # of a session: to read them takes a POST
 REQUEST_HEADER = "x-agentdouble-request"
 
 
@@ -48,7 +49,7 @@ class Served:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _raw(scope)[len(_SERVED) :] or b"/"
         answer = _AsData(receive, send)
-        looks = scope["method"] in READING
+        looks = scope["method"] in READING or path.startswith(_FILES)
         await self._double.send_on(_seen(scope, looks), answer.receive, answer.send, path)
 
 
@@ -72,14 +73,18 @@ class Actions:
         now = dt.datetime.now(dt.timezone.utc)
         made = invoke_tool.build(body, address, now, action=request.path_params["name"])
         url = urlsplit(made.url)
-        signed = [(name.lower().encode(), value.encode()) for name, value in made.headers.items()]
+        headers = {
+            **made.headers,
+            invoke_tool.RUN_HEADER: request.headers.get(invoke_tool.RUN_HEADER, ""),
+        }
+        sent = [(name.lower().encode(), value.encode()) for name, value in headers.items() if value]
         asked = {
             **_seen(scope, request.path_params["name"].startswith(("Get", "List"))),
             "path": url.path,
             "raw_path": url.path.encode(),
             "root_path": "",
             "query_string": url.query.encode(),
-            "headers": signed,
+            "headers": sent,
         }
         await self._double.app(asked, with_body(made.body, receive), send)
 

@@ -104,14 +104,6 @@ class ResourceActions(Generic[R, C, U]):
         items = {self.list_field: builtins.list[one]}
         return fields(f"List{self.noun}sResult", **items, NextToken=str)
 
-    def shown_fields(self, one: R) -> dict[str, Any]:
-        """Return the fields that GetX shows of a resource."""
-        return self._shown(one)
-
-    def listed_fields(self, one: R) -> dict[str, Any]:
-        """Return the fields that ListX shows of a resource."""
-        return self._listed(one)
-
     def _find(self, body: Mapping[str, Any]) -> R:
         """Return the resource with the id of a request that has no other field."""
         request = read(self._one_request, body)

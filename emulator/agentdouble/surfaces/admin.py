@@ -254,8 +254,6 @@ _PAGES = {
     "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
-    "/tools": "the sandbox tools; POST makes one",
-    "/mcp-services": "the MCP services; POST makes one",
     "/runtimes": "the runtimes with their instances",
     "/metrics": "metrics of the runtimes, in the format of Prometheus",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,16 +16,10 @@ from agentdouble.mcp_services import Services
 from agentdouble.openapi import Format, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.surfaces.mcp_programs import ServicePrograms
-from agentdouble.surfaces.mcp_routes import AccessRoutes, NewService, service_body
-from agentdouble.surfaces.own_requests import own_url
 from agentdouble.surfaces.resetting import Part, Return
-from agentdouble.surfaces.resource_routes import ResourceRoutes
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.surface import Context, Surface
 from agentdouble.threads import import_in_thread
-
-if TYPE_CHECKING:
-    from agentdouble.control_plane.resource_actions import ResourceActions
 
 
 class MCPServices(Surface):
@@ -56,23 +49,14 @@ class MCPServices(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage services."""
-        return self._actions().by_name()
-
-    def _actions(self) -> ResourceActions[Any, Any, Any]:
         from agentdouble.control_plane.actions import MCPServiceActions
 
-        return MCPServiceActions(self.services, self.context.surface(Runtimes).sources)
+        sources = self.context.surface(Runtimes).sources
+        return MCPServiceActions(self.services, sources).by_name()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return the routes of services, and that for the logs of commands."""
-        variables = self.context.environment
-        resources = ResourceRoutes(
-            "/mcp-services", self.services, self._actions, service_body, NewService, variables
-        )
-        return [
-            *AccessRoutes(resources, own_url(variables)).routes(),
-            Route("/mcp-services/{name}/logs", self._logs),
-        ]
+        """Return the route for the logs of commands."""
+        return [Route("/mcp-services/{name}/logs", self._logs)]
 
     @described(lambda _: _described_logs())
     async def _logs(self, request: Request) -> Response:

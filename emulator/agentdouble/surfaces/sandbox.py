@@ -6,7 +6,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
@@ -20,17 +20,11 @@ from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
-from agentdouble.sandbox.tools import CODE_ENV, Tools
+from agentdouble.sandbox.tools import Tools
 from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
-from agentdouble.surfaces.resource_routes import Body, NewTool, ResourceRoutes
-from agentdouble.surfaces.session_code_routes import session_code_routes
-from agentdouble.surfaces.session_plane_routes import session_plane_routes
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, Surface
-
-if TYPE_CHECKING:
-    from agentdouble.control_plane.resource_actions import ResourceActions
 
 _ALL_BELOW = ("", "/{rest:rest}")
 
@@ -103,27 +97,11 @@ class Sandbox(Surface):
         }
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return the routes that show and end sessions, and those for live output."""
-        tool_id, actions = self.context.settings.tool_id, functools.cache(self.actions)
+        """Return the routes that show sessions, and those for live output."""
         return [
-            *session_routes(self.instances, self.context.clock, tool_id, actions),
-            *session_code_routes(self.instances, actions),
-            *session_plane_routes(self.instances, self._data_plane, self.context.environment),
-            *self._tool_routes(),
-            *live_routes(self.instances, tool_id),
+            *session_routes(self.instances, self.context.clock),
+            *live_routes(self.instances, self.context.settings.tool_id),
         ]
-
-    def _tool_routes(self) -> list[Route]:
-        def make() -> ResourceActions[Any, Any, Any]:
-            from agentdouble.control_plane.actions import ToolActions
-
-            return ToolActions(self.tools, self.instances, self.snapshots)
-
-        def complete(body: Body) -> Body:
-            return {"ToolType": CODE_ENV, **body}
-
-        variables = self.context.environment
-        return ResourceRoutes("/tools", self.tools, make, complete, NewTool, variables).routes()
 
     def health(self) -> Mapping[str, Any]:
         """Return the number of living sessions."""

@@ -1,59 +1,45 @@
-"""``/_emulator/sessions``: routes that begin, show, destroy, pause and prolong sandbox sessions.
+"""``/_emulator/sessions``: what no action of the platform shows of sandbox sessions.
 
-===================================== =========================================================
-``GET    /sessions``                  ``{"sessions": [LivingSession], "ended": [EndedSession]}``
-``POST   /sessions``                  a body of CreateSession, ``ToolId`` the double's by default;
-                                      201 with the LivingSession, also if it lives already
-``DELETE /sessions/{id}``             ends it
-``POST   /sessions/{id}/pause``       and ``/resume``, ``/ttl`` ``{"ttl_s": 60}``: LivingSession
-``GET    /sessions/{id}/log?limit=``  ``{"SessionId", "Logs": text}``, also of an ended session
-``POST   /sessions/{id}/run``         see ``session_code_routes``, and so for
-                                      ``/interrupt`` and ``/variables``
-``...    /sessions/{id}/v1/...``      see ``session_plane_routes``
-===================================== =========================================================
+====================================== =========================================================
+``GET  /sessions``                     ``{"sessions": [LivingSession], "ended": [EndedSession]}``
+``POST /sessions/{id}/interrupt``      ``{"SessionId", "interrupted": ["python3"]}``: the languages
+                                       whose code was interrupted
+``GET  /sessions/{id}/variables``      ``{"SessionId", "language", "state", "variables":
+       ``?language=python3``           [{"name", "type", "repr", "size"}], "left_out"}``, ``state``
+                                       idle, busy, none (no kernel yet) or silent
+====================================== =========================================================
 
-``{id}`` is the SessionId. An unknown or ended session is 404.
+``{id}`` is the SessionId. An unknown or ended session is 404. CreateSession, PauseSession and the
+other actions do the rest.
 """
 
 from __future__ import annotations
 
-import contextlib
-from typing import Annotated, Literal
+import json
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from agentdouble.clock import Clock
-from agentdouble.control_plane import endpoints
 from agentdouble.errors import InstanceEndedError, SandboxError, UnknownSessionError
-from agentdouble.openapi import Answer, operation
+from agentdouble.openapi import operation
+from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session import LINES
 from agentdouble.sandbox.session_events import EndedSession, LivingSession, ended, living
-from agentdouble.surfaces.admin import RefusedError, seconds
-from agentdouble.surfaces.own_requests import Actions, as_refusals, json_object, late_actions
+from agentdouble.sandbox.variables import State, Variable
+from agentdouble.surfaces.admin import RefusedError
 
 
-def session_routes(
-    instances: Instances, clock: Clock, tool_id: str, actions: Actions
-) -> list[Route]:
-    """Return the routes, relative to the double's own prefix; they raise RefusedError.
-
-    ``tool_id`` is the tool of sessions that name none; ``actions`` returns those of the sandbox.
-    """
-    routes = _Routes(instances, clock, tool_id, actions)
+def session_routes(instances: Instances, clock: Clock) -> list[Route]:
+    """Return the routes, relative to the double's own prefix; they raise RefusedError."""
+    routes = _Routes(instances, clock)
     return [
         Route("/sessions", routes.all),
-        Route("/sessions", routes.begin, methods=["POST"]),
-        Route("/sessions/{session_id}/log", routes.log),
-        Route("/sessions/{session_id}", routes.destroy, methods=["DELETE"]),
-        Route("/sessions/{session_id}/ttl", routes.set_ttl, methods=["POST"]),
-        Route("/sessions/{session_id}/pause", routes.pause, methods=["POST"]),
-        Route("/sessions/{session_id}/resume", routes.resume, methods=["POST"]),
+        Route("/sessions/{session_id}/interrupt", routes.interrupt, methods=["POST"]),
+        Route("/sessions/{session_id}/variables", routes.variables),
     ]
 
 
@@ -64,127 +50,78 @@ class ShownSessions(TypedDict):
     ended: list[EndedSession]
 
 
-class Destroyed(TypedDict):
-    """A destroyed session instance."""
+class Interrupted(TypedDict):
+    """A session whose code was interrupted, in these languages."""
 
     SessionId: str
-    state: Literal["destroyed"]
+    interrupted: list[str]
 
 
-class Ttl(TypedDict):
-    """How long a session lives from now on, in seconds."""
+class VariablesQuery(TypedDict, total=False):
+    """The language of the kernel, python3 by default."""
 
-    ttl_s: Annotated[float, Field(ge=0)]
-
-
-class Begin(TypedDict):
-    """The fields of CreateSession; ToolId is the double's tool by default."""
-
-    ToolId: NotRequired[str]
-    UserSessionId: NotRequired[str]
-    Ttl: NotRequired[Annotated[int, Field(ge=1)]]
-    TtlUnit: NotRequired[Literal["second", "minute"]]
-    Envs: NotRequired[list[dict[str, str]]]
+    language: str
 
 
-class Logs(TypedDict):
-    """The log of a session: a line for each thing that happened, with its time."""
+class ShownVariables(TypedDict):
+    """The variables of a session's kernel, and how many more there are."""
 
     SessionId: str
-    Logs: str
-
-
-class LogQuery(TypedDict, total=False):
-    """How many lines, the last ones."""
-
-    limit: Annotated[int, Field(ge=1, le=LINES)]
+    language: str
+    state: State
+    variables: list[Variable]
+    left_out: int
 
 
 class _Routes:
-    def __init__(self, instances: Instances, clock: Clock, tool_id: str, actions: Actions) -> None:
+    def __init__(self, instances: Instances, clock: Clock) -> None:
         self._instances = instances
         self._clock = clock
-        self._tool_id = tool_id
-        self._actions = actions
 
     @operation(ShownSessions)
     async def all(self, _request: Request) -> Response:
         """Return the living session instances, and the reasons why others ended."""
         self._instances.destroy_due()
-        alive = [self._shown(one) for one in self._instances.living()]
-        gone = [ended(one) for one in self._instances.ended()]
+        alive = [living(instance, self._clock) for instance in self._instances.living()]
+        gone = [ended(instance) for instance in self._instances.ended()]
         return JSONResponse({"sessions": alive, "ended": gone})
 
-    @operation(Answer(LivingSession, 201), body=Begin, errors=(404, SandboxError))
-    async def begin(self, request: Request) -> Response:
-        """Begin a session, or return the living one with the same UserSessionId."""
-        asked = await json_object(await request.body(), Begin.__annotations__)
-        with as_refusals(), endpoints.seen_at(str(request.base_url)):
-            create = (await late_actions(self._actions))["CreateSession"]
-            made = await create({"ToolId": self._tool_id, **asked})
-            instance = await self._instances.look_up(made["SessionId"])
-        return JSONResponse(self._shown(instance), 201)
+    @operation(Interrupted, errors=(404,))
+    async def interrupt(self, request: Request) -> Response:
+        """Interrupt the code that runs in a session; return when it has ended, or after 2 s."""
+        instance = await self._find(request)
+        return _json({"SessionId": instance.id, "interrupted": [*await instance.interrupt()]})
 
-    @operation(Logs, query=LogQuery, errors=(404,))
-    async def log(self, request: Request) -> Response:
-        """Return the log of a session, which is kept for a while after its end."""
-        limit = request.query_params.get("limit", str(LINES))
-        if not limit.isdecimal() or not 1 <= int(limit[:6]) <= LINES:
-            message = f"limit must be a number of lines from 1 to {LINES}, not {limit[:40]!r}."
-            raise RefusedError(400, "BadRequest", message)
+    @operation(ShownVariables, query=VariablesQuery, errors=(404, 501, SandboxError))
+    async def variables(self, request: Request) -> Response:
+        """Return the variables of a session's kernel, if it is idle; this is no use of it."""
+        instance = await self._find(request)
+        language = request.query_params.get("language", "python3")
+        kind = languages.find(language)
+        if kind is not languages.PYTHON:
+            message = f"The variables of {kind.display_name} are not listed; those of Python are."
+            raise RefusedError(501, "NotImplemented", message)
+        listed = await instance.list_variables()
+        shown: ShownVariables = {
+            "SessionId": instance.id,
+            "language": language,
+            "state": listed.state,
+            "variables": [*listed.found],
+            "left_out": listed.left_out,
+        }
+        return _json(shown)
+
+    async def _find(self, request: Request) -> Instance:
         session_id = request.path_params["session_id"]
-        return JSONResponse({"SessionId": session_id, "Logs": await self._log(request, int(limit))})
-
-    @operation(Destroyed, errors=(404,))
-    async def destroy(self, request: Request) -> Response:
-        """Destroy a session instance."""
-        instance = await find_instance(self._instances, request)
-        await self._instances.destroy(instance, "destroyed by caller")
-        return JSONResponse({"SessionId": instance.id, "state": "destroyed"})
-
-    @operation(LivingSession, errors=(404,))
-    async def pause(self, request: Request) -> Response:
-        """Stop a session instance from running anything until it is resumed."""
-        instance = await find_instance(self._instances, request)
-        self._instances.pause(instance)
-        return JSONResponse(self._shown(instance))
-
-    @operation(LivingSession, errors=(404,))
-    async def resume(self, request: Request) -> Response:
-        """Let a paused session instance run again."""
-        instance = await find_instance(self._instances, request)
-        self._instances.resume(instance)
-        return JSONResponse(self._shown(instance))
-
-    @operation(LivingSession, body=Ttl, errors=(404,))
-    async def set_ttl(self, request: Request) -> Response:
-        """Set a session instance to live for ``ttl_s`` seconds from now."""
-        instance = await find_instance(self._instances, request)
         try:
-            self._instances.set_ttl(instance, seconds(await request.body(), "ttl_s"))
-        except (ValueError, OverflowError) as error:
-            raise RefusedError(400, "BadRequest", str(error)) from None
-        return JSONResponse(self._shown(instance))
-
-    async def _log(self, request: Request, limit: int) -> str:
-        session_id = request.path_params["session_id"]
-        with contextlib.suppress(UnknownSessionError):
-            gone = self._instances.look_up_ended(session_id)
-            if gone.log is not None:
-                return gone.log.text(limit)
-        return (await find_instance(self._instances, request)).log.text(limit)
-
-    def _shown(self, instance: Instance) -> LivingSession:
-        return living(instance, self._clock)
+            return await self._instances.look_up(session_id)
+        except InstanceEndedError as error:
+            raise RefusedError(404, "NotFound", str(error)) from None
+        except UnknownSessionError:
+            message = f"There is no session instance {session_id!r}."
+            raise RefusedError(404, "NotFound", message) from None
 
 
-async def find_instance(instances: Instances, request: Request) -> Instance:
-    """Return the living instance that a path names; raise RefusedError."""
-    session_id = request.path_params["session_id"]
-    try:
-        return await instances.look_up(session_id)
-    except InstanceEndedError as error:
-        raise RefusedError(404, "NotFound", str(error)) from None
-    except UnknownSessionError:
-        message = f"There is no session instance {session_id!r}."
-        raise RefusedError(404, "NotFound", message) from None
+def _json(shown: object) -> Response:
+    """Return JSON with escapes, because texts of a session may be no valid Unicode."""
+    return Response(json.dumps(shown), media_type="application/json")

@@ -21,10 +21,10 @@ from agentdouble.processes.fork_server import protocol, signals
 from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
 from tests.agentdouble.calling import (
     Begun,
+    act,
     body_of,
     ended,
     has_gone,
-    http,
     pid_of,
     pid_outside,
     pids_of,
@@ -132,9 +132,8 @@ def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
     kernel, grandchild = family(double)
     alive = psutil.pid_exists(grandchild)
 
-    response = http.delete(f"{double.url}/_emulator/sessions/{session_id}")
+    act(double, "DeleteSession", SessionId=session_id)
 
-    assert {"SessionId": session_id, "state": "destroyed"} == response.json()
     assert (True, True, True) == (
         alive,
         has_gone(kernel, timeout_s=0),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import body_of, call, error_of, http, result, text
+from tests.agentdouble.calling import act_on_session, body_of, call, error_of, http, result, text
 
 
 def sessions(double: Emulator) -> list[dict[str, object]]:
@@ -9,11 +9,10 @@ def sessions(double: Emulator) -> list[dict[str, object]]:
     return found
 
 
-def post(double: Emulator, session_id: str, what: str) -> dict[str, object]:
-    answer = http.post(f"{double.url}/_emulator/sessions/{session_id}/{what}")
-    assert answer.status_code == 200, answer.text
-    shown: dict[str, object] = answer.json()
-    return shown
+def change(double: Emulator, session_id: str, action: str) -> dict[str, object]:
+    """Pause or resume a session; return what the double shows of it afterwards."""
+    act_on_session(double, action, session_id)
+    return next(one for one in sessions(double) if one["SessionId"] == session_id)
 
 
 def advance(double: Emulator, seconds: int) -> None:
@@ -24,9 +23,9 @@ def test_a_paused_session_runs_nothing_and_forgets_nothing(double: Emulator) -> 
     """Calls are refused by name until it is resumed; then its state is there."""
     session_id = result(double, "x = 42")["SessionId"]
 
-    paused = post(double, session_id, "pause")
+    paused = change(double, session_id, "PauseSession")
     refused = error_of(call(double, body_of(double, "x")))
-    resumed = post(double, session_id, "resume")
+    resumed = change(double, session_id, "ResumeSession")
 
     assert ("paused", "active") == (paused["state"], resumed["state"])
     assert (409, "InvalidResource.Paused") == (refused["status"], refused["Code"])
@@ -36,7 +35,7 @@ def test_a_paused_session_runs_nothing_and_forgets_nothing(double: Emulator) -> 
 def test_the_validity_runs_on_while_paused(double: Emulator) -> None:
     """U-TTL-PAUSED: 30 minutes are 30 minutes."""
     session_id = result(double, "1")["SessionId"]
-    post(double, session_id, "pause")
+    change(double, session_id, "PauseSession")
 
     advance(double, 1800)
 
@@ -48,10 +47,10 @@ def test_the_validity_stops_while_paused_where_the_ledger_says_so() -> None:
     with Emulator(unknowns={"U-TTL-PAUSED": "stops"}) as double:
         session_id = result(double, "1")["SessionId"]
         advance(double, 600)
-        post(double, session_id, "pause")
+        change(double, session_id, "PauseSession")
         advance(double, 3600)
         still_there = [s["SessionId"] for s in sessions(double)]
-        left = post(double, session_id, "resume")["remaining_s"]
+        left = change(double, session_id, "ResumeSession")["remaining_s"]
         advance(double, 1200)
 
         assert [session_id] == still_there

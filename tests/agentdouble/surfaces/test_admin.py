@@ -11,7 +11,16 @@ import pytest
 
 import agentdouble
 from agentdouble import Emulator
-from tests.agentdouble.calling import background, has_gone, http, pid_of, result, run
+from tests.agentdouble.calling import (
+    act,
+    act_on_session,
+    background,
+    has_gone,
+    http,
+    pid_of,
+    result,
+    run,
+)
 
 
 def test_health_says_who_answers(double: Emulator) -> None:
@@ -147,25 +156,16 @@ def test_other_machines_are_answered(path: str) -> None:
     assert 200 == ask_from(("192.0.2.7", 1), "/_emulator/journal", token="key")
 
 
-def ask(double: Emulator, method: str, path: str, content: bytes = b"") -> httpx.Response:
-    """Ask something of a session, by the double's own route."""
-    return http.request(method, f"{double.url}/_emulator/sessions/{path}", content=content)
-
-
-def test_a_session_is_destroyed_on_request(double: Emulator) -> None:
+def test_an_ended_session_is_listed_with_its_reason(double: Emulator) -> None:
     """Its process is gone when the answer comes, and the list says why."""
     session = result(double, "1", "destroyed")["SessionId"]
     pid = pid_of(double, session="destroyed")
 
-    response = ask(double, "DELETE", session)
+    act(double, "DeleteSession", SessionId=session)
 
     assert has_gone(pid, timeout_s=0)
     listed = http.get(f"{double.url}/_emulator/sessions").json()
     (ended,) = listed["ended"]
-    assert (200, {"SessionId": session, "state": "destroyed"}) == (
-        response.status_code,
-        response.json(),
-    )
     assert (
         [],
         {
@@ -174,94 +174,30 @@ def test_a_session_is_destroyed_on_request(double: Emulator) -> None:
             "ToolId": "t-sandbox",
             "state": "destroyed",
             "ended_at": ended["ended_at"],
-            "reason": "destroyed by caller",
+            "reason": "deleted by caller",
             "executions": 2,
         },
     ) == (listed["sessions"], ended)
-
-
-def test_a_session_s_validity_is_set_on_request(double: Emulator) -> None:
-    """It counts from now, and the session expires by it."""
-    session = result(double, "1", "set")["SessionId"]
-
-    shown = ask(double, "POST", f"{session}/ttl", b'{"ttl_s": 3600}').json()
-    double.clock.advance(dt.timedelta(minutes=40))  # more than a session has by itself
-    alive = result(double, "1", "set")["SessionId"]
-    double.clock.advance(dt.timedelta(minutes=20))
-
-    assert 3500 < shown["remaining_s"] <= 3600
-    assert session == alive
-    assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
-
-
-@pytest.mark.parametrize(("method", "rest"), [("DELETE", ""), ("POST", "/ttl")])
-def test_who_asks_of_a_session_that_is_not_there_is_told_why(
-    double: Emulator, method: str, rest: str
-) -> None:
-    """404 for one that never was, and for one that has ended, with its reason and time."""
-    session = result(double, "1")["SessionId"]
-    ask(double, "DELETE", session)
-
-    answers = [ask(double, method, one + rest, b'{"ttl_s": 60}') for one in ("s-none", session)]
-
-    (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
     at = f"{dt.datetime.fromisoformat(ended['ended_at']):%Y-%m-%dT%H:%M:%SZ}"
-    why = f"The instance of session {session!r} has ended: destroyed by caller, at {at}."
-    assert [
-        (404, "NotFound", "There is no session instance 's-none'."),
-        (404, "NotFound", why),
-    ] == [
-        (answer.status_code, answer.json()["error"]["type"], answer.json()["error"]["message"])
-        for answer in answers
-    ]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"[]",
-        b"{}",
-        b'{"ttl_s": -1}',
-        b'{"ttl_s": "60"}',
-        b'{"ttl_s": true}',
-        b'{"ttl_s": NaN}',
-        b'{"ttl_s": 1e12}',
-        b'{"ttl_s": 1e300}',
-    ],
-    ids=bytes.decode,
-)
-def test_a_wrong_ttl_is_refused_and_changes_nothing(double: Emulator, content: bytes) -> None:
-    """400 in JSON, and the session has its validity still."""
-    session = result(double, "1")["SessionId"]
-    before = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]
-
-    response = ask(double, "POST", f"{session}/ttl", content)
-
-    after = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]
-    assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
-    assert (before["deadline"], session) == (after["deadline"], after["SessionId"])
-
-
-def test_a_ttl_beyond_the_calendar_does_not_spoil_the_session() -> None:
-    """Where use extends the validity, the next call extends it by what it was."""
-    with Emulator(unknowns={"U-TTL-EXTENDS": "sliding"}) as double:
-        session = result(double, "1")["SessionId"]
-        refused = ask(double, "POST", f"{session}/ttl", b'{"ttl_s": 1e12}').status_code
-        after = result(double, "1")["SessionId"]
-
-    assert (400, session) == (refused, after)
+    why = f"The instance of session {session!r} has ended: deleted by caller, at {at}."
+    answer = http.get(f"{double.url}/_emulator/sessions/{session}/variables")
+    assert (404, {"type": "NotFound", "message": why}) == (
+        answer.status_code,
+        answer.json()["error"],
+    )
 
 
 def test_who_pauses_a_session_does_not_use_it() -> None:
     """Where use extends the validity, its deadline stays."""
     with Emulator(unknowns={"U-TTL-EXTENDS": "sliding"}) as double:
         session = result(double, "1")["SessionId"]
-        before = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]["deadline"]
+        address = f"{double.url}/_emulator/sessions"
+        before = http.get(address).json()["sessions"][0]["deadline"]
         double.clock.advance(dt.timedelta(minutes=10))
-        paused = ask(double, "POST", f"{session}/pause").json()["deadline"]
+        act_on_session(double, "PauseSession", session)
+        after = http.get(address).json()["sessions"][0]["deadline"]
 
-    assert before == paused
+    assert before == after
 
 
 def test_unknowns_say_what_is_in_force_and_what_was_relied_on(double: Emulator) -> None:
@@ -327,3 +263,36 @@ def test_resets_at_the_same_time_follow_one_another() -> None:
 
         assert [200] * 8 == [one.result(60).status_code for one in asked]
         assert ["declared"] == list(double.runtimes.names)
+
+
+def test_the_catalogue_says_what_each_answer_relied_on(double: Emulator) -> None:
+    """Question, evidence and alternatives of each unknown, and the entries."""
+    act(double, "CreateSession", ToolId=double.tool_id, UserSessionId="u")
+    entry = double.journal.entries()[-1]
+
+    unknowns = http.get(f"{double.url}/_emulator/unknowns/catalogue").json()["unknowns"]
+
+    in_force = http.get(f"{double.url}/_emulator/unknowns").json()["in_force"]
+    assert in_force == {one["id"]: one["in_force"] for one in unknowns}
+    relied_on = sorted(one["id"] for one in unknowns if entry.id in one["entries"])
+    assert relied_on == entry.unknowns != []
+    for one in unknowns:
+        assert all(one[name] for name in ("question", "section"))
+        assert [True] == [each["built"] for each in one["alternatives"] if each["default"]]
+
+
+def test_kinds_of_faults_have_schemas(double: Emulator) -> None:
+    """By which a form is double: one of each kind is armed."""
+    kinds = http.get(f"{double.url}/_emulator/faults/kinds").json()["kinds"]
+
+    assert {"fail", "delay", "wrong_json", "kill_kernel"} <= {*kinds}
+    for kind, schema in kinds.items():
+        assert {"kind", "operation", "nth", "every", "times"} <= {*schema["properties"]}
+        assert kind == schema["properties"]["kind"]["const"]
+        assert schema["description"]
+        armed = http.post(
+            f"{double.url}/_emulator/faults", json={"kind": kind, "operation": "InvokeTool"}
+        )
+        assert 201 == armed.status_code
+    assert "InvokeTool" == kinds["wrong_json"]["x-only-for"]
+    assert "x-only-for" not in kinds["fail"]

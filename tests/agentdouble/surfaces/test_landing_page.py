@@ -55,8 +55,6 @@ def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
             "/_emulator/unknowns/catalogue",
             "/_emulator/faults",
             "/_emulator/sessions",
-            "/_emulator/tools",
-            "/_emulator/mcp-services",
             "/_emulator/runtimes",
             "/_emulator/metrics",
         ],

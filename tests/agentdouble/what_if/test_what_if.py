@@ -16,7 +16,7 @@ import pytest
 import agentdouble.emulator
 from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 from agentdouble.what_if import answering, settings_beside
-from tests.agentdouble.calling import body_of, call, eventually, http, result
+from tests.agentdouble.calling import act, body_of, call, eventually, http, result
 from tests.agentdouble.mcp_wire import call as mcp_call
 from tests.agentdouble.mcp_wire import message, open_session
 
@@ -111,7 +111,7 @@ def test_ids_of_earlier_answers_are_those_of_the_fresh_double(double: Emulator) 
 @pytest.mark.slow
 def test_what_it_relied_on_and_a_fresh_double_lacks_is_said(double: Emulator) -> None:
     """A tool is copied; a session whose creation the journal forgot is not."""
-    tool = http.post(f"{double.url}/_emulator/tools", json={"Name": "mine"}).json()["ToolId"]
+    tool = act(double, "CreateTool", Name="mine", ToolType="CodeEnv")["ToolId"]
     call(double, {**body_of(double, "1/0"), "ToolId": tool})
     copied = found(double, "U-EXEC-SUCCESS", "true")
     made = http.post(f"{double.url}{SESSIONS}", json={}).json()["id"]

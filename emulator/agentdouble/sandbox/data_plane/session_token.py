@@ -50,9 +50,6 @@ class SessionTokenMiddleware:
         return found
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if INSTANCE_OF in scope:  # one of the double's own routes has admitted it
-            await self._app(scope, receive, send)
-            return
         try:
             instance = await self._admit(HTTPConnection(scope))
         except Refused as refused:

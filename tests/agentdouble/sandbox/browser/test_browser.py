@@ -16,7 +16,15 @@ from websockets.exceptions import ConnectionClosed
 from agentdouble import Emulator
 from agentdouble.processes import isolation
 from agentdouble.sandbox.browser import chromium
-from tests.agentdouble.calling import DataPlane, data_plane, has_gone, http, pid_of, text
+from tests.agentdouble.calling import (
+    DataPlane,
+    act,
+    act_on_session,
+    data_plane,
+    has_gone,
+    pid_of,
+    text,
+)
 from tests.agentdouble.sandbox.browser.browsing import client_of, instance_of, processes_of
 
 pytestmark = pytest.mark.once
@@ -51,7 +59,7 @@ def test_nothing_is_left_of_a_browser_whose_session_has_ended(double: Emulator) 
     assert home is not None
     assert [True] == [one.is_dir() for one in home.parent.glob("run/*/profile")]
 
-    http.delete(f"{double.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+    act(double, "DeleteSession", SessionId=plane.query["faasInstanceName"])
 
     assert len(processes) > 3
     assert [] == [one for one in processes if one.is_running()]
@@ -95,7 +103,7 @@ def test_no_more_browsers_run_than_the_setting_allows(double: Emulator) -> None:
     started(first)
 
     refused = message(second)
-    http.delete(f"{double.url}/_emulator/sessions/{first.query['faasInstanceName']}")
+    act(double, "DeleteSession", SessionId=first.query["faasInstanceName"])
     started(second)
 
     reason = (
@@ -220,10 +228,10 @@ def test_a_missing_browser_is_told_with_the_command_that_installs_it() -> None:
 def test_a_paused_session_has_no_browser_to_give(browsing: Emulator) -> None:
     """409, until it is resumed."""
     plane = data_plane(browsing, "paused")
-    session = f"{browsing.url}/_emulator/sessions/{plane.query['faasInstanceName']}"
-    http.post(f"{session}/pause")
+    session = plane.query["faasInstanceName"]
+    act_on_session(browsing, "PauseSession", session)
     paused = plane.get("/v1/browser/info").status_code
-    http.post(f"{session}/resume")
+    act_on_session(browsing, "ResumeSession", session)
 
     assert (409, 200) == (paused, plane.get("/v1/browser/info").status_code)
 

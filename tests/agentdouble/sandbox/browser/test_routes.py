@@ -20,6 +20,7 @@ from agentdouble import Emulator
 from agentdouble.sandbox.browser import front_page
 from tests.agentdouble.calling import (
     DataPlane,
+    act,
     data_plane,
     eventually,
     http,
@@ -312,13 +313,13 @@ def test_a_connection_ends_with_its_session(browsing: Emulator) -> None:
     plane = data_plane(browsing, "ends")
     with client_of(plane) as client:
         client.call("Browser.getVersion")
-        http.delete(f"{browsing.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+        act(browsing, "DeleteSession", SessionId=plane.query["faasInstanceName"])
         with pytest.raises(ConnectionClosed) as closed:
             client.call("Browser.getVersion")
 
     received = closed.value.rcvd
     assert received is not None
-    assert (1001, "destroyed by caller") == (received.code, received.reason)
+    assert (1001, "deleted by caller") == (received.code, received.reason)
 
 
 def test_the_ledger_says_how_pictures_are(chromium_path: str) -> None:

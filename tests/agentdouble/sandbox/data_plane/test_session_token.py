@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import DataPlane, data_plane, exec_bash, http
+from tests.agentdouble.calling import DataPlane, act_on_session, data_plane, exec_bash, http
 
 pytestmark = pytest.mark.libraries
 
@@ -79,10 +79,10 @@ def test_a_session_that_has_ended_says_when_and_why(double: Emulator) -> None:
 def test_a_paused_session_is_not_entered(double: Emulator) -> None:
     """Not until it is resumed."""
     plane = data_plane(double)
-    session = f"{double.url}/_emulator/sessions/{plane.query['faasInstanceName']}"
-    http.post(f"{session}/pause")
+    session = plane.query["faasInstanceName"]
+    act_on_session(double, "PauseSession", session)
     paused = status(plane)
-    http.post(f"{session}/resume")
+    act_on_session(double, "ResumeSession", session)
 
     assert (409, 200) == (paused[0], status(plane)[0])
 

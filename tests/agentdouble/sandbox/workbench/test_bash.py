@@ -11,6 +11,7 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import (
     DataPlane,
+    act,
     background,
     data_plane,
     eventually,
@@ -28,7 +29,7 @@ def plane(shared: Emulator) -> Iterator[DataPlane]:
     """The data plane of a session that no other test uses."""
     plane = data_plane(shared, f"bash-{next(NUMBERS)}")
     yield plane
-    http.delete(f"{plane.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+    act(shared, "DeleteSession", SessionId=plane.query["faasInstanceName"])
 
 
 def listed(plane: DataPlane) -> dict[str, Any]:

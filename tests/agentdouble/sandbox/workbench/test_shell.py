@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import DataPlane, data_plane, http
+from tests.agentdouble.calling import DataPlane, act, data_plane
 
 pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
@@ -19,7 +19,7 @@ def plane(shared: Emulator) -> Iterator[DataPlane]:
     """The data plane of a session that no other test uses."""
     plane = data_plane(shared, f"shell-{next(NUMBERS)}")
     yield plane
-    http.delete(f"{plane.url}/_emulator/sessions/{plane.query['faasInstanceName']}")
+    act(shared, "DeleteSession", SessionId=plane.query["faasInstanceName"])
 
 
 def shell(plane: DataPlane, command: str, **fields: Any) -> dict[str, Any]:

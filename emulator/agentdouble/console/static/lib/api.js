@@ -1,6 +1,7 @@
 // Requests to the double, with the token that only this tab knows.
 
 const KEY = "agentdouble-token";
+export const RUN_HEADER = "x-agentdouble-run"; // names the outputs of an execution
 export const REQUEST_HEADER = "x-agentdouble-request"; // an answer's request in the journal
 
 /** An answer that is an error: what the double said about it. */
@@ -48,11 +49,25 @@ export async function ask(path, options) {
   return (await open(path, options)).json();
 }
 
-/** @param {string} path @param {any} [body] */
-export const post = (path, body = {}) => ask(path, { method: "POST", body });
+/** @param {string} path @param {any} [body] @param {Record<string, string>} [headers] */
+export const post = (path, body = {}, headers = {}) => ask(path, { method: "POST", body, headers });
 
-/** Call an action of the control plane; return its result. @param {string} name @param {any} [body] */
-export const act = async (name, body = {}) => (await post(`/console/actions/${name}`, body)).Result;
+/** Call an action of the control plane; return its result.
+ * @param {string} name @param {any} [body] @param {Record<string, string>} [headers] */
+export const act = async (name, body = {}, headers = {}) => (await post(`/console/actions/${name}`, body, headers)).Result;
+
+/** Call a List action for all of its pages. @param {string} name @param {string} field of the items
+ * @returns {Promise<any[]>} */
+export async function actAll(name, field) {
+  const items = [];
+  let token = "";
+  do {
+    const page = await act(name, { MaxResults: 1000, ...(token && { NextToken: token }) });
+    items.push(...page[field]);
+    token = page.NextToken;
+  } while (token);
+  return items;
+}
 
 /** @param {string} path */
 export const remove = (path) => ask(path, { method: "DELETE" });

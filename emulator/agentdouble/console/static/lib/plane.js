@@ -1,11 +1,24 @@
-// The data plane of a session: its files. The double adds the session's token.
+// The data plane of a session: its files.
 
-import { ApiError, ask } from "./api.js";
+import { ApiError, act, open } from "./api.js";
 
-/** Ask for the data of an answer; what failed is an error with the double's words.
- * @param {string} path the session's @param {string} route @param {any} [body] @returns {Promise<any>} */
-export async function plane(path, route, body) {
-  const answer = await ask(`${path}${route}`, body === undefined ? {} : { method: "POST", body });
-  if (answer.success) return answer.data;
-  throw new ApiError(200, answer.message);
+/** The data plane of a session: "send" returns the answer, "data" what the answer holds.
+ * @param {() => {ToolId: string, SessionId: string}} named */
+export function dataPlane(named) {
+  let query = "";
+
+  /** @param {string} route @param {any} [options] @param {Record<string, string>} [parameters] */
+  async function send(route, options, parameters = {}) {
+    query ||= new URL((await act("GetSession", named())).Endpoint).search; // with the session's token
+    return open(`/served${route}${query}&${new URLSearchParams(parameters)}`, options);
+  }
+
+  /** @param {string} route @param {any} body @returns {Promise<any>} */
+  async function data(route, body) {
+    const answer = await (await send(route, { method: "POST", body })).json();
+    if (answer.success) return answer.data;
+    throw new ApiError(200, answer.message);
+  }
+
+  return { send, data };
 }

@@ -1,10 +1,9 @@
-// Everything at a glance, and the slider that says who ends before one travels.
+// Everything at a glance.
 
-import { attempt, copyButton, travel } from "../lib/bar.js";
+import { copyButton } from "../lib/bar.js";
 import { h, list, setText } from "../lib/dom.js";
 import { double } from "../lib/live.js";
-import { plot } from "../lib/plot.js";
-import { counted, median, newestFirst, outcome, span } from "../lib/words.js";
+import { median, newestFirst, outcome } from "../lib/words.js";
 import { requestTable } from "./requests/request_table.js";
 import { sessionTable } from "./sessions/session_table.js";
 
@@ -24,40 +23,19 @@ export function overview() {
     const number = h("strong", null, "0");
     return { element: h("a", { class: "figure", href: path }, number, h("span", null, name)), number, value };
   });
-  const rate = plot("Requests/s", String);
-  let newest = /** @type {number | null} */ (null);
   const living = sessionTable();
   const latest = requestTable("Latest requests");
-  const slider = h("input", { type: "range", id: "travel", min: 0, max: 3600, step: 15, value: "0",
-    oninput: () => foretell() });
-  const foretold = h("output", { for: "travel" });
-  const go = h("button", { class: "primary", onclick: () => attempt(async () => {
-    await travel(Number(slider.value));
-    slider.value = "0";
-    foretell();
-  }) }, "Travel");
   const served = h("ul", { class: "served" });
   const columns = h("div", { class: "columns" },
-    h("section", { class: "panel", "aria-label": "Sessions" }, h("h2", null, "Sessions"), living.element,
-      h("div", { class: "travel" }, h("label", { for: "travel" }, "Travel in time"), slider, foretold, go)),
+    h("section", { class: "panel", "aria-label": "Sessions" }, h("h2", null, "Sessions"), living.element),
     h("section", { class: "panel", "aria-label": "Latest requests" },
       h("h2", null, "Latest requests"), latest.element));
   const full = h("div", { class: "overview" },
-    h("div", { class: "figures" }, figures.map((one) => one.element), h("div", { class: "figure" }, rate.element)),
+    h("div", { class: "figures" }, figures.map((one) => one.element)),
     columns,
     h("section", { class: "panel" }, h("h2", null, "What is served"), served));
   const empty = h("section", { class: "panel empty" });
   const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Overview"), empty, full);
-
-  function foretell() {
-    const seconds = Number(slider.value);
-    const ending = double.sessions.filter((one) => living.remaining(one) <= seconds).length;
-    living.strike(seconds);
-    go.disabled = !seconds;
-    slider.setAttribute("aria-valuetext", `${span(seconds)} ahead, ${counted(ending, "session")} would end`);
-    setText(foretold, seconds ? `+${span(seconds)}: ${ending ? counted(ending, "session") : "no session"} `
-      + `${ending > 1 ? "end" : "ends"}` : "now");
-  }
 
   return {
     element,
@@ -71,15 +49,8 @@ export function overview() {
       living.show(double.sessions);
       list(served, Object.entries(double.connection?.served ?? {}), ([path]) => path, ([path, name]) =>
         h("li", null, h("strong", null, name), " ", h("code", null, double.connection.url + path)));
-      foretell();
     },
-    tick: () => {
-      const now = double.requests.at(-1)?.id ?? 0;
-      if (newest !== null) rate.add(Math.max(0, now - newest));
-      newest = now;
-      living.tick();
-      foretell();
-    },
+    tick: living.tick,
     move: latest.move,
   };
 }

@@ -1,6 +1,6 @@
 // One session: what it is, prolong, pause or end it, and a tab for each thing that one does in it.
 
-import { post, remove } from "../../lib/api.js";
+import { act } from "../../lib/api.js";
 import { attempt, confirmed } from "../../lib/bar.js";
 import { factRows, h, setText } from "../../lib/dom.js";
 import { double, read } from "../../lib/live.js";
@@ -9,26 +9,29 @@ import { mebibytes, span, stamp } from "../../lib/words.js";
 import { remaining } from "./session_table.js";
 
 /** What its tabs know of a session.
- * @typedef {{id: string, path: string, found: () => any, shown: () => any}} Session */
+ * @typedef {{id: string, path: string, found: () => any, shown: () => any,
+ *   named: () => {ToolId: string, SessionId: string}}} Session */
 
 /** @param {string} id */
 export function session(id) {
   const path = `/sessions/${encodeURIComponent(id)}`;
   const found = () => double.sessions.find((one) => one.SessionId === id);
   /** @type {Session} */
-  const self = { id, path, found, shown: () => found() ?? double.ended.findLast((one) => one.SessionId === id) };
+  const self = { id, path, found, shown: () => found() ?? double.ended.findLast((one) => one.SessionId === id),
+    named: () => ({ ToolId: self.shown().ToolId, SessionId: id }) };
   const title = h("h1", null, id);
   const state = h("span", { class: "tag" });
   const rest = h("span");
   const facts = h("dl", { class: "facts" });
-  const act = (/** @type {() => Promise<any>} */ what) => () => attempt(async () => {
-    await what();
+  /** @param {string} action @param {any} [fields] */
+  const change = (action, fields = {}) => attempt(async () => {
+    await act(action, { ...self.named(), ...fields });
     await read("sessions");
   });
-  const pause = h("button", { onclick: act(() => post(`${path}/${found()?.state === "paused" ? "resume" : "pause"}`)) }, "Pause");
+  const pause = h("button", { onclick: () => change(found()?.state === "paused" ? "ResumeSession" : "PauseSession") }, "Pause");
   const actions = h("p", { class: "buttons" }, pause,
-    h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 1800 })) }, "30 min anew"),
-    h("button", { onclick: act(() => post(`${path}/ttl`, { ttl_s: 10 })) }, "End in 10 s"),
+    h("button", { onclick: () => change("SetSessionTtl", { Ttl: 1800, TtlUnit: "second" }) }, "30 min anew"),
+    h("button", { onclick: () => change("SetSessionTtl", { Ttl: 10, TtlUnit: "second" }) }, "End in 10 s"),
     h("button", { class: "danger", onclick: () => end() }, "End now"));
   const over = h("p", { class: "none", role: "status" });
   const log = async () => (await import("./session_log.js")).sessionLog(self);
@@ -46,10 +49,7 @@ export function session(id) {
   /** @type {import("../../lib/tabs.js").Panel | null} */
   let pastLog = null;
 
-  const end = () => confirmed("End this session?", "Its kernel and its files go with it.", "End", async () => {
-    await remove(path);
-    await read("sessions");
-  });
+  const end = () => confirmed("End this session?", "Its kernel and its files go with it.", "End", () => change("DeleteSession"));
 
   /** Show what is left of a session that has ended. */
   async function remember() {

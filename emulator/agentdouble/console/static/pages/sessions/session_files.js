@@ -1,10 +1,9 @@
 // The files of a session: a tree, a text to read and change, files that come and go.
 
-import { open } from "../../lib/api.js";
 import { attempt, confirmed } from "../../lib/bar.js";
 import { h, list, say, setText } from "../../lib/dom.js";
 import { base64, saveBlob, sized } from "../../lib/files.js";
-import { plane } from "../../lib/plane.js";
+import { dataPlane } from "../../lib/plane.js";
 import { counted } from "../../lib/words.js";
 import { fileView } from "./file_view.js";
 
@@ -19,7 +18,8 @@ const PIECE = 2 ** 20; // bytes of a file that one request takes
 const local = (file) => `'${file.replace(`${HOME}/`, "./").replaceAll("'", "'\\''")}'`;
 
 /** @param {import("./session.js").Session} session */
-export function sessionFiles({ path }) {
+export function sessionFiles({ named }) {
+  const plane = dataPlane(named);
   const tree = h("ul", { class: "files", "aria-label": "Files of the session" });
   const note = h("p", { class: "none", role: "status" });
   const chosen = h("input", { type: "file", multiple: true, class: "sr", "aria-label": "Files to upload", tabindex: "-1",
@@ -36,7 +36,7 @@ export function sessionFiles({ path }) {
 
   /** @param {string} directory @param {Element} into */
   async function fill(directory, into) {
-    const { files } = await plane(path, "/v1/file/list", { path: directory, sort_by: "type" });
+    const { files } = await plane.data("/v1/file/list", { path: directory, sort_by: "type" });
     list(into, files.slice(0, MOST), (/** @type {Entry} */ one) => `${one.path} ${one.is_directory}`, row);
     if (into === tree) setText(note, files.length ? "" : "There is no file yet.");
     if (files.length > MOST) say(`The first ${MOST} of ${files.length} are shown.`);
@@ -76,14 +76,14 @@ export function sessionFiles({ path }) {
 
   /** @param {string} file @returns {Promise<Blob>} */
   async function read(file) {
-    return (await open(`${path}/v1/file/download?${new URLSearchParams({ path: file })}`)).blob();
+    return (await plane.send("/v1/file/download", {}, { path: file })).blob();
   }
 
   /** Write a file in pieces, so that none is larger than a request may be. @param {string} file @param {Blob} data */
   async function save(file, data) {
     for (let start = 0; start === 0 || start < data.size; start += PIECE) {
       const content = await base64(data.slice(start, start + PIECE));
-      await plane(path, "/v1/file/write", { file, content, encoding: "base64", append: start > 0 });
+      await plane.data("/v1/file/write", { file, content, encoding: "base64", append: start > 0 });
     }
     await show();
   }
@@ -107,7 +107,7 @@ export function sessionFiles({ path }) {
 
   /** Have the session's own bash do what the data plane has no route for. @param {string} command */
   async function inBash(command) {
-    const { exit_code, stderr } = await plane(path, "/v1/bash/exec", { command, session_id: "console", exec_dir: HOME });
+    const { exit_code, stderr } = await plane.data("/v1/bash/exec", { command, session_id: "console", exec_dir: HOME });
     if (exit_code !== 0) throw new Error(stderr || `The command has ended with ${exit_code}.`);
     await show();
   }

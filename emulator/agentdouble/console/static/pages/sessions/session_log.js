@@ -1,11 +1,11 @@
 // What has happened to a session, which the double remembers for a while after its end.
 
-import { ApiError, ask } from "../../lib/api.js";
+import { ApiError, act } from "../../lib/api.js";
 import { h, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 
 /** @param {import("./session.js").Session} session */
-export function sessionLog({ path, shown }) {
+export function sessionLog({ shown, named }) {
   const log = h("pre", { class: "log", role: "group", tabindex: "0", "aria-label": "Log" });
   const element = h("section", { class: "panel", "aria-label": "Log" }, log);
   let read = "";
@@ -16,7 +16,7 @@ export function sessionLog({ path, shown }) {
     if (double.status !== "live" || news === read) return;
     read = news;
     try {
-      setText(log, (await ask(`${path}/log`)).Logs || "Nothing has happened yet.");
+      setText(log, (await act("GetSessionLogs", named())).Logs || "Nothing has happened yet.");
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) setText(log, "The double has no log of this session.");
     }

@@ -17,7 +17,6 @@ function left(session) {
 }
 
 export function sessionTable() {
-  let struck = 0;
   /** @type {Set<any>} */
   const rows = new Set();
   const made = table({
@@ -38,7 +37,6 @@ export function sessionTable() {
       row.tick = () => {
         bar.firstChild.style.width = `${(left(session) * 100).toFixed(1)}%`; // moves seldom, which is cheap
         setText(rest, span(remaining(session)));
-        row.classList.toggle("struck", struck > 0 && remaining(session) <= struck);
       };
       row.update = (/** @type {any} */ next) => {
         session = next;
@@ -59,15 +57,9 @@ export function sessionTable() {
   };
   return {
     element: made.element,
-    remaining,
     /** @param {any[]} sessions */
     show: (sessions) => made.show([...sessions].sort((a, b) => a.deadline.localeCompare(b.deadline))),
     tick,
-    /** Strike out who would end within these seconds. @param {number} seconds */
-    strike(seconds) {
-      struck = seconds;
-      tick();
-    },
     /** @param {number} by */
     move: (by) => {
       const next = made.move(by);

@@ -1,7 +1,7 @@
 // Sessions that live, and those that have ended with the reason.
 
 import { navigate, sessionPath } from "../../lib/address.js";
-import { post } from "../../lib/api.js";
+import { act } from "../../lib/api.js";
 import { attempt } from "../../lib/bar.js";
 import { h, setText, table } from "../../lib/dom.js";
 import { double, read } from "../../lib/live.js";
@@ -24,9 +24,9 @@ export function sessions() {
   const filter = h("input", { type: "search", "aria-label": "Filter sessions", placeholder: "Name, id or state",
     "aria-keyshortcuts": "/", oninput: () => update() });
   const begin = h("button", { onclick: () => attempt(async () => {
-    const made = await post("/sessions");
+    const { SessionId } = await act("CreateSession", { ToolId: double.connection.tool_id });
     await read("sessions");
-    navigate(sessionPath(made));
+    navigate(sessionPath({ SessionId }));
   }) }, "Begin a session");
   const none = h("p", { class: "none" });
   const over = h("section", { class: "panel", "aria-label": "Ended" }, h("h2", null, "Ended"), ended.element);

@@ -1,6 +1,6 @@
 // What opens a service: its access record, entries for well-known clients, and its keys.
 
-import { ask, post } from "../../lib/api.js";
+import { act } from "../../lib/api.js";
 import { attempt, copyButton } from "../../lib/bar.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
@@ -18,57 +18,39 @@ const FORMATS = {
   "Claude Code: .mcp.json": (name, url, headers) => json({ mcpServers: { [name]: { type: "http", url, headers } } }),
   "Cursor: .cursor/mcp.json": (name, url, headers) => json({ mcpServers: { [name]: { url, headers } } }),
   "VS Code: .vscode/mcp.json": (name, url, headers) => json({ servers: { [name]: { type: "http", url, headers } } }),
-  "Gemini CLI: settings.json": (name, url, headers) => json({ mcpServers: { [name]: { httpUrl: url, headers } } }),
-  "google-adk": (_, url, headers) => `from google.adk.tools.mcp_tool import (
-    McpToolset,
-    StreamableHTTPConnectionParams,
-)
-
-toolset = McpToolset(
-    connection_params=StreamableHTTPConnectionParams(
-        url=${json(url)},
-        headers={"Authorization": ${json(headers.Authorization)}},
-    )
-)`,
 };
 
 const AUTHORIZER = "InboundAuthorizerConfiguration";
 
-/** @param {string} path of the service */
-export function accessPanel(path) {
+/** @param {any} service @returns {{Name: string, Key: string}[]} */
+export const keysOf = (service) => service[AUTHORIZER].Authorizer.KeyAuth.ApiKeys;
+
+/** @param {() => Promise<any>} read the service */
+export function accessPanel(read) {
   let found = /** @type {any} */ (null);
   let key = ""; // shown only when asked for
   const format = h("select", { id: "access-format", onchange: () => draw() }, Object.keys(FORMATS).map((one) => h("option", null, one)));
   const which = h("select", { id: "access-key", onchange: () => hide() });
   const whichField = h("div", { class: "field" }, h("label", { for: "access-key" }, "Key"), which);
   const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Access record" });
-  const reveal = h("button", { onclick: () => attempt(async () => {
-    if (key) return hide();
-    key = await readKey();
+  const reveal = h("button", { onclick: () => {
+    key = key ? "" : keyNow();
     draw();
-  }) }, "Show the key");
+  } }, "Show the key");
   const name = h("input", { id: "access-new", type: "text", autocomplete: "off", onkeydown: (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Enter") attempt(create);
   } });
   const keys = h("ul", { class: "keys" });
   const element = h("section", { "aria-label": "Access" }, h("h3", null, "Access"),
     h("div", { class: "fields" }, h("div", { class: "field" }, h("label", { for: "access-format" }, "For"), format), whichField), text,
-    h("p", { class: "buttons" }, reveal, copyButton("Copy with the key", async () => written(await readKey()))),
+    h("p", { class: "buttons" }, reveal, copyButton("Copy with the key", () => written(keyNow()))),
     h("h3", null, "Keys"), keys,
     h("div", { class: "field" }, h("label", { for: "access-new" }, "Name of a new key"),
       h("div", { class: "tools" }, name, h("button", { onclick: () => attempt(create) }, "New key"))));
 
   /** @returns {string[]} */
-  const names = () => found[AUTHORIZER].Authorizer.KeyAuth.ApiKeys.map((/** @type {any} */ one) => one.Name);
-
-  async function readKey() {
-    if (which.selectedIndex <= 0) { // its absence is told by the double
-      const { mcpServers } = await ask(`${path}/access`);
-      return mcpServers[found.Name].headers.Authorization.replace("Bearer ", "");
-    }
-    const { Result } = await post("/console/actions/GetMCPService", { MCPServiceId: found.MCPServiceId });
-    return Result.MCPService[AUTHORIZER].Authorizer.KeyAuth.ApiKeys.find((/** @type {any} */ one) => one.Name === which.value).Key;
-  }
+  const names = () => keysOf(found).map((one) => one.Name);
+  const keyNow = () => keysOf(found).find((one) => one.Name === which.value)?.Key ?? "";
 
   /** @param {string} shownKey */
   const written = (shownKey) => FORMATS[format.value](found.Name, double.connection.url + found.Path,
@@ -88,7 +70,8 @@ export function accessPanel(path) {
   async function setKeys(wanted) {
     const { AuthorizerType, Authorizer: { KeyAuth } } = found[AUTHORIZER];
     const body = { AuthorizerType, Authorizer: { KeyAuth: { ...KeyAuth, ApiKeys: wanted.map((Name) => ({ Name })) } } };
-    show(await ask(path, { method: "PATCH", body: { [AUTHORIZER]: body } }));
+    await act("UpdateMCPService", { MCPServiceId: found.MCPServiceId, [AUTHORIZER]: body });
+    show(await read());
   }
 
   async function create() {

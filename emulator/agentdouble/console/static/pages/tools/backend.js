@@ -1,6 +1,6 @@
 // What stands behind an MCP service, as forms have it, and the fields of requests.
 
-import { ask } from "../../lib/api.js";
+import { act } from "../../lib/api.js";
 import { h, say } from "../../lib/dom.js";
 import { FormError, schemaForm } from "../../lib/schema_form.js";
 import { askInDialog } from "./submitting.js";
@@ -33,8 +33,20 @@ const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replac
 
 /** @param {any} fields of COMMAND */
 export function commandOf({ Command, Directory, Env = [] }) {
+  const [command, ...args] = wordsOf(Command);
   const env = Object.fromEntries(Env.map((/** @type {any} */ one) => [one.Name, one.Value]));
-  return { Command: wordsOf(Command), ...(Directory && { Directory }), ...(Env.length && { Env: env }) };
+  const server = { command, args, env, ...(Directory && { cwd: Directory }) };
+  return { BackendConfiguration: { CustomMcpConfiguration: { PublicPackage: { McpType: "stdio", RawConfig: JSON.stringify(server) } } } };
+}
+
+/** The fields with the address of a backend. @param {string} text @param {string} name of the field */
+export function located(text, name) {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username) {
+    throw new FormError(`${name} must be an address such as http://HOST:PORT/mcp, without user and password.`);
+  }
+  const at = { Domain: url.hostname.replace(/^\[|\]$/g, ""), ProtocolType: url.protocol.slice(0, -1), ...(url.port && { Port: Number(url.port) }) };
+  return { Path: url.pathname + url.search, BackendConfiguration: { CustomConfiguration: at } };
 }
 
 /** The field with a backend's key. @param {string | undefined} key @param {string} protocol */
@@ -77,8 +89,8 @@ export function changeBackend(found) {
   const form = command ? schemaForm(COMMAND, { values: formOf(command), label: "Command", asJson: false })
     : schemaForm(address(found), { values: { Address: addressIn(found) }, label: "Backend", asJson: false });
   askInDialog(`Change ${found.Name}`, [form.element], "Change", async () => {
-    const body = command ? packaged(commandOf(form.read())) : addressed(form.read(), found.ProtocolType);
-    await ask(`/mcp-services/${found.Name}`, { method: "PATCH", body });
+    const body = command ? commandOf(form.read()) : addressed(form.read(), found.ProtocolType);
+    await act("UpdateMCPService", { MCPServiceId: found.MCPServiceId, ...body });
     say("The service is changed.");
   });
 }
@@ -89,25 +101,16 @@ const address = (found) => ({ type: "object", required: ["Address"], properties:
   Key: { ...TEXT, format: "password", description: found.ProtocolType === "MCP"
     ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent where the definition says." } } });
 
-/** @param {any} command as RawConfig has it; the values of its variables are hidden */
+/** @param {any} command as RawConfig has it */
 const formOf = ({ command, args = [], cwd, env = {} }) => ({
   Command: [command, ...args].filter(Boolean).map(quoted).join(" "), ...(cwd && { Directory: cwd }),
-  Env: Object.keys(env).map((Name) => ({ Name, Value: null })) });
-
-/** @param {any} fields */
-function packaged({ Command, Directory, Env = {} }) {
-  const server = { command: Command[0], args: Command.slice(1), env: Env, ...(Directory && { cwd: Directory }) };
-  return { BackendConfiguration: { CustomMcpConfiguration: { PublicPackage: { McpType: "stdio", RawConfig: JSON.stringify(server) } } } };
-}
+  Env: Object.entries(env).map(([Name, Value]) => ({ Name, Value })) });
 
 /** @param {any} fields @param {string} protocol */
 function addressed({ Address, Key }, protocol) {
-  const url = URL.canParse(Address) ? new URL(Address) : null;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.pathname !== "/" || url.search) {
-    throw new FormError("Address must be one such as http://HOST:PORT, without user, password and path.");
-  }
-  const at = { Domain: url.hostname, ProtocolType: url.protocol.slice(0, -1), ...(url.port && { Port: Number(url.port) }) };
-  return { BackendConfiguration: { CustomConfiguration: at }, ...keyFor(Key, protocol) };
+  const { Path, BackendConfiguration } = located(Address, "Address");
+  if (Path !== "/") throw new FormError("Address must be one such as http://HOST:PORT, without a path.");
+  return { BackendConfiguration, ...keyFor(Key, protocol) };
 }
 
 /** @param {any} found */

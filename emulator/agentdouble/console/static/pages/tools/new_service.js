@@ -1,11 +1,11 @@
 // A new MCP service: from the address of a server, from a definition, or from a command.
 
 import { navigate } from "../../lib/address.js";
-import { post } from "../../lib/api.js";
+import { act } from "../../lib/api.js";
 import { h, say } from "../../lib/dom.js";
 import { schemaForm } from "../../lib/schema_form.js";
 import { definitionField } from "./definition.js";
-import { COMMAND, commandOf, keyFor, TOKEN } from "./backend.js";
+import { COMMAND, commandOf, keyFor, located, TOKEN } from "./backend.js";
 import { submitting } from "./submitting.js";
 
 const TEXT = { type: "string" };
@@ -17,13 +17,14 @@ const SOURCES = [
   { title: "An address",
     schema: { type: "object", required: ["Url"], properties: {
       Url: { ...TEXT, format: "uri", description: "Of an MCP server, such as http://localhost:9000/mcp" }, Token: TOKEN } },
-    body: ({ Url, Token }) => ({ Url, ...keyFor(Token, "MCP") }) },
+    body: ({ Url, Token }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Url"), ...keyFor(Token, "MCP") }) },
   { title: "A definition",
     schema: { type: "object", properties: {
       Url: { ...TEXT, format: "uri", description: "Where the HTTP API is, if not where its definition says." },
       Key: { ...TOKEN, description: "For the API, sent where its definition says." } } },
-    body: ({ Url, Key }) => ({ ...(Url && { Url }), ...keyFor(Key, "HTTP") }) },
-  { title: "A command", schema: COMMAND, body: commandOf },
+    body: ({ Url, Key }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Url")), ...keyFor(Key, "HTTP") }) },
+  { title: "A command", schema: COMMAND,
+    body: (fields) => ({ ProtocolType: "MCP", BackendType: "CustomMcp", Path: "/", ...commandOf(fields) }) },
 ];
 
 export function newService() {
@@ -40,11 +41,13 @@ export function newService() {
       parts.forEach((part, place) => { part.hidden = place !== index; });
     } }), title));
   return submitting("Create", async () => {
-    const body = { ...name.read(), ...(chosen === 1 && { Definition: definition.read() }), ...SOURCES[chosen].body(forms[chosen].read()) };
+    const { Name } = name.read();
+    const api = chosen === 1 && { ProtocolConfiguration: { HttpApiConfiguration: { Type: "Swagger", Configuration: definition.read() } } };
+    const body = { Name, ...api, ...SOURCES[chosen].body(forms[chosen].read()) };
     try {
-      const made = await post("/mcp-services", body);
-      say(`The service ${made.Name} is created.`);
-      navigate(`/tools/service/${made.Name}`);
+      const { MCPServiceId } = await act("CreateMCPService", body);
+      say(`The service ${Name} is created.`);
+      navigate(`/tools/service/${MCPServiceId}`);
     } catch (error) {
       if (chosen === 1) definition.showPlace(/** @type {Error} */ (error).message);
       throw error;

@@ -1,7 +1,7 @@
 // One MCP service: what stands behind it, what opens it, and its tools to call.
 
 import { navigate } from "../../lib/address.js";
-import { ApiError, ask, open, remove } from "../../lib/api.js";
+import { ApiError, act, open } from "../../lib/api.js";
 import { coloured } from "../../lib/ansi.js";
 import { h } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
@@ -12,31 +12,31 @@ import { toolsPanel } from "./tool_calls.js";
 
 const LINES = 200; // of a log
 
-/** @param {string} name */
-export function service(name) {
-  const path = `/mcp-services/${encodeURIComponent(name)}`;
+/** @param {string} id */
+export function service(id) {
+  const read = async () => (await act("GetMCPService", { MCPServiceId: id })).MCPService;
   const head = h("div", null, h("p", { class: "none" }, "Reading…"));
-  const access = accessPanel(path);
-  const tools = toolsPanel(path);
+  const access = accessPanel(read);
+  const tools = toolsPanel();
   const element = h("div", null, head, access.element, tools.element);
   access.element.hidden = tools.element.hidden = true;
   let drawn = "";
 
   async function update() {
     try {
-      const found = await ask(path);
+      const found = await read();
       const text = JSON.stringify(found);
       access.element.hidden = tools.element.hidden = false;
       if (text === drawn) return;
       drawn = text;
       head.replaceChildren(...shown(found));
       access.show(found);
-      tools.load();
+      tools.load(found);
     } catch (error) {
       drawn = "";
       access.element.hidden = tools.element.hidden = true;
       const gone = error instanceof ApiError && error.status === 404;
-      head.replaceChildren(h("p", { class: "none" }, gone ? `There is no service ${name}.` : /** @type {Error} */ (error).message));
+      head.replaceChildren(h("p", { class: "none" }, gone ? `There is no service ${id}.` : /** @type {Error} */ (error).message));
     }
   }
 
@@ -51,7 +51,7 @@ export function service(name) {
         h("button", { onclick: () => changeBackend(found) }, "Change"),
         h("button", { class: "danger", onclick: () => sure(`Delete the service ${found.Name}?`,
           "Nobody can call it any more, and its MCP sessions end.", "Delete", async () => {
-            await remove(path);
+            await act("DeleteMCPService", { MCPServiceId: id });
             navigate("/tools");
           }) }, "Delete")),
       isCommand(found) && processLog(found.Name),

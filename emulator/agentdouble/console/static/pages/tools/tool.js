@@ -1,11 +1,11 @@
 // One sandbox tool: its id for clients, its fields, its sessions; and a new one.
 
 import { navigate, sessionPath } from "../../lib/address.js";
-import { ApiError, ask, post, remove } from "../../lib/api.js";
+import { ApiError, act } from "../../lib/api.js";
 import { copyButton } from "../../lib/bar.js";
 import { h, list, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
-import { FormError, schemaForm } from "../../lib/schema_form.js";
+import { schemaForm } from "../../lib/schema_form.js";
 import { askInDialog, facts, submitting, sure } from "./submitting.js";
 import { counted } from "../../lib/words.js";
 
@@ -27,16 +27,16 @@ const CREATED = {
     Tags: { type: "array", items: { ...PAIR, required: ["Key"] } },
   },
 };
-const HIDDEN = "***";
 const SESSIONS = 50; // shown of a tool
 
 /** A form for a new tool; other fields of CreateTool can be written as JSON. */
 export function newTool() {
   const form = schemaForm(CREATED, { label: "Fields" });
   return submitting("Create", async () => {
-    const made = await post("/tools", form.read());
-    say(`The tool ${made.Name} is created.`);
-    navigate(`/tools/tool/${made.ToolId}`);
+    const fields = form.read();
+    const { ToolId } = await act("CreateTool", fields);
+    say(`The tool ${fields.Name} is created.`);
+    navigate(`/tools/tool/${ToolId}`);
   }, [h("h2", null, "New sandbox tool"),
     h("p", { class: "hint" }, "An agent runs its code in sessions of a tool."), form.element]);
 }
@@ -44,14 +44,13 @@ export function newTool() {
 /** @param {string} id */
 export function tool(id) {
   const element = h("div", null, h("p", { class: "none" }, "Reading…"));
-  const path = `/tools/${encodeURIComponent(id)}`;
   const living = h("h3");
   const links = h("ul", { class: "served" });
   let drawn = "";
 
   async function update() {
     try {
-      const found = await ask(path);
+      const found = await act("GetTool", { ToolId: id });
       const text = JSON.stringify(found);
       if (text !== drawn) element.replaceChildren(...shown(found));
       drawn = text;
@@ -71,7 +70,7 @@ export function tool(id) {
       h("p", { class: "buttons" }, h("button", { onclick: () => change(found) }, "Change"),
         h("button", { class: "danger", onclick: () => sure(`Delete the tool ${found.Name}?`, "Its sessions end.", "Delete",
           async () => {
-            await remove(path);
+            await act("DeleteTool", { ToolId: id });
             navigate("/tools");
           }) }, "Delete")),
       h("h3", null, "TOOL_ID"), copied("Id", id), copied("Export line", exportLine(id)),
@@ -88,7 +87,7 @@ export function tool(id) {
     const before = { Description: found.Description, Envs: found.Envs };
     const form = schemaForm({ type: "object", properties: CHANGED }, { values: before, label: "Fields" });
     askInDialog(`Change ${found.Name}`, [form.element], "Change", async () => {
-      await ask(path, { method: "PATCH", body: changes(before, form.read()) });
+      await act("UpdateTool", { ToolId: id, ...changes(before, form.read()) });
       say("The tool is changed.");
     });
   }
@@ -105,15 +104,11 @@ export function tool(id) {
   return { element, update, draw };
 }
 
-/** The fields that differ; a secret that the double hides is not sent back as it is shown.
- * @param {any} before @param {any} after */
+/** The fields that differ. @param {any} before @param {any} after */
 function changes(before, after) {
   const found = { Description: after.Description ?? "", Envs: after.Envs ?? [] };
-  const body = Object.fromEntries(Object.entries(found).filter(([name, value]) =>
+  return Object.fromEntries(Object.entries(found).filter(([name, value]) =>
     JSON.stringify(value) !== JSON.stringify(before[name])));
-  const hidden = body.Envs?.find((/** @type {any} */ one) => one.Value === HIDDEN);
-  if (hidden) throw new FormError(`The double hides the value of ${hidden.Key}: write it again, because all variables are set anew.`);
-  return body;
 }
 
 /** @param {string} id */

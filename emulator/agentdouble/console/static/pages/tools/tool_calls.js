@@ -1,8 +1,9 @@
 // The tools of a service: each with a form of its schema, and what a call of it returns.
 
-import { ask } from "../../lib/api.js";
 import { h, list, say, setText } from "../../lib/dom.js";
+import { mcpClient } from "../../lib/mcp.js";
 import { schemaForm } from "../../lib/schema_form.js";
+import { keysOf } from "./access.js";
 import { resultView } from "./tool_result.js";
 import { submitting } from "./submitting.js";
 import { counted, duration } from "../../lib/words.js";
@@ -12,8 +13,9 @@ const MOST = 100; // tools in sight
 const LONGEST_DESCRIPTION = 10000;
 const HINTS = { readOnlyHint: "only reads", destructiveHint: "destroys", idempotentHint: "idempotent", openWorldHint: "reaches others" };
 
-/** @param {string} path the service's */
-export function toolsPanel(path) {
+/** @typedef {ReturnType<typeof mcpClient>} Client */
+
+export function toolsPanel() {
   const heading = h("h3", null, "Tools");
   const rows = h("div", { class: "calls" });
   const note = h("p", { class: "none" });
@@ -22,23 +24,29 @@ export function toolsPanel(path) {
   const element = h("section", { "aria-label": "Tools" }, h("div", { class: "heading" }, heading, again),
     h("div", { class: "tools" }, filter), note, rows);
   let all = /** @type {{tool: any, key: string}[]} */ ([]);
+  let client = /** @type {Client | null} */ (null);
 
   function draw() {
     const word = filter.value.toLowerCase();
     const fit = all.filter(({ tool }) => `${tool.name} ${tool.title ?? ""} ${tool.description ?? ""}`.toLowerCase().includes(word));
     setText(heading, counted(all.length, "tool"));
     filter.hidden = all.length < 10;
-    list(rows, fit.slice(0, MOST), (one) => one.key, (one) => toolRow(path, one.tool));
+    list(rows, fit.slice(0, MOST), (one) => one.key, (one) => toolRow(/** @type {Client} */ (client), one.tool));
     setText(note, !all.length ? "The service has no tools." : !fit.length ? "No tool fits."
       : fit.length > MOST ? `The first ${MOST} of ${fit.length}: filter to see others.` : "");
     note.className = "none";
   }
 
-  async function load() {
+  /** @param {any} [service] another one, or one that has changed */
+  async function load(service) {
+    if (service) {
+      client?.close();
+      client = mcpClient(service.Path, keysOf(service)[0]?.Key ?? "");
+    }
     setText(note, "Asking the service…");
     note.className = "none";
     try {
-      const { tools } = await ask(`${path}/tools`);
+      const tools = await /** @type {Client} */ (client).tools();
       all = tools.map((/** @type {any} */ tool, /** @type {number} */ place) => ({ tool, key: `${place} ${JSON.stringify(tool)}` }));
       draw();
     } catch (error) {
@@ -48,16 +56,19 @@ export function toolsPanel(path) {
     }
   }
 
-  return { element, load, close: () => { for (const row of rows.children) row.close(); } };
+  return { element, load, close() {
+    for (const row of rows.children) row.close();
+    client?.close();
+  } };
 }
 
-/** @param {string} path @param {any} tool as MCP describes it */
-function toolRow(path, tool) {
+/** @param {Client} client @param {any} tool as MCP describes it */
+function toolRow(client, tool) {
   const name = String(tool.name);
   let form = /** @type {ReturnType<typeof submitting> | null} */ (null);
   const element = h("details", { ontoggle: () => {
     if (form || !element.open) return;
-    form = callForm(path, tool);
+    form = callForm(client, tool);
     element.append(form.element);
   } }, h("summary", null, name.slice(0, LONGEST_NAME), tool.title && h("small", null, String(tool.title).slice(0, LONGEST_NAME))),
   tool.description && h("p", { class: "description" }, String(tool.description).slice(0, LONGEST_DESCRIPTION)), hints(tool.annotations));
@@ -71,8 +82,8 @@ function hints(annotations) {
   return said.length > 0 && h("ul", { class: "tags" }, said.map(([, word]) => h("li", { class: "tag" }, word)));
 }
 
-/** @param {string} path @param {any} tool */
-function callForm(path, tool) {
+/** @param {Client} client @param {any} tool */
+function callForm(client, tool) {
   const form = schemaForm(tool.inputSchema, { label: `Arguments of ${String(tool.name).slice(0, LONGEST_NAME)}` });
   const answer = h("div", { class: "answer", role: "group", "aria-label": "Result" });
   let running = /** @type {AbortController | null} */ (null);
@@ -87,8 +98,7 @@ function callForm(path, tool) {
     cancel.disabled = false;
     answer.replaceChildren(h("p", { class: "none" }, "Running…"));
     try {
-      const body = { tool: tool.name, arguments: asked };
-      const { result } = await ask(`${path}/call`, { method: "POST", body, signal });
+      const result = await client.call(tool.name, asked, signal);
       answer.replaceChildren(...resultView(result, duration(performance.now() - began)));
       say(result.isError ? "The tool has failed." : "The tool has answered.");
     } catch (error) {

@@ -1,7 +1,7 @@
 // Sandbox tools and MCP services, and one of them, or a new one, beside.
 
 import { navigate } from "../../lib/address.js";
-import { ask } from "../../lib/api.js";
+import { actAll } from "../../lib/api.js";
 import { h, setText, table } from "../../lib/dom.js";
 import { double, newsOf } from "../../lib/live.js";
 import { own } from "../../lib/schema.js";
@@ -14,12 +14,12 @@ import { newTool, tool } from "./tool.js";
  * @typedef {{element: Element, update?: () => void, draw?: () => void, close?: () => void}} Detail */
 
 /** Where a kind of resource is, how it is named, and what shows one or makes a new one.
- * @type {Record<Kind, {title: string, noun: string, api: string, field: string, key: string, none: string,
+ * @type {Record<Kind, {title: string, noun: string, list: string, field: string, key: string, none: string,
  *   says: (one: any) => string, one: (id: string) => Detail, make: () => Detail}>} */
 const KINDS = {
-  tool: { title: "Sandbox tools", noun: "tool", api: "/tools", field: "Tools", key: "ToolId",
+  tool: { title: "Sandbox tools", noun: "tool", list: "ListTools", field: "Tools", key: "ToolId",
     none: "There is no tool.", says: (one) => one.ToolId, one: tool, make: newTool },
-  service: { title: "MCP services", noun: "service", api: "/mcp-services", field: "MCPServices", key: "Name",
+  service: { title: "MCP services", noun: "service", list: "ListMCPServices", field: "MCPServices", key: "MCPServiceId",
     none: "No service yet. One is made from an address, a definition or a command.", says: (one) => one.ProtocolType,
     one: service, make: newService },
 };
@@ -99,7 +99,7 @@ function detailOf(kind, name) {
 
 /** @param {Kind} kind */
 function listOf(kind) {
-  const { title, noun, api, field, key, none, says } = KINDS[kind];
+  const { title, noun, list, field, key, none, says } = KINDS[kind];
   const rows = table({
     label: title,
     columns: ["Name", kind === "tool" ? "Id" : "Protocol"],
@@ -134,7 +134,7 @@ function listOf(kind) {
     element: h("section", { class: "panel", "aria-label": title },
       h("div", { class: "heading" }, heading, h("a", { class: "button", href: `/tools/new/${kind}` }, `New ${noun}`)), rows.element, empty),
     async load() {
-      all = (await ask(api))[field];
+      all = await actAll(list, field);
       draw();
     },
     /** @param {string} wanted */

@@ -1,0 +1,191 @@
+"""What the double's own routes show of sessions, at the real socket and with real kernels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import (
+    Begun,
+    act,
+    background,
+    eventually,
+    http,
+    pids_of,
+    run,
+    text,
+)
+
+
+def begun(double: Emulator, name: str) -> str:
+    """Begin a session; return its SessionId."""
+    created = act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=name)
+    return str(created["SessionId"])
+
+
+@contextmanager
+def printing(double: Emulator, session: str) -> Iterator[Iterator[str]]:
+    """Yield what code in a session prints from now on."""
+    query = {"user_session_id": session}
+    with http.stream("GET", f"{double.url}/_emulator/outputs", params=query) as answer:
+        lines = answer.iter_lines()
+        while next(lines) != "event: listening":
+            pass
+        data = (json.loads(line[5:]) for line in lines if line.startswith("data:"))
+        yield (one["content"]["text"] for one in data if one.get("msg_type") == "stream")
+
+
+def asked(double: Emulator, method: str, session: str, rest: str, **options: Any) -> Any:
+    return http.request(method, f"{double.url}/_emulator/sessions/{session}/{rest}", **options)
+
+
+@pytest.mark.parametrize("rest", ["interrupt", "variables"])
+def test_an_unknown_session_is_not_found(shared: Emulator, rest: str) -> None:
+    """By each route."""
+    answer = asked(shared, "POST" if rest == "interrupt" else "GET", "s-none", rest)
+
+    assert (404, "NotFound") == (answer.status_code, answer.json()["error"]["type"])
+
+
+def test_code_is_interrupted(shared: Emulator) -> None:
+    """Whoever runs it gets a KeyboardInterrupt, and the session lives on."""
+    session = begun(shared, "interrupt")
+    agent = Begun(shared, "interrupt", "import time; time.sleep(600)")
+    agent.go()
+
+    answer = asked(shared, "POST", session, "interrupt")
+
+    assert {"SessionId": session, "interrupted": ["python3"]} == answer.json()
+    (error,) = agent.future.result()["data"]["outputs"]
+    assert "KeyboardInterrupt" == error["ename"]
+    assert [] == asked(shared, "POST", session, "interrupt").json()["interrupted"]
+    assert "1\n" == text(shared, "print(1)", "interrupt")
+
+
+def test_javascript_is_interrupted(shared: Emulator) -> None:
+    """Where its engine runs, as Python is."""
+    session = begun(shared, "interrupt-js")
+    code = "console.log(1); while (true) {}"
+    with printing(shared, "interrupt-js") as printed:
+        agent = background(lambda: run(shared, code, "interrupt-js", language="javascript"))
+        assert "1\n" == next(printed)
+        answer = asked(shared, "POST", session, "interrupt").json()
+
+    assert ["javascript"] == answer["interrupted"]
+    assert "error" == agent.result()["data"]["status"]
+
+
+def test_code_that_ignores_an_interrupt_goes_on(shared: Emulator) -> None:
+    """And can be interrupted again."""
+    session = begun(shared, "interrupt-twice")
+    code = (
+        "import time\ntry:\n    print('first', flush=True); time.sleep(600)\n"
+        "except KeyboardInterrupt: print('again', flush=True)\ntime.sleep(600)"
+    )
+    with printing(shared, "interrupt-twice") as printed:
+        agent = background(lambda: run(shared, code, "interrupt-twice"))
+        for line in ("first\n", "again\n"):
+            assert line == next(printed)
+            answer = asked(shared, "POST", session, "interrupt").json()
+            assert ["python3"] == answer["interrupted"]
+
+    assert "KeyboardInterrupt" == agent.result()["data"]["outputs"][-1]["ename"]
+
+
+def variables(double: Emulator, session: str, **query: str) -> dict[str, Any]:
+    answer = asked(double, "GET", session, "variables", params=query)
+    assert 200 == answer.status_code, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_variables_are_shown_without_disturbing(shared: Emulator) -> None:
+    """Those that code has made, whatever they are; nothing is counted, printed or kept."""
+    session = begun(shared, "variables")
+    assert "none" == variables(shared, session)["state"]
+    made = (
+        "import math\ncount = 3\n_hidden = 1\nname = 'é' * 1000\nmany = set(range(100_000))\n"
+        "wide = dict.fromkeys(range(100_000))\nraw = bytes(10**7)\nodd = '\\ud800'\n"
+        "class Bad:\n    def __repr__(self): raise ValueError('no')\nbad = Bad()\nexec = None"
+    )
+    run(shared, made, "variables")
+
+    shown = eventually(lambda: variables(shared, session), lambda one: one["state"] == "idle")
+
+    by_name = {one["name"]: one for one in shown["variables"]}
+    assert {"math", "count", "name", "many", "wide", "raw", "odd", "Bad", "bad", "exec"} == {
+        *by_name
+    }
+    assert ("int", "3", True) == (
+        by_name["count"]["type"],
+        by_name["count"]["repr"],
+        by_name["count"]["size"] > 8,
+    )
+    assert all(len(one["repr"]) <= 200 for one in shown["variables"])
+    assert by_name["bad"]["repr"].startswith("<Bad instance at")
+    assert by_name["wide"]["repr"].startswith("{0: None, 1: None,")
+    assert 0 == shown["left_out"]
+    result = run(shared, "Out, In[-1]", "variables")
+    assert 2 == result["data"]["execution_count"]
+
+
+def test_variables_of_a_busy_kernel_are_not_waited_for(shared: Emulator) -> None:
+    """Nor do they stop its code."""
+    session = begun(shared, "variables-busy")
+    agent = Begun(shared, "variables-busy", "print('done')")
+
+    assert ("busy", []) == (lambda one: (one["state"], one["variables"]))(
+        variables(shared, session)
+    )
+    agent.go()
+    assert "done\n" == agent.future.result()["data"]["outputs"][0]["text"]
+
+
+def test_a_repr_that_never_ends_is_given_up(shared: Emulator) -> None:
+    """After a second; the kernel is as it was."""
+    session = begun(shared, "variables-slow")
+    made = "class Slow:\n    def __repr__(self):\n        while True: pass\nslow = Slow()"
+    run(shared, made, "variables-slow")
+
+    assert "silent" == variables(shared, session)["state"]
+    assert "3\n" == text(shared, "del slow; print(3)", "variables-slow")
+    assert "idle" == eventually(
+        lambda: variables(shared, session)["state"], lambda state: state == "idle"
+    )
+
+
+def test_what_a_session_forges_is_no_answer(shared: Emulator) -> None:
+    """Its code can replace what the question uses."""
+    session = begun(shared, "variables-forged")
+    run(shared, "import json\njson.dumps = lambda _: '[1]'", "variables-forged")
+
+    assert "silent" == variables(shared, session)["state"]
+
+
+def test_variables_of_other_languages_are_refused_by_name(shared: Emulator) -> None:
+    """And an unknown language as everywhere."""
+    session = begun(shared, "variables-other")
+
+    for language, status, says in (("js", 501, "JavaScript"), ("cobol", 400, "cobol")):
+        answer = asked(shared, "GET", session, "variables", params={"language": language})
+        assert (status, True) == (answer.status_code, says in answer.text)
+
+
+def test_memory_and_processor_time_are_listed(shared: Emulator) -> None:
+    """Once the watch has looked: they grow with what the code does."""
+    begun(shared, "used")
+    run(shared, "x = bytearray(60 * 1024 ** 2)\nfor i in range(len(x)): x[i] = 1", "used")
+    assert pids_of(shared, "used")
+
+    def listed() -> dict[str, Any]:
+        sessions = http.get(f"{shared.url}/_emulator/sessions").json()["sessions"]
+        found: dict[str, Any] = next(one for one in sessions if one["UserSessionId"] == "used")
+        return found
+
+    shown = eventually(listed, lambda one: (one["memory_bytes"] or 0) > 60 * 1024**2)
+    assert shown["cpu_s"] > 0
