@@ -13,7 +13,7 @@ import pytest
 
 from doublecheck import contracts
 from doublecheck.compare import pytest_usage
-from doublecheck.contracts import examples, wire
+from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.verdicts import VERDICT, Verdict
@@ -47,7 +47,7 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
             patch.setattr(module, "READ_WITHIN_S", PATIENCE_S)
         for owner, name in UNUSED:
             patch.setattr(owner, name, lambda _self: frozenset())
-        patch.setattr(examples, "SHRINK_CALLS", 0)
+        patch.setattr(inputs, "SHRINK_CALLS", 0)
         mutant.install(patch)
         run = runner.run(
             ["-k", mutant.clause, *QUIET],

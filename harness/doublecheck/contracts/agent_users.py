@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from doublecheck.wire.event_stream import data_of, is_stream
 
 if TYPE_CHECKING:
     import httpx
+
+    from doublecheck.client._sync.platform import Platform
 
 REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
 HARMLESS = "echo"
@@ -207,3 +209,60 @@ def user_elsewhere(platform: Platform, leftovers: Leftovers, app: str, user: Use
     found = (preferred or names or [app])[0]
     leftovers.user(found, user.id)
     return user.of(found)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A request to an endpoint; ``name`` says which one, and not whose session it names."""
+
+    name: str
+    method: str
+    path: str
+    content: bytes = b""
+
+    def ask(self, platform: Platform, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        """Send the request; return the answer, unchanged."""
+        return platform.request(
+            self.method,
+            self.path,
+            surface="api_server",
+            headers={**(ALONE if self.content else {}), **(headers or {})},
+            content=self.content,
+        )
+
+    def works(self, answer: httpx.Response) -> bool:
+        """Whether an answer is a success, and a run ends without an error."""
+        return answer.is_success and not (self.path in ROUTES and ends_in_error(answer))
+
+
+def every(user: User, session: str) -> Iterator[Endpoint]:
+    """Yield a request to each endpoint; the last one deletes the session."""
+    yield from general()
+    yield from of_session(user, session)
+    yield deletion(user, session)
+
+
+def general() -> Iterator[Endpoint]:
+    """Yield the requests that name no session."""
+    for path in ("/list-apps", "/version"):
+        yield Endpoint(f"GET {path}", "GET", path)
+
+
+def of_session(user: User, session: str, message: str = "hello") -> Iterator[Endpoint]:
+    """Yield the requests about a user's sessions; they read first, and delete none."""
+    sessions = api_server.sessions_path(user.app, user.id)
+    at = api_server.session_path(user.app, user.id, session)
+    created = api_server.session_path(user.app, user.id, new_id())
+    run = json.dumps(user.body(session, message)).encode()
+    yield Endpoint("GET sessions", "GET", sessions)
+    yield Endpoint("GET session", "GET", at)
+    yield Endpoint("GET artifacts", "GET", f"{at}/artifacts")
+    yield Endpoint("POST sessions", "POST", sessions, b"{}")
+    yield Endpoint("POST session", "POST", created, b"{}")
+    for path in ROUTES:
+        yield Endpoint(f"POST {path}", "POST", path, run)
+
+
+def deletion(user: User, session: str) -> Endpoint:
+    """Return the request that deletes a session."""
+    return Endpoint("DELETE session", "DELETE", api_server.session_path(user.app, user.id, session))

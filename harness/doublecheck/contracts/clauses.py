@@ -111,7 +111,7 @@ def clause(
     applies to every deployment (the default comes from the clause's scope). ``writes`` says that
     the check creates or deletes something on the target. ``unknown`` names an entry of the ledger:
     the check then observes what the clause leaves open, and never fails. ``smoke`` says that the
-    check stands in for one that needs the reference application (see ``levels``). ``surface`` is the
+    check stands in for one that needs the reference application (see ``verdicts.select``). ``surface`` is the
     surface that it asks, if that is not the clause's. Raises LedgerError for an unknown that does
     not exist.
     """

@@ -17,7 +17,7 @@ from hypothesis import configuration
 from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
-from doublecheck.contracts import levels, verdicts
+from doublecheck.contracts import verdicts
 from doublecheck.contracts.a2a import agent  # noqa: F401 (a fixture)
 from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     app,
@@ -26,10 +26,10 @@ from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     user_elsewhere,
 )
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.examples import Examples, chosen
 from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import Failure, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
+from doublecheck.contracts.inputs import Examples, chosen
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
     make_service,
@@ -235,16 +235,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     plan = pytest_options.plan_of(config)
     strict = config.getoption("platform_strict_should")
     try:
-        levels.require_consistent(plan.value("level"), strict, "--platform-{}".format)
+        verdicts.require_consistent(plan.value("level"), strict, "--platform-{}".format)
     except TargetError as error:
         raise pytest.UsageError(str(error)) from None
-    shown = levels.Shown(
+    shown = verdicts.Shown(
         plan.value("level") or "full",
         reference_app=bool(plan.value("reference_app")),
         writes=plan.kind == "double" or bool(plan.value("allow_writes")),
         everything=plan.in_process,
     )
-    levels.select(config, items, shown)
+    verdicts.select(config, items, shown)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

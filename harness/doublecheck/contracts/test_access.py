@@ -11,18 +11,18 @@ import pytest
 from hypothesis import strategies as st
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import api_endpoints, hosting, wrong_keys
+from doublecheck.contracts import agent_users, forgeries, hosting
 from doublecheck.contracts.agent_users import REFERENCE, ROUTES, User, in_step, new_id, texts
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.examples import Input, for_each
 from doublecheck.contracts.hosting import Hosted
+from doublecheck.contracts.inputs import Input, for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
 
 if TYPE_CHECKING:
     import httpx
 
-WRONG = tuple(wrong_keys.headers("a key"))
+WRONG = tuple(forgeries.wrong_key_headers("a key"))
 TRIES = 2
 HISTORY = json.dumps({"do": "history"})
 
@@ -99,7 +99,7 @@ def test_no_authentication_is_asked_for(local: Platform) -> None:
     answers = {
         f"{endpoint.name}, {time}": endpoint.ask(local)
         for time in range(TRIES)
-        for endpoint in api_endpoints.general()
+        for endpoint in agent_users.general()
     }
 
     assert [] == [name for name, one in answers.items() if "authorization" in one.request.headers]
@@ -111,8 +111,8 @@ def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> Non
     """Every endpoint of sessions and runs works without credentials, also when it is asked again."""
     sessions = [user.create() for _ in range(TRIES)]
     asked = [
-        *(one for name in sessions for one in api_endpoints.of_session(user, name)),
-        *(one for name in sessions for one in api_endpoints.every(user, name)),
+        *(one for name in sessions for one in agent_users.of_session(user, name)),
+        *(one for name in sessions for one in agent_users.every(user, name)),
     ]
 
     answers = [(endpoint, endpoint.ask(local)) for endpoint in asked]
@@ -150,13 +150,13 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
 def test_every_endpoint_refuses_who_has_no_key(hosted: Hosted, kept: Kept, wrong: str) -> None:
     """Also the second time, and behind a call with the key; nothing is read, done or deleted."""
     platform, stranger = kept.user.platform, hosted.with_key(hosting.AGENTS, None)
-    headers = wrong_keys.headers(_key(platform)).get(wrong, {})
+    headers = forgeries.wrong_key_headers(_key(platform)).get(wrong, {})
     before = kept.state()
 
     for _ in range(TRIES):
         answers = [
             (endpoint.name, endpoint.ask(stranger, headers))
-            for endpoint in api_endpoints.every(kept.user, kept.session)
+            for endpoint in agent_users.every(kept.user, kept.session)
         ]
         accepted = {name: it for name, it in answers if not _is_refusal(it)}
         assert {} == accepted, f"accepted with {wrong}"
@@ -167,13 +167,13 @@ def test_every_endpoint_refuses_who_has_no_key(hosted: Hosted, kept: Kept, wrong
 def test_nothing_but_the_key_is_accepted(hosted: Hosted, kept: Kept) -> None:
     """No other key, no part of it, and nothing of which it is a part."""
     platform, stranger = kept.user.platform, hosted.with_key(hosting.AGENTS, None)
-    of_session = api_endpoints.of_session(kept.user, kept.session)
+    of_session = agent_users.of_session(kept.user, kept.session)
     read = next(one for one in of_session if one.name == "GET session")
     assert read.works(read.ask(platform))
 
     answers = {
         what: read.ask(stranger, headers)
-        for what, headers in wrong_keys.headers(_key(platform)).items()
+        for what, headers in forgeries.wrong_key_headers(_key(platform)).items()
     }
 
     assert {} == {what: it for what, it in answers.items() if not _is_refusal(it)}
@@ -214,8 +214,8 @@ def _shown(kept: Kept, intruder: Platform, headers: Mapping[str, str]) -> dict[s
     """Let an intruder ask everything about a session; return the answers that show any of it."""
     shown = {}
     for endpoint in (
-        *api_endpoints.of_session(kept.user, kept.session, HISTORY),
-        api_endpoints.deletion(kept.user, kept.session),
+        *agent_users.of_session(kept.user, kept.session, HISTORY),
+        agent_users.deletion(kept.user, kept.session),
     ):
         told = endpoint.ask(intruder, headers).text
         listed = endpoint.name == "GET sessions" and kept.session in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.examples import Input, for_each
+from doublecheck.contracts.inputs import Input, for_each
 from doublecheck.contracts.mcp_servers import is_refused, structured_of, text_of
 from doublecheck.contracts.reference import tools as reference
+from doublecheck.values.agents import McpTool
 
 TOOLS = sorted(function.__name__ for function in (*reference.TOOLS, reference.AGENT))
 NUMBERS = Input(st.integers(-(2**53) + 1, 2**53 - 1), (-(2**53) + 2, 0, 3, -7))
@@ -121,3 +123,181 @@ def test_an_agent_is_not_asked_without_a_prompt(
     """The prompt is required, and a text; the agent is asked with the next one."""
     assert is_refused(mcp_client, "shout", given)
     assert "NEXT" == text_of(mcp_client.call("shout", prompt="next"))
+
+
+Schema = Mapping[str, Any]
+
+DESCRIPTIONS = {
+    "add": "Add two numbers.",
+    "join": "Join two texts.\n\nThe second one is\noptional.",
+    "place": "Place an order.",
+    "facts": "Return a dict of all kinds of values.",
+    "describe": "Return every argument as it arrived.",
+    "shout": "Answer in capitals; nothing else.",
+}
+_TEXTS = inputs.texts(long=5000).strategy
+_ITEMS = st.lists(
+    st.fixed_dictionaries({"name": _TEXTS}, optional={"count": st.integers(-5, 2**40)}), max_size=3
+)
+ORDERS = Input(
+    st.fixed_dictionaries(
+        {"order": st.fixed_dictionaries({"customer": _TEXTS}, optional={"items": _ITEMS})},
+        optional={
+            "size": st.sampled_from(["small", "large"]),
+            "express": st.sampled_from([None, True, False]),
+        },
+    ),
+    (
+        {
+            "order": {
+                "customer": inputs.RICH,
+                "items": [{"name": " tea\n"}, {"name": "", "count": 0}, {"name": "ü", "count": 7}],
+            },
+            "size": "large",
+            "express": False,
+        },
+        {"order": {"customer": ""}, "express": None},
+        {"order": {"customer": "ann", "items": []}, "size": "small", "express": True},
+        {"order": {"customer": "ann", "items": [{"name": "a"}]}},
+    ),
+)
+
+
+@clause("MCP-04")
+def test_types_are_the_schema(mcp_client: McpClient) -> None:
+    """Each parameter has its type, and those without a default are required."""
+    tools = mcp_client.tools()
+
+    assert ({"a": "integer", "b": "integer"}, ["a", "b"]) == _takes(tools, "add")
+    assert ({"first": "string", "second": "string"}, ["first"]) == _takes(tools, "join")
+    assert ({"text": "string"}, ["text"]) == _takes(tools, "facts")
+    kinds = {"ratio": "number", "exact": "boolean", "tags": "array", "fields": "object"}
+    assert (kinds, sorted(kinds)) == _takes(tools, "describe")
+    tags = _property(_schema(tools, "describe"), "tags")
+    assert "string" == _described(tags.get("items")).get("type"), tags
+
+
+@clause("MCP-04")
+def test_docstrings_are_the_descriptions(mcp_client: McpClient) -> None:
+    """All of a docstring, with its line breaks; how far it is indented is left open."""
+    described = {
+        tool.name: inspect.cleandoc(tool.description).strip() for tool in mcp_client.tools()
+    }
+
+    assert DESCRIPTIONS == {name: described.get(name) for name in DESCRIPTIONS}
+
+
+@clause("MCP-04")
+def test_a_complex_object_is_in_the_schema(mcp_client: McpClient) -> None:
+    """The schema has the nested objects, an enum and an optional parameter."""
+    place = _schema(mcp_client.tools(), "place")
+    order, size = _property(place, "order"), _property(place, "size")
+    items = _property(order, "items")
+    item = _described(items.get("items"))
+
+    assert (["order"], ["customer"]) == (place.get("required"), order.get("required"))
+    assert ("object", "array", "object") == tuple(one.get("type") for one in (order, items, item))
+    assert "string" == _property(order, "customer").get("type")
+    assert {"name": "string", "count": "integer"} == _types(item)
+    assert ["name"] == item.get("required")
+    assert ["large", "small"] == sorted(_values(size))
+    assert {"boolean", "null"} == _alternatives(_property(place, "express"))
+
+
+@clause("MCP-04")
+@for_each(given=ORDERS)
+def test_a_complex_object_arrives_as_such(mcp_client: McpClient, given: dict[str, Any]) -> None:
+    """The function gets the object, with its defaults, and the member of the enum."""
+    items = [{"count": 1, **item} for item in given["order"].get("items", [])]
+    order = {**given["order"], "items": items}
+    expected = {"size": "small", "express": None, **given, "order": order}
+
+    assert wire.same(expected, structured_of(mcp_client.call("place", **given)))
+
+
+@clause("MCP-04")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"order": {"customer": "ann", "items": [{"count": 1}]}},
+        {"order": {"customer": "ann", "items": "tea"}},
+        {"order": {}},
+        {"order": {"customer": "ann"}, "size": "LARGE"},
+        {"order": {"customer": "ann"}, "express": "perhaps"},
+    ],
+    ids=["field", "list", "required", "enum", "optional"],
+)
+def test_what_the_schema_does_not_allow_is_an_error(
+    mcp_client: McpClient, given: dict[str, Any]
+) -> None:
+    """The function is not called with another object than its types describe."""
+    assert is_refused(mcp_client, "place", given)
+    assert structured_of(mcp_client.call("place", order={"customer": "ann"}))
+
+
+def _takes(tools: Any, name: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the types of a tool's parameters, and the required ones."""
+    schema = _schema(tools, name)
+    return _types(schema), sorted(schema.get("required", []))
+
+
+def _schema(tools: Any, name: str) -> Schema:
+    found: list[McpTool] = [tool for tool in tools if tool.name == name]
+    assert found, f"there is no tool {name!r} among {', '.join(tool.name for tool in tools)}"
+    return _described(_resolved(found[0].input_schema, found[0].input_schema))
+
+
+def _property(schema: Schema, name: str) -> Schema:
+    return _described(_described(schema.get("properties")).get(name))
+
+
+def _described(schema: Any) -> Schema:
+    assert isinstance(schema, dict), f"no schema: {json.dumps(schema)}"
+    return schema
+
+
+def _types(schema: Schema) -> dict[str, Any]:
+    return {name: one.get("type") for name, one in _described(schema.get("properties")).items()}
+
+
+def _values(schema: Schema) -> list[Any]:
+    """Return the values that a schema allows, in either notation."""
+    if "enum" in schema:
+        return list(schema["enum"])
+    return [one.get("const") for one in schema.get("oneOf", schema.get("anyOf", ()))]
+
+
+def _alternatives(schema: Schema) -> set[str]:
+    """Return the types that a schema allows, in either notation."""
+    if "anyOf" in schema or "oneOf" in schema:
+        return {one.get("type") for one in schema.get("anyOf") or schema["oneOf"]}
+    kinds = schema.get("type", ())
+    return {kinds} if isinstance(kinds, str) else set(kinds)
+
+
+def _resolved(schema: Any, root: Any) -> Any:
+    """Return a schema with its references resolved; it must not be recursive.
+
+    A single schema in ``allOf`` stands for itself.
+    """
+    if isinstance(schema, list):
+        return [_resolved(one, root) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    named = schema.get("$ref")
+    if isinstance(named, str):
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**_target(named, root), **rest}
+    if len(schema.get("allOf", ())) == 1:
+        schema = {**schema["allOf"][0], **{k: v for k, v in schema.items() if k != "allOf"}}
+        return _resolved(schema, root)
+    return {key: _resolved(value, root) for key, value in schema.items() if key != "$defs"}
+
+
+def _target(named: str, root: Any) -> Any:
+    target = root
+    for step in named.removeprefix("#").strip("/").split("/"):
+        assert isinstance(target, dict), f"{named} leads nowhere: {json.dumps(root)}"
+        assert step in target, f"{named} leads nowhere: {json.dumps(root)}"
+        target = target[step]
+    return target

@@ -13,7 +13,7 @@ from agentdouble import environment, run_code
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.examples import for_each
+from doublecheck.contracts.inputs import for_each
 from doublecheck.contracts.leftovers import Leftovers
 
 if TYPE_CHECKING:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import strategies as st
 
 from agentdouble.mcp_services import McpBackend
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import inputs
-from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.examples import for_each
+from doublecheck.contracts import inputs, verdicts, wire
+from doublecheck.contracts.clauses import clause, find
+from doublecheck.contracts.inputs import Input, for_each
 from doublecheck.contracts.mcp_servers import (
+    NOT_MADE,
     Make,
     Service,
     client,
@@ -22,6 +30,7 @@ from doublecheck.contracts.mcp_servers import (
     text_of,
 )
 from doublecheck.contracts.reference import http_api
+from doublecheck.values.agents import McpResult, McpTool
 from doublecheck.wire import mcp
 from doublecheck.wire.mcp import McpServer
 
@@ -116,3 +125,199 @@ def test_the_access_record_gives_access(service: Service) -> None:
     for _ in range(2):
         with service.client() as mcp:
             assert mcp.tools()
+
+
+OPERATIONS = (
+    *("findThings", "addThing", "changeThing", "correctThing"),
+    *("removeThing", "findPart", "failThing"),
+)
+_WORDS = inputs.texts(empty=False, long=2000).strategy
+_NUMBERS = st.integers(-(2**31), 2**31)
+QUERIES = Input(
+    st.fixed_dictionaries(
+        {"word": _WORDS},
+        optional={
+            "tags": st.lists(_WORDS, min_size=1, max_size=3),
+            "sizes": st.lists(_NUMBERS, min_size=1, max_size=3),
+            "count": _NUMBERS,
+            "exact": st.booleans(),
+            "X-Trace": inputs.ids().strategy,
+        },
+    ),
+    (
+        {
+            "word": inputs.RICH,
+            "tags": ["ü &=+", "a,b", " c "],
+            "sizes": [1, 0, -7],
+            "count": 0,
+            "exact": False,
+            "X-Trace": "Id-0_a.B",
+        },
+        {"word": "a"},
+        {"word": "a", "tags": ["one"], "count": -1, "exact": True},
+        {"word": "0", "sizes": [5], "X-Trace": "i1"},
+    ),
+)
+NAMES = Input(inputs.ids().strategy, ("ü 日本 %20&?#=+", "Id-0_a.B", "0-0"))
+
+
+@dataclass
+class Things:
+    """The reference API, and the tools of the service in front of it."""
+
+    api: http_api.Api
+    client: McpClient
+    tools: list[McpTool]
+
+    def tool(self, operation: str) -> McpTool:
+        """Return the tool of an operation; how its id becomes the name is left open."""
+        found = [tool for tool in self.tools if _plain(operation) in _plain(tool.name)]
+        assert 1 == len(found), f"{operation} is not one of {[tool.name for tool in self.tools]}"
+        return found[0]
+
+    def arguments(self, operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments by the names that the tool has for them.
+
+        That of a body is left open: it is the one that no other parameter has.
+        """
+        names = {_plain(one): one for one in self.tool(operation).input_schema["properties"]}
+        wanted = {_plain(name): value for name, value in given.items() if name != "body"}
+        missing = wanted.keys() - names.keys()
+        assert not missing, f"{operation} takes {sorted(names)}"
+        found = {names[name]: value for name, value in wanted.items()}
+        if "body" in given:
+            bodies = [one for name, one in names.items() if name not in wanted]
+            assert 1 == len(bodies), f"{operation} takes {sorted(names)}"
+            found[bodies[0]] = given["body"]
+        return found
+
+    def call(self, operation: str, **given: Any) -> dict[str, Any]:
+        """Call the tool of an operation; return what the API was asked by it.
+
+        Fail if the API was not asked once, or the tool did not return what the API answered.
+        """
+        before = len(self.api.asked)
+        result = self.client.call(self.tool(operation).name, **self.arguments(operation, given))
+        assert not result.is_error, result.text
+        asked = self.api.asked[before:]
+        assert 1 == len(asked), f"{operation} asked the API {len(asked)} times"
+        if asked[0]["method"] != "DELETE":
+            assert any(wire.same(asked[0], one) for one in _objects(result)), result
+        return asked[0]
+
+
+@pytest.fixture(scope="module")
+def things(platform: Platform) -> Iterator[Things]:
+    """A service in front of the reference API."""
+    why_not = verdicts.why_not(find("SVC-02"), platform.target, reference_app=False)
+    if why_not is not None:  # asked here, because this is made before any check is looked at
+        pytest.skip(why_not)
+    make_service = platform.target.make_service
+    if make_service is None:
+        pytest.skip(NOT_MADE)
+    with ExitStack() as stack:
+        api = stack.enter_context(http_api.serving())
+        name = f"doublecheck-{uuid.uuid4().hex}"
+        service = Service(platform, name, make_service(name, http_api.definition(api.address)))
+        stack.callback(service.delete)
+        client = stack.enter_context(service.client())
+        yield Things(api, client, list(client.tools()))
+
+
+@clause("SVC-02", writes=True)
+def test_each_operation_of_a_definition_is_a_tool(things: Things) -> None:
+    """Every operation is one, whatever its method, and there is no other tool."""
+    assert len(OPERATIONS) == len(things.tools)
+    assert len(OPERATIONS) == len({things.tool(one).name for one in OPERATIONS})
+
+
+@clause("SVC-02", writes=True)
+@for_each(given=QUERIES)
+def test_parameters_of_query_and_header_reach_the_backend(
+    things: Things, given: dict[str, Any]
+) -> None:
+    """Texts, lists, numbers and booleans, also none of them; what is left out is not sent."""
+    asked = things.call("findThings", **given)
+
+    expected = {name: _written(name, value) for name, value in given.items() if name != "X-Trace"}
+    assert ("GET", ["things"], None) == (asked["method"], asked["path"], asked["body"])
+    assert expected == asked["query"]
+    assert given.get("X-Trace") == asked["trace"]
+
+
+@clause("SVC-02", writes=True)
+@for_each(name=NAMES)
+def test_parameters_of_the_path_reach_the_backend(things: Things, name: str) -> None:
+    """One of them, or several, each in its place."""
+    for operation, method in (("changeThing", "PUT"), ("removeThing", "DELETE")):
+        given: dict[str, Any] = {"body": {}} if method == "PUT" else {}
+        asked = things.call(operation, thing=name, **given)
+        assert (method, ["things", name], {}) == (asked["method"], asked["path"], asked["query"])
+    asked = things.call("findPart", thing=name, part=0)
+    assert ("GET", ["things", name, "parts", "0"]) == (asked["method"], asked["path"])
+
+
+@clause("SVC-02", writes=True)
+@for_each(body=inputs.payloads())
+def test_a_body_reaches_the_backend_and_its_answer_comes_back(
+    things: Things, body: dict[str, Any]
+) -> None:
+    """Whole, with every kind of value."""
+    asked = things.call("addThing", body=body)
+    assert ("POST", ["things"]) == (asked["method"], asked["path"])
+    assert wire.same(body, asked["body"])
+    asked = things.call("correctThing", thing="t", body=body)
+    assert ("PATCH", ["things", "t"]) == (asked["method"], asked["path"])
+    assert wire.same(body, asked["body"])
+
+
+@clause("SVC-02", writes=True)
+def test_the_backend_is_asked_each_time(things: Things) -> None:
+    """Also for the same arguments, whose answer is then the new one."""
+    numbers = [things.call("findThings", word="same")["number"] for _ in range(3)]
+
+    assert 3 == len(set(numbers))
+
+
+@clause("SVC-02", writes=True)
+@pytest.mark.parametrize("status", [400, 404, 418, 500, 503])
+def test_an_error_of_the_backend_is_told_as_one(things: Things, status: int) -> None:
+    """The API was asked, and its answer is not told as a success; the next call has a result."""
+    before = len(things.api.asked)
+
+    given = things.arguments("failThing", {"status": status})
+    assert is_refused(things.client, things.tool("failThing").name, given)
+
+    assert len(things.api.asked) > before
+    assert things.call("findThings", word="next")
+
+
+def _written(name: str, value: Any) -> list[str]:
+    """Return the values of a parameter of the query, as the definition has them written."""
+    if name == "sizes":
+        return [",".join(map(str, value))]
+    if isinstance(value, list):
+        return list(value)
+    return [value if isinstance(value, str) else json.dumps(value)]
+
+
+def _objects(result: McpResult) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in a result, also within others (an envelope is left open)."""
+    yield from _within(result.structured)
+    for block in result.content:
+        if block.get("type") == "text":
+            try:
+                yield from _within(json.loads(block["text"]))
+            except ValueError:
+                continue
+
+
+def _within(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for one in value.values():
+            yield from _within(one)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

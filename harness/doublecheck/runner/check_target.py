@@ -73,9 +73,9 @@ def require_runnable() -> None:
 
 def require_consistent(level: str | None, strict_should: bool) -> None:
     """Raise TargetError for a level with an argument that contradicts it."""
-    from doublecheck.contracts import levels  # this module needs pytest
+    from doublecheck.contracts import verdicts  # this module needs pytest
 
-    levels.require_consistent(level, strict_should, lambda name: name.replace("-", "_"))
+    verdicts.require_consistent(level, strict_should, lambda name: name.replace("-", "_"))
 
 
 def run_checks(

@@ -106,10 +106,10 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     """
     require_pytest()
     outputs.require_writable()
-    from doublecheck.contracts import levels
+    from doublecheck.contracts import verdicts
 
     for run in runs:
-        levels.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
+        verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
         if run.verbose:
             told = plan_text.lines(run.plan, run.sources.environ)
             print(*told, sep="\n", file=sys.stderr)  # noqa: T201

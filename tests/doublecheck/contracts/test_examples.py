@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisWarning
 
 from doublecheck.contracts import inputs
-from doublecheck.contracts.examples import Examples, Input, for_each
+from doublecheck.contracts.inputs import Examples, Input, for_each
 from doublecheck.errors import NoAnswerError
 from doublecheck.runner import runner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck.contracts.levels import Shown, select
+from doublecheck.contracts.verdicts import Shown, select
 from doublecheck.runner import runner
 
 pytestmark = pytest.mark.once
