@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -161,21 +160,6 @@ def test_what_is_left_open_is_observed_and_never_fails(
     assert {Verdict.OBSERVED} == set(verdicts(seen).values())
     assert {"CTL-04": Verdict.NOT_OBSERVABLE} == verdicts(unseen)
     assert (5, 5) == (seen.pytest_exit, unseen.pytest_exit)  # nothing passed, nothing failed
-
-
-@pytest.mark.skipif(chromium.find(None) is None, reason="needs Chromium")
-def test_a_double_without_playwright_offers_no_browser_to_drive(
-    declared: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says so itself, with the command that installs it; that is no failure."""
-    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
-
-    ended = run(*declared, "-k", "SBX-11", module="test_browser")
-
-    assert [
-        "not offered: Playwright is not installed. Install it: pip install 'agentdouble[browser]'"
-    ] == [check.reason for check in ended.checks]
-    assert ({"SBX-11": Verdict.NOT_OFFERED}, 5) == (verdicts(ended), ended.pytest_exit)
 
 
 def test_a_double_without_chromium_offers_no_browser(
