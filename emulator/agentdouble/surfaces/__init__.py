@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from agentdouble.surfaces.a2a import HostedA2A
 from agentdouble.surfaces.admin import Admin
 from agentdouble.surfaces.api_server import ApiServerMode
-from agentdouble.surfaces.applications import HostedApplications
+from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.control_plane import ControlPlaneActions
 from agentdouble.surfaces.landing_page import LandingPage
 from agentdouble.surfaces.mcp_services import MCPServices

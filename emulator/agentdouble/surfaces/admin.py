@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from starlette.applications import Starlette
@@ -17,11 +17,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import guard, strict_json
+from agentdouble import guard
 from agentdouble.errors import (
     FaultError,
     HostingError,
-    LedgerError,
     LiveError,
     PartError,
     SandboxError,
@@ -38,20 +37,11 @@ from agentdouble.guard import OWN, ErrorFields, Refusal
 from agentdouble.journal_routes import journal_routes
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.served import Served
-from agentdouble.surfaces.reset_routes import reset_routes
-from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.resetting import reset_routes
+from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
 from agentdouble.surfaces.unknown_routes import unknown_routes
 from agentdouble.what_if.routes import what_if_routes
 from agentdouble.whole_paths import WholeMount
-
-_LONGEST_ID = 18  # digits
-
-
-class RefusedError(Exception):
-    """A request that is refused, with the refusal for the answer."""
-
-    def __init__(self, status: int, kind: str, message: str) -> None:
-        self.refusal = Refusal(status, kind, message)
 
 
 class Health(TypedDict):
@@ -83,21 +73,6 @@ class Freeze(TypedDict):
     """Whether the platform's time stands still."""
 
     frozen: bool
-
-
-class Unknowns(TypedDict):
-    """What the specification leaves open: the answers in force, and those relied on."""
-
-    in_force: Mapping[str, str]
-    settled: list[str]
-    relied_on: list[str]
-    last: int
-
-
-class UnknownsQuery(TypedDict, total=False):
-    """The query of the unknowns."""
-
-    after: Annotated[int, Field(ge=0, description="The id of a journal entry: later ones count.")]
 
 
 class Admin(Surface):
@@ -132,9 +107,7 @@ class Admin(Surface):
             Route("/clock", self._change_clock, methods=["POST"]),
             *event_routes(self.context.events),
             *journal_routes(self.context.journal),
-            Route("/unknowns", self._unknowns),
-            Route("/unknowns", self._change_unknowns, methods=["PUT"]),
-            *unknown_routes(self.context.ledger, self.context.journal),
+            *unknown_routes(self.context),
             *what_if_routes(
                 self.context.journal,
                 self.context.ledger,
@@ -194,7 +167,7 @@ class Admin(Surface):
         try:
             frozen = _frozen(body)
             if frozen is None:
-                await self.context.advance(seconds(body, "advance_s"))
+                await self.context.advance(_seconds(body))
             elif frozen:
                 self.context.clock.freeze()
             else:
@@ -202,44 +175,6 @@ class Admin(Surface):
         except ValueError as error:
             raise RefusedError(400, "BadRequest", str(error)) from None
         return await self._clock(request)
-
-    @operation(Unknowns, query=UnknownsQuery)
-    async def _unknowns(self, request: Request) -> Response:
-        """Return the answers in force, and those that the entries of the journal relied on.
-
-        With ``after``, the id of an entry, only later entries count.
-        """
-        after = request.query_params.get("after", "0")
-        if not after.isdecimal() or len(after) > _LONGEST_ID:
-            raise RefusedError(400, "BadRequest", "after must be the id of a journal entry.")
-        return JSONResponse(self._shown_unknowns(int(after)))
-
-    @operation(Unknowns, body=dict[str, str])
-    async def _change_unknowns(self, request: Request) -> Response:
-        """Choose other answers, on top of those of the double's start, until the next change.
-
-        A reset keeps them, so that tests can run under an alternative.
-        """
-        try:
-            self.context.ledger.change(_choices(await request.body()))
-        except (ValueError, LedgerError) as error:
-            raise RefusedError(400, "BadRequest", str(error)) from None
-        if self.context.events.watched:
-            self.context.events.publish("unknowns", "", "chosen", self._in_force)
-        return JSONResponse(self._shown_unknowns(0))
-
-    def _in_force(self) -> Mapping[str, Mapping[str, str]]:
-        return {"in_force": self.context.ledger.answers()}
-
-    def _shown_unknowns(self, after: int) -> Unknowns:
-        ledger = self.context.ledger
-        entries = [one for one in self.context.journal.entries() if one.id > after]
-        return {
-            "in_force": ledger.answers(),
-            "settled": sorted(ledger.settled),
-            "relied_on": sorted({id_ for one in entries for id_ in one.unknowns}),
-            "last": entries[-1].id if entries else after,
-        }
 
 
 _FAILURES = (
@@ -286,36 +221,21 @@ def _refusal(error: Exception) -> Refusal:
 
 def _frozen(body: bytes) -> bool | None:
     """Return the field ``frozen`` of a body, None if it has none."""
-    document = _json(body, 'The body must be {"advance_s": N} or {"frozen": true}')
+    document = read_json(body, 'The body must be {"advance_s": N} or {"frozen": true}')
     found = document.get("frozen") if isinstance(document, dict) else None
     if found is not None and (not isinstance(found, bool) or len(document) > 1):
         raise ValueError('With "frozen" the body must be {"frozen": true} or {"frozen": false}.')
     return found
 
 
-def _choices(body: bytes) -> Mapping[str, str]:
-    explanation = 'The body must be {"U-...": "alternative"}'
-    document = _json(body, explanation)
-    if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
-        raise ValueError(f"{explanation}.")
-    return document
-
-
-def seconds(body: bytes, name: str) -> dt.timedelta:
-    """Return the seconds in the field ``name`` of a body; raise ValueError for any other body."""
-    explanation = f'The body must be {{"{name}": N}} with N seconds, 0 or more'
-    document = _json(body, explanation)
-    number = document.get(name) if isinstance(document, dict) else None
+def _seconds(body: bytes) -> dt.timedelta:
+    """Return the seconds in the field ``advance_s`` of a body; raise ValueError for any other body."""
+    explanation = 'The body must be {"advance_s": N} with N seconds, 0 or more'
+    document = read_json(body, explanation)
+    number = document.get("advance_s") if isinstance(document, dict) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= 0:
         raise ValueError(f"{explanation}.")
     try:
         return dt.timedelta(seconds=number)
     except OverflowError:
         raise ValueError(f"{explanation}, and not that many.") from None
-
-
-def _json(body: bytes, explanation: str) -> Any:
-    try:
-        return strict_json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{explanation}: {error}.") from None

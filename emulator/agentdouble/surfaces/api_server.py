@@ -16,9 +16,8 @@ from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.guard import ErrorBody
 from agentdouble.openapi import Format
 from agentdouble.state import MemoryStore
-from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
-from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.surface import Context, LateApp, Surface
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from agentdouble.invoke_tool import VERSION
 from agentdouble.openapi import Answer, Format
 from agentdouble.openapi.operation import Error
 from agentdouble.openapi.served import Served
-from agentdouble.surfaces.late_app import LateApp
-from agentdouble.surfaces.surface import Surface
+from agentdouble.surfaces.surface import LateApp, Surface
 from agentdouble.threads import import_in_thread
 
 # the actions, and the module that the actions of runtimes need

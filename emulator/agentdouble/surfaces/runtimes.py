@@ -23,11 +23,9 @@ from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.state import MemoryStore
-from agentdouble.surfaces.a2a import HostedA2A
-from agentdouble.surfaces.applications import HostedApplications
-from agentdouble.surfaces.late_app import LateApp
+from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.resetting import Part, Return
-from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.surface import Context, LateApp, Surface
 from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:

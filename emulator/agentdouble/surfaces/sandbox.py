@@ -21,10 +21,9 @@ from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import Tools
-from agentdouble.surfaces.late_app import LateApp
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.session_routes import session_routes
-from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.surface import Context, LateApp, Surface
 
 _ALL_BELOW = ("", "/{rest:rest}")
 

@@ -30,7 +30,7 @@ from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_events import EndedSession, LivingSession, ended, living
 from agentdouble.sandbox.variables import State, Variable
-from agentdouble.surfaces.admin import RefusedError
+from agentdouble.surfaces.surface import RefusedError
 
 
 def session_routes(instances: Instances, clock: Clock) -> list[Route]:

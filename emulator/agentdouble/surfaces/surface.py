@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agentdouble import strict_json
 from agentdouble.apps.loading import App
 from agentdouble.clock import Clock
 from agentdouble.control_plane.routes import Action
 from agentdouble.event_bus import EventBus
 from agentdouble.faults import Faults
-from agentdouble.guard import ErrorBody
+from agentdouble.guard import ErrorBody, Refusal
 from agentdouble.journal import Journal
 from agentdouble.ledger import Ledger
 from agentdouble.openapi import Format
@@ -24,6 +26,7 @@ from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
 from agentdouble.state import Store
 from agentdouble.surfaces.resetting import Part, Parts
+from agentdouble.threads import import_in_thread
 from agentdouble.what_if import Beside
 
 S = TypeVar("S", bound="Surface")
@@ -125,3 +128,46 @@ class Surface:
 
         A client that listens for notifications would delay the end until uvicorn's timeout.
         """
+
+
+class LateApp:
+    """An application that imports its modules in a thread when it is first called.
+
+    So a double starts without parts that no client uses, and answers other requests during an
+    import.
+    """
+
+    def __init__(self, make: Callable[[], ASGIApp], *modules: str) -> None:
+        self._make = make
+        self._modules = modules
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = await self._made()
+        await app(scope, receive, send)
+
+    async def late_routes(self) -> Sequence[BaseRoute]:
+        """Return the routes of the application, which is imported for them."""
+        found: Sequence[BaseRoute] = getattr(await self._made(), "routes", ())
+        return found
+
+    async def _made(self) -> ASGIApp:
+        if self._app is None:
+            await import_in_thread(*self._modules)
+            self._app = self._app or self._make()  # many requests may have waited
+        return self._app
+
+
+class RefusedError(Exception):
+    """A request for one of the double's own routes that is refused, with the refusal."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        self.refusal = Refusal(status, kind, message)
+
+
+def read_json(body: bytes, explanation: str) -> Any:
+    """Return the document that a body is; raise ValueError, with what the body must be."""
+    try:
+        return strict_json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{explanation}: {error}.") from None

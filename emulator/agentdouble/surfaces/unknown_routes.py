@@ -1,23 +1,48 @@
-"""``/_emulator/unknowns/catalogue``: what is left open, in which words, and who relied on it."""
+"""``/_emulator/unknowns``: what is left open, the answers in force, and who relied on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from agentdouble import ledger
-from agentdouble.journal import Journal
+from agentdouble.errors import LedgerError
 from agentdouble.ledger import Ledger, Unknown
 from agentdouble.openapi import operation
+from agentdouble.surfaces.surface import Context, RefusedError, read_json
+
+_LONGEST_ID = 18  # digits
 
 
-def unknown_routes(in_force: Ledger, journal: Journal) -> list[Route]:
-    """Return the routes, relative to the double's own prefix."""
-    return [Route("/unknowns/catalogue", _Routes(in_force, journal).catalogue)]
+def unknown_routes(context: Context) -> list[Route]:
+    """Return the routes, relative to the double's own prefix; they raise RefusedError."""
+    routes = _Routes(context)
+    return [
+        Route("/unknowns", routes.in_force),
+        Route("/unknowns", routes.change, methods=["PUT"]),
+        Route("/unknowns/catalogue", routes.catalogue),
+    ]
+
+
+class Unknowns(TypedDict):
+    """What the specification leaves open: the answers in force, and those relied on."""
+
+    in_force: Mapping[str, str]
+    settled: list[str]
+    relied_on: list[str]
+    last: int
+
+
+class UnknownsQuery(TypedDict, total=False):
+    """The query of the unknowns."""
+
+    after: Annotated[int, Field(ge=0, description="The id of a journal entry: later ones count.")]
 
 
 class ShownAlternative(TypedDict):
@@ -49,38 +74,87 @@ class Catalogue(TypedDict):
 
 
 class _Routes:
-    def __init__(self, in_force: Ledger, journal: Journal) -> None:
-        self._ledger = in_force
-        self._journal = journal
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @operation(Unknowns, query=UnknownsQuery)
+    async def in_force(self, request: Request) -> Response:
+        """Return the answers in force, and those that the entries of the journal relied on.
+
+        With ``after``, the id of an entry, only later entries count.
+        """
+        after = request.query_params.get("after", "0")
+        if not after.isdecimal() or len(after) > _LONGEST_ID:
+            raise RefusedError(400, "BadRequest", "after must be the id of a journal entry.")
+        return JSONResponse(self._shown(int(after)))
+
+    @operation(Unknowns, body=dict[str, str])
+    async def change(self, request: Request) -> Response:
+        """Choose other answers, on top of those of the double's start, until the next change.
+
+        A reset keeps them, so that tests can run under an alternative.
+        """
+        try:
+            self._context.ledger.change(_choices(await request.body()))
+        except (ValueError, LedgerError) as error:
+            raise RefusedError(400, "BadRequest", str(error)) from None
+        if self._context.events.watched:
+            self._context.events.publish("unknowns", "", "chosen", self._answers)
+        return JSONResponse(self._shown(0))
+
+    def _answers(self) -> Mapping[str, Mapping[str, str]]:
+        return {"in_force": self._context.ledger.answers()}
+
+    def _shown(self, after: int) -> Unknowns:
+        ledger = self._context.ledger
+        entries = [entry for entry in self._context.journal.entries() if entry.id > after]
+        return {
+            "in_force": ledger.answers(),
+            "settled": sorted(ledger.settled),
+            "relied_on": sorted({id_ for entry in entries for id_ in entry.unknowns}),
+            "last": entries[-1].id if entries else after,
+        }
 
     @operation(Catalogue)
     async def catalogue(self, _request: Request) -> Response:
         """Return each unknown with its alternatives, and the entries that relied on it."""
         entries: dict[str, list[int]] = {}
-        for entry in self._journal.entries():
+        for entry in self._context.journal.entries():
             for id_ in entry.unknowns:
                 entries.setdefault(id_, []).append(entry.id)
         unknowns = ledger.unknowns().values()
-        shown = [self._shown(one, entries.get(one.id, ())) for one in unknowns]
+        shown = [
+            _shown_unknown(self._context.ledger, unknown, entries.get(unknown.id, ()))
+            for unknown in unknowns
+        ]
         return JSONResponse({"unknowns": shown})
 
-    def _shown(self, unknown: Unknown, entries: Sequence[int]) -> ShownUnknown:
-        answers = (unknown.default, *unknown.alternatives)
-        return {
-            "id": unknown.id,
-            "section": unknown.section,
-            "question": unknown.question,
-            "evidence": unknown.evidence,
-            "in_force": self._ledger.answer(unknown.id).name,
-            "settled": unknown.id in self._ledger.settled,
-            "alternatives": [
-                {
-                    "name": one.name,
-                    "meaning": one.meaning,
-                    "built": one.built,
-                    "default": one is unknown.default,
-                }
-                for one in answers
-            ],
-            "entries": [*entries],
-        }
+
+def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -> ShownUnknown:
+    answers = (unknown.default, *unknown.alternatives)
+    return {
+        "id": unknown.id,
+        "section": unknown.section,
+        "question": unknown.question,
+        "evidence": unknown.evidence,
+        "in_force": in_force.answer(unknown.id).name,
+        "settled": unknown.id in in_force.settled,
+        "alternatives": [
+            {
+                "name": one.name,
+                "meaning": one.meaning,
+                "built": one.built,
+                "default": one is unknown.default,
+            }
+            for one in answers
+        ],
+        "entries": [*entries],
+    }
+
+
+def _choices(body: bytes) -> Mapping[str, str]:
+    explanation = 'The body must be {"U-...": "alternative"}'
+    document = read_json(body, explanation)
+    if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
+        raise ValueError(f"{explanation}.")
+    return document
