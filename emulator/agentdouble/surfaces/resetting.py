@@ -113,30 +113,18 @@ class Parts:
 
     async def restore(self, id_: str) -> None:
         """Return to a snapshot, and reset what it does not have; raise UnknownSnapshotError."""
-        snapshot = self._find(id_)
+        snapshot = self._snapshots.get(id_)
+        if snapshot is None:
+            raise UnknownSnapshotError(id_, MOST)
         async with self._resetting:
             for part in self._parts:
                 back = snapshot.returns.get(part.name)
                 await (part.reset(True) if back is None else back())
         self._publish("restored")
 
-    def forget(self, id_: str) -> None:
-        """Forget a snapshot; raise UnknownSnapshotError."""
-        del self._snapshots[self._find(id_).id]
-
-    def snapshots(self) -> Sequence[str]:
-        """Return the ids of the snapshots, the oldest first."""
-        return tuple(self._snapshots)
-
     def _publish(self, happened: str) -> None:
         if self._events.watched:
             self._events.publish("double", "", happened, dict)
-
-    def _find(self, id_: str) -> Snapshot:
-        found = self._snapshots.get(id_)
-        if found is None:
-            raise UnknownSnapshotError(id_, MOST)
-        return found
 
     def _kept(self, keep: Collection[str]) -> Collection[str]:
         known = {part.name for part in self._parts}
@@ -153,9 +141,7 @@ def reset_routes(parts: Parts) -> list[Route]:
     routes = _Routes(parts)
     return [
         Route("/reset", routes.reset, methods=["POST"]),
-        Route("/snapshots", routes.all),
         Route("/snapshots", routes.take, methods=["POST"]),
-        Route("/snapshots/{id}", routes.forget, methods=["DELETE"]),
         Route("/snapshots/{id}/restore", routes.restore, methods=["POST"]),
     ]
 
@@ -173,12 +159,6 @@ class Done(TypedDict):
     status: Literal["reset"]
 
 
-class Snapshots(TypedDict):
-    """The ids of the snapshots."""
-
-    snapshots: list[str]
-
-
 class Taken(TypedDict):
     """A snapshot, and the parts of the double that it has."""
 
@@ -186,11 +166,11 @@ class Taken(TypedDict):
     parts: list[str]
 
 
-class Changed(TypedDict):
-    """What was done with a snapshot."""
+class Restored(TypedDict):
+    """A snapshot that the double returned to."""
 
     id: str
-    status: Literal["restored", "forgotten"]
+    status: Literal["restored"]
 
 
 class _Routes:
@@ -209,27 +189,15 @@ class _Routes:
         await self._parts.reset(query.get("wait") != "false", named)
         return JSONResponse({"status": "reset"})
 
-    @operation(Snapshots)
-    async def all(self, _request: Request) -> Response:
-        """Return the ids of the snapshots."""
-        return JSONResponse({"snapshots": list(self._parts.snapshots())})
-
     @operation(Answer(Taken, 201))
     async def take(self, _request: Request) -> Response:
         """Take a snapshot."""
         snapshot = await self._parts.snapshot()
         return JSONResponse({"id": snapshot.id, "parts": list(snapshot.returns)}, 201)
 
-    @operation(Changed, errors=(404,))
+    @operation(Restored, errors=(404,))
     async def restore(self, request: Request) -> Response:
         """Return to a snapshot."""
         id_ = request.path_params["id"]
         await self._parts.restore(id_)
         return JSONResponse({"id": id_, "status": "restored"})
-
-    @operation(Changed, errors=(404,))
-    async def forget(self, request: Request) -> Response:
-        """Forget a snapshot."""
-        id_ = request.path_params["id"]
-        self._parts.forget(id_)
-        return JSONResponse({"id": id_, "status": "forgotten"})

@@ -332,8 +332,6 @@ def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> Non
         for name in ("own", "none"):
             ask("GET", f"/_emulator/mcp-services/{name}/logs")
         snapshot = ask("POST", "/_emulator/snapshots").json()["id"]
-        ask("GET", "/_emulator/snapshots")
         ask("POST", f"/_emulator/snapshots/{snapshot}/restore")
-        ask("DELETE", f"/_emulator/snapshots/{snapshot}")
         ask("POST", "/_emulator/reset", params={"keep": "sessions,tools"})
         ask("DELETE", "/_emulator/journal")
