@@ -20,8 +20,7 @@ from agentdouble.unmocked_http import AsyncTransport, Transport
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, UnexpectedHostError, UnseenRequestError
 from doublecheck.offline import offline
-from doublecheck.target.addresses import is_loopback
-from doublecheck.target.target import Target
+from doublecheck.target.target import Target, is_loopback
 
 try:
     import respx

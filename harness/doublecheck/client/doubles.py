@@ -12,8 +12,7 @@ from agentdouble import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError
-from doublecheck.target.addresses import is_loopback
-from doublecheck.target.target import Target
+from doublecheck.target.target import Target, is_loopback
 from doublecheck.wire import admin
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from agentdouble.environment import TOKEN, UNLISTED
 from agentdouble.processes.fork_server import signals
 from doublecheck.errors import DoubleCheckError, EmulatorCommandError
-from doublecheck.target.addresses import is_loopback
+from doublecheck.target.target import is_loopback
 
 PATIENCE_S = 60.0
 END_WITHIN_S = 10.0

@@ -14,11 +14,10 @@ from doublecheck import log_filter
 from doublecheck.client import open_target
 from doublecheck.client.doubles import answers_as_double, environment_of, start_double
 from doublecheck.errors import ArgumentError, TargetError
-from doublecheck.target.addresses import is_loopback
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.facts import FACTS, variable
 from doublecheck.target.plan import Sources, plan
-from doublecheck.target.target import Target, named_url
+from doublecheck.target.target import Target, is_loopback, named_url
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp

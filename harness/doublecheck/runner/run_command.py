@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.exit_codes import ExitCode
-from doublecheck.target import plan_text
+from doublecheck.target import from_plan
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Plan, Sources, plan
 from doublecheck.target.target import Kind
@@ -111,7 +111,7 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     for run in runs:
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
         if run.verbose:
-            told = plan_text.lines(run.plan, run.sources.environ)
+            told = from_plan.lines(run.plan, run.sources.environ)
             print(*told, sep="\n", file=sys.stderr)  # noqa: T201
         require_target(run)
     reports, codes = _run_all(runs)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # The names of types and variables are literals here: every run of pytest imports this module, and
-# the modules that define them (config_values, agentdouble.environment) take 70 ms to import.
+# the modules that define them (config_files, agentdouble.environment) take 70 ms to import.
 Type = Literal[
     "address",
     "command",

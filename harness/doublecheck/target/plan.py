@@ -21,8 +21,7 @@ from typing import Any
 
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import config_files
-from doublecheck.target.config_files import File, Table
-from doublecheck.target.config_values import Value, read_value, shown
+from doublecheck.target.config_files import File, Table, Value, read_value, shown
 from doublecheck.target.facts import BY_KEY, FACTS, Fact, variable
 from doublecheck.target.target import Kind
 

@@ -95,9 +95,9 @@ def header(config: pytest.Config) -> list[str] | None:
     """Return the header lines about the platform, if it is configured."""
     if not _anything_configured(config):
         return None
-    from doublecheck.target import plan_text
+    from doublecheck.target import from_plan
 
-    return plan_text.lines(plan_of(config), os.environ)
+    return from_plan.lines(plan_of(config), os.environ)
 
 
 def words(config: pytest.Config) -> list[str]:

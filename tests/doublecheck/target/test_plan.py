@@ -8,7 +8,7 @@ import pytest
 
 from doublecheck import Credentials, Secret
 from doublecheck.errors import ConfigurationError, TargetError
-from doublecheck.target import from_plan, plan_text
+from doublecheck.target import from_plan
 from doublecheck.target.plan import Plan, Sources, plan
 
 pytestmark = pytest.mark.smoke
@@ -175,7 +175,7 @@ def test_the_control_plane_of_a_target_is_its_own(tmp_path: Path) -> None:
     assert ["DOUBLECHECK_MCP"] == made.unused
     assert (
         "  not used: DOUBLECHECK_MCP (not of this platform, as DOUBLECHECK_URL would say)"
-        == plan_text.lines(made, environ)[-1]
+        == from_plan.lines(made, environ)[-1]
     )
 
 
@@ -273,7 +273,7 @@ def test_a_plan_shows_what_where_and_who_said_so(project: Path) -> None:
     environ = {"STAGING_KEY": "TOP-SECRET", "PLATFORM_SECRET_KEY": "TOP-SECRET"}
     made = plan(said(environ, project, target="staging", mcp="http://m", offers="mcp"))
 
-    lines = [line.replace(f"{project.parent}/", "") for line in plan_text.lines(made, environ)]
+    lines = [line.replace(f"{project.parent}/", "") for line in from_plan.lines(made, environ)]
 
     table = "pyproject.toml [tool.doublecheck.targets.staging]"
     assert [
@@ -289,7 +289,7 @@ def test_a_plan_shows_what_where_and_who_said_so(project: Path) -> None:
 
 def test_a_plan_shows_what_is_offered_by_default() -> None:
     """A live platform has what every deployment has."""
-    lines = plan_text.lines(plan(said(target="live", url="https://a")), {})
+    lines = from_plan.lines(plan(said(target="live", url="https://a")), {})
 
     assert [
         "platform: live at https://a (--platform-url)",

@@ -6,9 +6,8 @@ import pytest
 
 from doublecheck import Credentials, Platform, Secret, Target
 from doublecheck.errors import CredentialsMissingError, TargetError, UnreachableError
-from doublecheck.target.addresses import is_loopback
 from doublecheck.target.surfaces import SURFACES, surface_of
-from doublecheck.target.target import named_url
+from doublecheck.target.target import is_loopback, named_url
 
 pytestmark = pytest.mark.smoke
 
