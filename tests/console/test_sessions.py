@@ -92,24 +92,6 @@ def test_what_a_client_runs_is_interrupted(opened: Page, double: Emulator) -> No
         asked.result()
 
 
-def test_code_is_completed_by_the_session_s_kernel(opened: Page, double: Emulator) -> None:
-    """By Ctrl+Space, so that Tab still leaves the field."""
-    ask(double, code="answer_one = answer_two = 'ü'")
-    open_session(opened, double)
-    code = opened.get_by_role("textbox", name="Code")
-
-    code.fill("'🐍', answ")
-    code.press("Control+Space")
-    opened.get_by_role("listbox", name="Completions").wait_for()
-    opened.keyboard.press("ArrowDown")
-    opened.keyboard.press("Enter")
-    completed = code.input_value()
-    opened.keyboard.press("Tab")
-
-    assert "'🐍', answer_two" == completed
-    assert code.evaluate("(one) => document.activeElement !== one")
-
-
 def test_many_pieces_of_output_are_drawn_once_each(opened: Page, double: Emulator) -> None:
     """A progress bar overwrites its line, colours go on, and only the end of a flood is kept."""
     ask(double)

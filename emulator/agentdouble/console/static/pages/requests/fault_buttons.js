@@ -1,35 +1,17 @@
-// Faults for the operation of a request: armed by a click, or by the form of the page of faults.
+// Operations of requests, as faults name them.
 
-import { decoded, navigate } from "../../lib/address.js";
-import { post } from "../../lib/api.js";
-import { attempt } from "../../lib/bar.js";
+import { decoded } from "../../lib/address.js";
 import { h } from "../../lib/dom.js";
-import { read } from "../../lib/live.js";
 import { addressOf } from "../../lib/words.js";
 
-const FAULTS = /** @type {[string, Record<string, any>][]} */ ([
-  ["Fail the next with 429", { kind: "fail", status: 429 }],
-  ["Gateway failure", { kind: "gateway" }],
-  ["Delay the next by 2 s", { kind: "delay", seconds: 2 }],
-]);
-
-/** What to do with the next calls of a request's operation. @param {any} entry */
-export function faultButtons(entry) {
+/** A link to the form that arms a fault for the next calls of a request's operation. @param {any} entry */
+export function faultLink(entry) {
   const operation = faultOperation(entry);
-  const told = h("p", { role: "status", class: "hint" });
-  const buttons = FAULTS.map(([name, fault]) => h("button", { onclick: () => attempt(async () => {
-    const armed = await post("/faults", { ...fault, operation });
-    await read("faults");
-    told.replaceChildren(h("a", { href: "/faults" }, armed.id), ` is armed: ${armed.described}`);
-  }) }, name));
-  return h("section", { "aria-label": "Arm a fault" }, h("h3", null, "Arm a fault"),
-    h("p", { class: "hint" }, "For ", h("code", null, operation), ":"),
-    h("p", { class: "buttons" }, buttons,
-      h("button", { onclick: () => navigate(`/faults/${encodeURIComponent(operation)}`) }, "Another fault…")), told);
+  return h("p", { class: "hint" }, h("a", { href: `/faults/${encodeURIComponent(operation)}` }, "Arm a fault"), " for ", h("code", null, operation));
 }
 
-/** The operation of a request as faults name it. @param {any} entry @returns {string} */
-export function faultOperation(entry) {
+/** @param {any} entry @returns {string} */
+function faultOperation(entry) {
   const { path: whole, query } = addressOf(entry);
   const action = query.get("Action");
   if (entry.method === "POST" && whole === "/" && action) return action;

@@ -6,7 +6,7 @@ import { attempt, copyButton } from "../../lib/bar.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { duration, operationOf, outcome, stamp, unfolded } from "../../lib/words.js";
-import { faultButtons } from "./fault_buttons.js";
+import { faultLink } from "./fault_buttons.js";
 import { restsOn } from "./rests_on.js";
 
 export function requestDetail() {
@@ -67,7 +67,7 @@ function drawn(entry) {
     named("Faults that happened", entry.faults, "bad"),
     named("Fields that nobody read", entry.unread, "unread"),
     restsOn(entry),
-    faultButtons(entry),
+    faultLink(entry),
     part("Answer", entry.response_body, true),
     part("Request", entry.request_body, true),
     headers("Answer headers", entry.response_headers),

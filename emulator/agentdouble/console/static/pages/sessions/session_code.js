@@ -5,7 +5,6 @@ import { attempt } from "../../lib/bar.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { outputArea } from "../../lib/outputs.js";
-import { completions } from "./completions.js";
 import { variableTable } from "./variables.js";
 
 const MOST_CELLS = 100;
@@ -15,12 +14,11 @@ export function sessionCode({ path, found, shown, named }) {
   const cells = h("div", { class: "cells", role: "log", "aria-label": "Executions" });
   const variables = variableTable(path);
   const code = h("textarea", { "aria-label": "Code", rows: 3, spellcheck: "false", autocapitalize: "off",
-    "aria-keyshortcuts": "Shift+Enter Control+Space", onkeydown: typed,
-    placeholder: "Python to run in this session; Shift+Enter runs it, Ctrl+Space completes it" });
-  const completed = completions(code, (request) => post("/complete", { ...request, ...key() }));
+    "aria-keyshortcuts": "Shift+Enter", onkeydown: typed,
+    placeholder: "Python to run in this session; Shift+Enter runs it" });
   const run = h("button", { class: "primary", onclick: () => execute() }, "Run");
   const stop = h("button", { onclick: () => attempt(() => post(`${path}/interrupt`)), disabled: true }, "Interrupt");
-  const composer = h("div", { class: "composer" }, code, completed.element, h("div", { class: "buttons" }, run, stop));
+  const composer = h("div", { class: "composer" }, code, h("div", { class: "buttons" }, run, stop));
   const element = h("div", { class: "beside" },
     h("section", { class: "panel", "aria-label": "Code" }, h("h2", null, "Code"), cells, composer),
     h("section", { class: "panel", "aria-label": "Variables" }, h("h2", null, "Variables"), variables.element));
@@ -37,12 +35,9 @@ export function sessionCode({ path, found, shown, named }) {
 
   /** @param {KeyboardEvent} event */
   function typed(event) {
-    const runsIt = event.key === "Enter" && event.shiftKey;
-    const completesIt = event.code === "Space" && event.ctrlKey;
-    if (!runsIt && !completesIt) return;
+    if (event.key !== "Enter" || !event.shiftKey) return;
     event.preventDefault();
-    if (runsIt) execute();
-    else attempt(completed.ask);
+    execute();
   }
 
   /** @param {string} by @param {string} [source] */
