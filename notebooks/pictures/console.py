@@ -42,8 +42,6 @@ def draw(folder: Path) -> None:
         page.get_by_role("link", name="coder_ann_thu").wait_for()
         page.get_by_text("running").wait_for(state="detached")
         page.get_by_text("busy").wait_for(state="detached")
-        page.get_by_label("Travel in time").fill("1200")
-        page.get_by_text("3 sessions end").wait_for()
         _save(page, folder / "console-overview.png")
 
         page.get_by_role("link", name="coder_ann_mon").click()
