@@ -11,17 +11,15 @@ import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, Union
+from typing import Any, TypeVar, Union
 
 from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
 from agentdouble.agents.framework import Framework, FrameworkEvent, Host, RunEvent, RunInput
+from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.stores import SessionKey, SessionStore
 from agentdouble.api_server.wire import loads
 from agentdouble.application_loop import CrossLoopQueue
 from agentdouble.errors import AgentYieldError, RunEndedError, SessionNotFoundError
-
-if TYPE_CHECKING:
-    from agentdouble.api_server.artifacts import ArtifactService
 
 T = TypeVar("T")
 

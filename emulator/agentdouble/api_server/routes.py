@@ -7,7 +7,7 @@ import contextlib
 import logging
 import platform
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -21,6 +21,7 @@ from agentdouble.agents.agent import Agent
 from agentdouble.agents.framework import is_instance_of
 from agentdouble.api_server import RUN_LIVE, sessions, wire
 from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
+from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.api_server.wire import Json, dumps
@@ -29,9 +30,6 @@ from agentdouble.failing import report
 from agentdouble.openapi import Answer, hidden, operation
 from agentdouble.openapi.operation import EVENTS
 from agentdouble.threads import import_in_thread
-
-if TYPE_CHECKING:
-    from agentdouble.api_server.server import Runs
 
 _AGENT_INFO = "google.adk.utils.agent_info"
 _LLM_AGENT = "google.adk.agents.llm_agent", "LlmAgent"

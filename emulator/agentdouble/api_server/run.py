@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from agentdouble import ledger
@@ -28,6 +28,7 @@ from agentdouble.api_server.agent_run import (
     Yielded,
     run_agent,
 )
+from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.events import EventBuilder
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import (
@@ -41,9 +42,6 @@ from agentdouble.api_server.wire import RunRequest, dumps, loads, to_wire
 from agentdouble.application_loop import ApplicationExitError, CrossLoopQueue
 from agentdouble.code_tool import Invocation, invoked_by
 from agentdouble.errors import RunEndedError, SessionNotFoundError
-
-if TYPE_CHECKING:
-    from agentdouble.api_server.artifacts import ArtifactService
 
 # Bytes of the JSON of events; the objects of ADK take some fourteen times as much.
 MOST = 2 * 1024 * 1024
