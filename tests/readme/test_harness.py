@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agentdouble import Emulator
-from agentdouble.apps import simple_responses
+from agentdouble.apps import simple
 from doublecheck.cli.app import app
 from doublecheck.runner import runner
 from tests.readme.consoles import shown
@@ -68,9 +68,9 @@ def test_a_failure_is_told_for_its_smallest_input(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Here of a platform that ends a line where ``str.splitlines`` does."""
-    whole = simple_responses.result
+    whole = simple.result
     monkeypatch.setattr(
-        simple_responses, "result", lambda value: whole("\n".join(str(value).split("\u2028")))
+        simple, "result", lambda value: whole("\n".join(str(value).split("\u2028")))
     )
 
     runner.run(["-k", "INV-04"], verbose=False, modules=["test_invocation"])

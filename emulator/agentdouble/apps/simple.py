@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import json
 import logging
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, closing
 from typing import Any, NoReturn, TypeVar, cast
@@ -14,14 +16,13 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from agentdouble import causes, guard, ledger, serving, strict_json
 from agentdouble.application_loop import ApplicationLoop
-from agentdouble.apps import simple_responses as responses
 from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
 from agentdouble.clock import Clock
 from agentdouble.code_tool import (
@@ -37,6 +38,99 @@ from agentdouble.failing import KIND, beneath
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.operation import EVENTS, TEXT
 from agentdouble.shutdown import ShutdownMiddleware
+
+SERVICE = "agent-service"
+ENTRYPOINT_FAILED = (
+    "An error occurred inside the user-defined entrypoint function (decorated with "
+    "@app.entrypoint). Check the application's log."
+)
+INVALID_JSON = "Invalid JSON payload. Please provide a valid JSON object in the request body."
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+def result(value: Any) -> Response:
+    """Return an entrypoint's value as a JSON response (INV-04, U-INVOKE-ENVELOPE)."""
+    if isinstance(value, Response):
+        return value
+    if ledger.choose("U-INVOKE-ENVELOPE") == "object":
+        value = {"response": value}
+    return Response(_json(value), media_type="application/json")
+
+
+def event(chunk: Any) -> bytes:
+    """Return a yielded chunk as one SSE event (INV-05, U-INVOKE-SSE-CHUNK)."""
+    raw = isinstance(chunk, str) and ledger.choose("U-INVOKE-SSE-CHUNK") == "raw"
+    lines = _NEWLINE.split(chunk) if raw else [_json(chunk)]
+    return ("".join(f"data: {line}\n" for line in lines) + "\n").encode("utf-8", "replace")
+
+
+def stream_failure(error: BaseException) -> bytes:
+    """Return a failure in a stream as one SSE event (INV-06, U-INVOKE-STREAM-ERROR)."""
+    body = {"error": str(error)}
+    if ledger.choose("U-INVOKE-STREAM-ERROR") == "detailed":
+        body["error_type"] = type(error).__name__
+        body["message"] = "An error occurred during streaming"
+    return f"data: {_json(body)}\n\n".encode()
+
+
+def failure(status: int, message: str, kind: str) -> Response:
+    """Return an error in the simple application's shape (U-INVOKE-ERROR)."""
+    return JSONResponse({"error": {"message": message, "type": kind}}, status)
+
+
+def entrypoint_failure(error: BaseException) -> Response:
+    """Return the answer to an entrypoint that raised (INV-07, U-INVOKE-ERROR)."""
+    if ledger.choose("U-INVOKE-ERROR") == "text":
+        return PlainTextResponse("Internal Server Error", 500)
+    return failure(500, ENTRYPOINT_FAILED, type(error).__name__)
+
+
+def ping_response(value: Any) -> Response:
+    """Return the ping function's value (PRB-01, U-PROBE-BODIES)."""
+    return _probe(value, {"status": value})
+
+
+class State(TypedDict):
+    """The state of an application, with its time in seconds."""
+
+    status: str
+    timestamp: float
+    service: str
+
+
+def state(status: str, clock: Clock) -> Response:
+    """Return the answer of health, readiness or liveness (PRB-02 to PRB-04)."""
+    now = clock.now().timestamp()
+    return _probe(status, {"status": status, "timestamp": now, "service": SERVICE})
+
+
+def _probe(value: Any, full: dict[str, Any]) -> Response:
+    shape = ledger.choose("U-PROBE-BODIES")
+    if shape == "text":
+        return PlainTextResponse(str(value))
+    shown = str(value) if shape == "json-string" else full
+    return Response(_json(shown), media_type="application/json")
+
+
+def _json(value: Any) -> str:
+    """Return a value as JSON with literal non-ASCII; other values are converted with ``str()``."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        value = str(value)
+        text = json.dumps(value, ensure_ascii=False)
+    if text.isascii() or _encodable(text):
+        return text
+    return json.dumps(value)  # a lone surrogate cannot be encoded as UTF-8, but it can be escaped
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
 
 PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")
 SLOW_PING_S = 1.0
@@ -55,7 +149,7 @@ class InvokeHeaders(TypedDict, total=False):
     request_id: str
 
 
-_STATE = (Answer(responses.State | str), Answer(str, media_type=TEXT))
+_STATE = (Answer(State | str), Answer(str, media_type=TEXT))
 
 
 def default_ping() -> str:
@@ -163,7 +257,7 @@ class SimpleApp:
     async def _on_invoke(self, request: Request) -> Response:
         """Call the entrypoint: a returned value is answered, a stream is sent as SSE."""
         if self._entrypoint is None:
-            return responses.failure(
+            return failure(
                 404,
                 "Entrypoint function is not set. Please register a function with @app.entrypoint.",
                 "NotFound",
@@ -174,11 +268,11 @@ class SimpleApp:
         try:
             payload = await strict_json.read(await request.body())
         except strict_json.NoNumberError as error:
-            return responses.failure(400, f"{responses.INVALID_JSON} {error}.", "BadRequest")
+            return failure(400, f"{INVALID_JSON} {error}.", "BadRequest")
         except (ValueError, RecursionError):
             payload = None
         if not isinstance(payload, dict):
-            return responses.failure(400, responses.INVALID_JSON, "BadRequest")
+            return failure(400, INVALID_JSON, "BadRequest")
         return await self._invoke(self._entrypoint, payload, dict(request.headers))
 
     async def _invoke(
@@ -199,31 +293,31 @@ class SimpleApp:
             _log.warning(
                 "The caller of %s has an id that run_code cannot use: %s", self.name, error
             )
-            return responses.failure(400, error.message, error.code)
+            return failure(400, error.message, error.code)
         except Exception as error:
             return self._failed(error)
         if inspect.isasyncgen(value) or inspect.isgenerator(value):
             stream = self._stream(_chunks(value, invocation, headers))
             return EventStreamResponse(stream)
-        return responses.result(value)
+        return result(value)
 
     def _failed(self, error: Exception) -> Response:
         own = beneath(error)
         if own is not None:
-            return responses.failure(500, own, KIND)
+            return failure(500, own, KIND)
         _log.error("The entrypoint of %s raised.", self.name, exc_info=from_application(error))
-        return responses.entrypoint_failure(error)
+        return entrypoint_failure(error)
 
     async def _stream(self, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
         try:
             async with aclosing(self._loop.iterate(chunks)) as items:
                 async for chunk in items:
-                    yield responses.event(chunk)
+                    yield event(chunk)
         except Exception as error:
             if beneath(error) is None:
                 what = "The entrypoint of %s raised in its stream."
                 _log.error(what, self.name, exc_info=from_application(error))
-            yield responses.stream_failure(error)
+            yield stream_failure(error)
 
     def _invocation(self, headers: Mapping[str, str]) -> Invocation:
         return Invocation(
@@ -246,26 +340,22 @@ class SimpleApp:
         if not done:
             _log.warning("The ping function of %s takes longer than 1 s.", self.name)
             if ledger.choose("U-PING-SLOW") == "503":
-                return responses.failure(
-                    503, "The ping function takes longer than 1 s.", "SlowPing"
-                )
+                return failure(503, "The ping function takes longer than 1 s.", "SlowPing")
         try:
-            return responses.ping(await answer)
+            return ping_response(await answer)
         except Exception as error:
             _log.exception("The ping function of %s raised.", self.name)
-            return responses.failure(
-                500, f"The ping function raised: {error}", type(error).__name__
-            )
+            return failure(500, f"The ping function raised: {error}", type(error).__name__)
 
     @operation(_STATE)
     async def _on_health(self, _request: Request) -> Response:
         """Return that the application is healthy."""
-        return responses.state("healthy", self.clock)
+        return state("healthy", self.clock)
 
     @operation(_STATE)
     async def _on_ready(self, _request: Request) -> Response:
         """Return that the application is ready, or lives."""
-        return responses.state("success", self.clock)
+        return state("success", self.clock)
 
 
 async def _chunks(
@@ -293,9 +383,9 @@ def _missing_headers(request: Request) -> Response | None:
         wanted.append("Content-Type: application/json")
     if not wanted or ledger.choose("U-INVOKE-HEADERS") != "enforced":
         return None
-    return responses.failure(400, f"The request lacks {', '.join(wanted)}.", "BadRequest")
+    return failure(400, f"The request lacks {', '.join(wanted)}.", "BadRequest")
 
 
 def _http_failure(error: HTTPException) -> Response:
-    detail = error.detail if error.status_code < 500 else responses.ENTRYPOINT_FAILED
-    return responses.failure(error.status_code, detail, "HTTPException")
+    detail = error.detail if error.status_code < 500 else ENTRYPOINT_FAILED
+    return failure(error.status_code, detail, "HTTPException")

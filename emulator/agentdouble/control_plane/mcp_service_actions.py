@@ -9,11 +9,11 @@ from typing import Any, Final, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import journal
-from agentdouble.control_plane import client_auth, mcp_backends, mcp_commands, mcp_requests
+from agentdouble.control_plane import mcp_auth, mcp_backends
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.backend_auth import Outbound
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
-from agentdouble.control_plane.mcp_requests import CreateMCPService, UpdateMCPService
+from agentdouble.control_plane.mcp_auth import Outbound
+from agentdouble.control_plane.mcp_backends import CreateMCPService, UpdateMCPService
 from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_requests import Tag
@@ -60,9 +60,9 @@ class ShownService(ListedService):
     """An MCP service, with its backend and its keys."""
 
     BackendType: str
-    BackendConfiguration: mcp_requests.Backend
+    BackendConfiguration: mcp_backends.BackendFields
     ProtocolConfiguration: Converted
-    InboundAuthorizerConfiguration: client_auth.ShownAuthorizer
+    InboundAuthorizerConfiguration: mcp_auth.ShownAuthorizer
     OutboundAuthorizerConfiguration: NotRequired[Outbound]
 
 
@@ -97,9 +97,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         )
         earlier = self._services.made_by(request.ClientToken)
         given = request.InboundAuthorizerConfiguration
-        keys = client_auth.asked_keys(
-            _INBOUND, request.Name, given, earlier.keys if earlier else ()
-        )
+        keys = mcp_auth.asked_keys(_INBOUND, request.Name, given, earlier.keys if earlier else ())
         return await self._services.create(
             request.Name,
             backend,
@@ -112,7 +110,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         _note(request)
         service = self._services.get(request.MCPServiceId)
         given = request.InboundAuthorizerConfiguration
-        keys = client_auth.asked_keys(_INBOUND, service.name, given, service.keys)
+        keys = mcp_auth.asked_keys(_INBOUND, service.name, given, service.keys)
         backend = await _changed(service, request, self._sources)
         await self._services.update(service.id, backend=backend, keys=keys, fields=_fields(request))
 
@@ -128,7 +126,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             "BackendType": given.get("BackendType", "Custom"),
             "BackendConfiguration": given.get("BackendConfiguration", where),
             "ProtocolConfiguration": protocol,
-            _INBOUND: client_auth.shown(given.get(_INBOUND), one.keys),
+            _INBOUND: mcp_auth.shown(given.get(_INBOUND), one.keys),
             **outbound,
         }
 
@@ -161,7 +159,7 @@ def _where(service: Service) -> tuple[Mapping[str, Any], str]:
     """Return the BackendConfiguration and the Path of a service's backend."""
     backend = service.backend
     if isinstance(backend, CommandBackend):
-        return mcp_commands.configuration(backend), "/"
+        return mcp_backends.configuration(backend), "/"
     url = backend.url if isinstance(backend, McpBackend) else getattr(backend, "base_url", None)
     return ({}, "/") if url is None else mcp_backends.custom_configuration(url)
 
@@ -178,12 +176,12 @@ async def _changed(service: Service, request: UpdateMCPService, sources: Sources
     where, path = _where(service)
     path = str(service.fields.get("Path", path))
     kept = service.fields.get("BackendConfiguration", where)
-    backend = given or (mcp_requests.Backend.model_validate(kept) if kept else None)
+    backend = given or (mcp_backends.BackendFields.model_validate(kept) if kept else None)
     protocol = _protocol(before)
     configuration = None
     if isinstance(before, OpenApiBackend):
-        api = mcp_requests.HttpApi(Configuration=before.document)
-        configuration = mcp_requests.Protocol(HttpApiConfiguration=api)
+        api = mcp_backends.HttpApi(Configuration=before.document)
+        configuration = mcp_backends.Protocol(HttpApiConfiguration=api)
     made = await mcp_backends.make(protocol, path, backend, configuration, by, sources)
     return made if by is not None else _as_before(made, before)
 

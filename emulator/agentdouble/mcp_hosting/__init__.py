@@ -1,14 +1,15 @@
 """Hosting of MCP servers: one as an ASGI application, or many behind exact paths and keys."""
 
-from agentdouble.mcp_hosting.endpoint import BODY_LIMIT, Endpoint
-from agentdouble.mcp_hosting.host import PREFIX, Host, Hosted
-from agentdouble.mcp_hosting.refusals import (
+from agentdouble.mcp_hosting.endpoint import (
+    BODY_LIMIT,
     INTERNAL_ERROR,
     OPERATIONS,
+    Endpoint,
     failure,
     is_mcp,
     render_refusal,
 )
+from agentdouble.mcp_hosting.host import PREFIX, Host, Hosted
 
 __all__ = [
     "BODY_LIMIT",

@@ -11,18 +11,20 @@ import contextvars
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import mistakes, strict_json
+from agentdouble import ledger, mistakes, strict_json
 from agentdouble.disconnects import replay
-from agentdouble.mcp_hosting.calls import Calls
-from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, OPERATIONS, PARSE_ERROR, failure
-from agentdouble.openapi.operation import described
+from agentdouble.guard import Refusal
+from agentdouble.openapi import Answer, Operation
+from agentdouble.openapi.operation import EVENTS, described
 from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
@@ -30,6 +32,162 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult
     from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+
+class Calls:
+    """Answers requests with an application, until each is done or cancelled."""
+
+    def __init__(self) -> None:
+        self._open: dict[anyio.CancelScope, tuple[str, Scope]] = {}
+
+    async def answer(
+        self,
+        app: ASGIApp,
+        by: str,
+        fallback: Callable[[], Response],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Let the application answer a request; ``by`` names its caller.
+
+        A request that is cancelled before its response has begun gets ``fallback``; a response
+        that has begun stops where it is.
+        """
+        response = _Response(send)
+        # A scope, not a task: it separates this cancellation from that of a stopping server.
+        with anyio.CancelScope() as cancelling:
+            self._open[cancelling] = (by, scope)
+            try:
+                await app(scope, receive, response.send)
+            finally:
+                del self._open[cancelling]
+        if cancelling.cancelled_caught:
+            await response.finish(fallback, scope, receive)
+
+    def cancel(self, by: str | None = None) -> None:
+        """Cancel the requests of one caller, or all requests."""
+        for cancelling, (caller, _) in list(self._open.items()):
+            if by in (None, caller):
+                cancelling.cancel()
+
+    def cancel_listening(self) -> None:
+        """Cancel the requests that only listen, because they would not end on their own."""
+        for cancelling, (_, scope) in list(self._open.items()):
+            if _listens(scope):
+                cancelling.cancel()
+
+
+def _listens(scope: Scope) -> bool:
+    """Return whether a request waits for notifications, in either era of the protocol."""
+    return scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
+
+
+class _Response:
+    """A response that is being sent; it knows how much has been sent."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._begun = False
+        self._has_length = False
+        self._done = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            names = (name.lower() for name, _ in message.get("headers", ()))
+            self._has_length = b"content-length" in names
+        elif message["type"] == "http.response.body":
+            self._done = not message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(
+        self, fallback: Callable[[], Response], scope: Scope, receive: Receive
+    ) -> None:
+        if not self._begun:
+            await fallback()(scope, receive, self._send)
+        elif not self._done and not self._has_length:  # with a length, the server cuts it off
+            await self._send({"type": "http.response.body", "body": b""})
+
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+INTERNAL_ERROR = -32603
+
+
+class JsonRpcErrorFields(TypedDict):
+    """The code and the message of a JSON-RPC error."""
+
+    code: int
+    message: str
+    data: NotRequired[Any]
+
+
+class JsonRpcError(TypedDict):
+    """A JSON-RPC error; one that belongs to no particular request has no id."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | None
+    error: JsonRpcErrorFields
+
+
+_MESSAGE = dict[str, Any]
+_ERRORS = (401, 404, 405, 406, 415)
+OPERATIONS = {
+    "POST": Operation(
+        summary="Send a message of MCP: a request, a notification or an answer",
+        answers=(Answer(_MESSAGE), Answer(str, media_type=EVENTS), Answer(None, 202)),
+        body=_MESSAGE,
+        errors=_ERRORS,
+        refused=JsonRpcError,
+    ),
+    "GET": Operation(
+        summary="Listen to an MCP session",
+        answers=(Answer(str, media_type=EVENTS),),
+        errors=_ERRORS,
+        refused=JsonRpcError,
+    ),
+    "DELETE": Operation(
+        summary="End an MCP session",
+        answers=(Answer(None), Answer(None, 204)),
+        errors=_ERRORS,
+        refused=JsonRpcError,
+    ),
+}
+
+
+def failure(status: int, message: str, code: int = INVALID_REQUEST, **data: str) -> Response:
+    """Return a JSON-RPC error that belongs to no particular request."""
+    error = {"code": code, "message": message, **({"data": data} if data else {})}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
+
+
+def unauthorized(name: str, presented: str | None) -> Response:
+    """Refuse a request without a key of its service, as the ledger decides (U-MCP-UNAUTHORIZED)."""
+    what = "has no API key" if presented is None else "has a wrong API key"
+    message = f"The request {what}: send 'Authorization: Bearer <a key of the service {name!r}>'."
+    if ledger.choose("U-MCP-UNAUTHORIZED") == "403":
+        return failure(403, message)
+    answer = failure(401, message)
+    error = "" if presented is None else ' error="invalid_token"'
+    answer.headers["WWW-Authenticate"] = f"Bearer{error}"
+    return answer
+
+
+def is_mcp(connection: HTTPConnection) -> bool:
+    """Return whether a request is for an MCP server, by its path."""
+    path: str = connection.scope["path"]
+    return path == "/mcp" or path.startswith("/mcp/")
+
+
+def render_refusal(refusal: Refusal) -> Response:
+    """Return the guard's refusal as a JSON-RPC error."""
+    code = INTERNAL_ERROR if refusal.status == 500 else INVALID_REQUEST
+    answer = failure(refusal.status, refusal.message, code, type=refusal.kind)
+    if refusal.status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer
+
 
 BODY_LIMIT = 4 * 1024 * 1024  # bytes
 IDLE_TIMEOUT_S = 1800.0

@@ -2,9 +2,7 @@
 
 from agentdouble.mcp_services.backends import Backend, McpBackend, OpenApiBackend, ServerBackend
 from agentdouble.mcp_services.commands import CommandBackend
-from agentdouble.mcp_services.handle import McpServices
-from agentdouble.mcp_services.service import Key, Service, access_record
-from agentdouble.mcp_services.services import Services
+from agentdouble.mcp_services.services import Key, McpServices, Service, Services, access_record
 
 __all__ = [
     "Backend",

@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 from agentdouble.errors import BackendError
 from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, Hosted
-from agentdouble.mcp_services.commands import CommandBackend
+from agentdouble.mcp_services.commands import (
+    CommandBackend,
+    Programs,
+)
 from agentdouble.mcp_services.passthrough import PassThrough
-from agentdouble.mcp_services.stdio import Programs
 from agentdouble.state import Record
 from agentdouble.threads import import_in_thread, run_in_thread
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http import EventStore
 
     from agentdouble.mcp_services.openapi import Auth, Definition
+
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
 

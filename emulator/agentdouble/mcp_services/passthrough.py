@@ -19,7 +19,7 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import urljoin, urlsplit
 
@@ -30,8 +30,55 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import AnswerLostError, McpServiceError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
-from agentdouble.mcp_services import headers
 from agentdouble.upstream import Answer, Connections
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+VIA = b"via"
+
+_OF_ONE_HOP = frozenset(
+    (
+        *(b"connection", b"content-length", b"keep-alive", b"proxy-authenticate"),
+        *(b"proxy-authorization", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+    )
+)
+_STAYS_HERE = _OF_ONE_HOP | frozenset(  # they are for this server, not for the backend
+    (b"authorization", b"cookie", b"expect", b"forwarded", b"host", b"origin", b"x-api-key")
+)
+_NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # they reveal the backend
+    (
+        *(b"alt-svc", b"date", b"location", b"content-location", b"server", b"set-cookie"),
+        *(b"strict-transport-security", b"via", b"www-authenticate", b"x-powered-by"),
+    )
+)
+
+
+def onward(sent: Iterable[tuple[bytes, bytes]], own: Mapping[str, str], via: bytes) -> RawHeaders:
+    """Return a caller's headers for the backend; the service's own headers replace them."""
+    ours = [(name.lower().encode(), value.encode("latin-1")) for name, value in own.items()]
+    replaced = {name for name, _ in ours}
+    passed = [
+        (name, value)
+        for name, value in sent
+        if name not in _STAYS_HERE and name not in replaced and not name.startswith(b"x-forwarded-")
+    ]
+    return [*passed, *ours, (VIA, via)]
+
+
+def back(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+    """Return a backend's headers for the caller."""
+    lowered = ((name.lower(), value) for name, value in answered)
+    return [
+        (name, value)
+        for name, value in lowered
+        if name not in _NOT_BACK and not name.startswith(b"access-control-")
+    ]
+
+
+def without_content(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+    """Return a backend's headers for the caller, without those that describe its content."""
+    return [(name, value) for name, value in back(answered) if not name.startswith(b"content-")]
+
 
 METHODS = ("GET", "POST", "DELETE")
 REDIRECTS = 3
@@ -78,7 +125,7 @@ class PassThrough:
             answer = failure(405, f"MCP has no {scope['method']}.")
             answer.headers["Allow"] = ", ".join(METHODS)
             return answer
-        if any(name == headers.VIA and value == self._via for name, value in scope["headers"]):
+        if any(name == VIA and value == self._via for name, value in scope["headers"]):
             return self._failed("leads back to the service itself")
         return None
 
@@ -99,7 +146,7 @@ class PassThrough:
 
     async def _ask(self, request: Request, body: bytes) -> Answer:
         """Return the backend's answer, before its body has come."""
-        sent = headers.onward(request.scope["headers"], self._own_headers, self._via)
+        sent = onward(request.scope["headers"], self._own_headers, self._via)
         target = _target(self._url, request.scope["query_string"].decode("latin-1"))
         for _ in range(REDIRECTS):
             answer = await self._connections.ask(request.method, target, sent, body)
@@ -148,7 +195,7 @@ class PassThrough:
 
     async def _return(self, answer: Answer, asked: bytes, send: Send) -> None:
         start = {"type": "http.response.start", "status": answer.status}
-        await send({**start, "headers": headers.back(answer.headers)})
+        await send({**start, "headers": back(answer.headers)})
         ending = ErrorEventWriter(answer, asked)
         while not answer.done:
             try:
@@ -218,7 +265,7 @@ def _is_receipt(answer: Answer, asked: bytes) -> bool:
 
 def _without_content(answer: Answer) -> Response:
     response = Response(status_code=answer.status)
-    response.raw_headers += headers.without_content(answer.headers)
+    response.raw_headers += without_content(answer.headers)
     return response
 
 

@@ -1,19 +1,166 @@
-"""The registry of MCP services: created, found, changed and deleted at run time, and stored."""
+"""The MCP services of a double: each has a name, a backend and keys, and answers at /mcp/<name>."""
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from html import escape
+from typing import Any, TypeVar
 
 from agentdouble.clock import Clock
-from agentdouble.errors import ServiceKeyError, ServiceNameTakenError, UnknownServiceError
-from agentdouble.mcp_hosting import Host
-from agentdouble.mcp_services.backends import Backend, restored
-from agentdouble.mcp_services.service import Key, Service, check_keys, check_name, make_key
-from agentdouble.mcp_services.stdio import Programs
-from agentdouble.state import Record, Registry, Store
+from agentdouble.errors import (
+    ServiceKeyError,
+    ServiceNameError,
+    ServiceNameTakenError,
+    UnknownServiceError,
+)
+from agentdouble.mcp_hosting import PREFIX, Host
+from agentdouble.mcp_services.backends import Backend, backend_of, restored
+from agentdouble.mcp_services.commands import Programs
+from agentdouble.state import Record, Registry, Resource, Store, times_of
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_SENDABLE = re.compile(r"[!-~]+")
+_CODE = (
+    "margin:0;padding:0;background:none;color:inherit;font-size:.9em;line-height:1.45;"
+    "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
+)
+
+
+@dataclass(frozen=True)
+class Key:
+    """An API key of a service; ``name`` is for people."""
+
+    name: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Service(Resource):
+    """An MCP service; ``fields`` are the fields of its requests, in the platform's names."""
+
+    backend: Backend
+    keys: tuple[Key, ...]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key_values(self) -> tuple[str, ...]:
+        """The keys that its clients may send."""
+        return tuple(key.value for key in self.keys)
+
+    def __repr__(self) -> str:
+        keys = ", ".join(key.name for key in self.keys) or "none"
+        return f"<Service {self.name!r} {self.id}, keys: {keys}>"
+
+    def to_record(self) -> Record | None:
+        """Return the service as JSON-ready data, or None if its backend ends with the process."""
+        backend = self.backend.to_record()
+        if backend is None:
+            return None
+        # Keys are stored in plain text, not as digests, because the access record has the
+        # key and can be requested again at any time. Only the file's user can read a
+        # state file that the double creates.
+        return {
+            **(super().to_record() or {}),
+            "keys": [asdict(key) for key in self.keys],
+            "backend": {"kind": self.backend.kind, **backend},
+        }
+
+    @classmethod
+    def of(cls, record: Record, backend: Backend) -> Service:
+        """Return the service of a record."""
+        keys = tuple(Key(**key) for key in record["keys"])
+        return cls(**{**record, **times_of(record), "keys": keys, "backend": backend})
+
+
+def check_name(name: str) -> None:
+    """Raise ServiceNameError for a name that cannot be part of an address."""
+    if not _NAME.fullmatch(name):
+        raise ServiceNameError(name)
+
+
+def make_key(service: str, name: str, value: str | None = None) -> Key:
+    """Return a key with this value, or with a random one; raise ServiceKeyError."""
+    if value is None:
+        return Key(name, secrets.token_urlsafe(32))
+    if not _SENDABLE.fullmatch(value):
+        raise ServiceKeyError(
+            f"A key of the MCP service {service!r} cannot be sent: it must have printable ASCII "
+            "characters and no spaces.",
+            service=service,
+        )
+    return Key(name, value)
+
+
+def check_keys(service: str, keys: Iterable[Key]) -> tuple[Key, ...]:
+    """Return the keys; raise ServiceKeyError if one cannot be sent, or a name is used twice."""
+    checked = tuple(make_key(service, key.name, key.value) for key in keys)
+    names = [key.name for key in checked]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ServiceKeyError(
+            f"The MCP service {service!r} would have two keys with the name {twice[0]!r}.",
+            service=service,
+        )
+    return checked
+
+
+class AccessRecord(dict[str, Any]):
+    """A dict that shows ``***`` in place of its key, and so do the dicts in it.
+
+    ``json.dumps`` writes it unchanged, with the key.
+    """
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__({name: _kept(value) for name, value in fields.items()})
+
+    def __repr__(self) -> str:
+        return f"<access record {json.dumps(_hidden(self), default=repr)}, json.dumps() of it has the key>"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        told = escape(json.dumps(_hidden(self), indent=2, default=repr))
+        return (
+            f'<pre style="{_CODE}">{told}</pre>'
+            f'<div style="opacity:.7"><code style="{_CODE}">json.dumps()</code>'
+            " of it has the key</div>"
+        )
+
+
+def access_record(service: Service, gateway_url: str) -> AccessRecord:
+    """Return ``{"mcpServers": {name: {"httpUrl": ..., "headers": ...}}}`` with the first key.
+
+    Raises ServiceKeyError if every key has been revoked (SVC-03).
+    """
+    if not service.keys:
+        raise ServiceKeyError(
+            f"The MCP service {service.name!r} has no key left. Make a new one first.",
+            service=service.name,
+        )
+    server = {
+        "httpUrl": gateway_url.rstrip("/") + PREFIX + service.name,
+        "headers": {"Authorization": f"Bearer {service.keys[0].value}"},
+    }
+    return AccessRecord({"mcpServers": {service.name: server}})
+
+
+def _kept(value: Any) -> Any:
+    return AccessRecord(value) if isinstance(value, dict) else value
+
+
+def _hidden(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with hidden keys."""
+    return {name: _shown(name, value) for name, value in fields.items()}
+
+
+def _shown(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return _hidden(value)
+    return "Bearer ***" if name == "Authorization" else value
+
 
 DEFAULT_KEY = "default"
 
@@ -141,3 +288,77 @@ def _without(service: Service, key_name: str) -> tuple[Key, ...]:
             service=service.name,
         )
     return kept
+
+
+T = TypeVar("T")
+Call = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+class McpServices:
+    """The MCP services, as ``double.mcp``; callable from any thread but the double's own.
+
+    ::
+
+        with Emulator() as double:
+            double.mcp.create("weather", "http://127.0.0.1:9000/mcp")
+            print(json.dumps(double.mcp.record("weather")))
+
+    A backend is the address of an MCP server, an MCP server of this process (an MCPApp, or one
+    of the MCP SDK), a list with the words of a command that speaks MCP over its standard input and
+    output, a definition of an HTTP API as a mapping, or a value: ``McpBackend(url, headers)`` and
+    ``OpenApiBackend.load(source, auth=...)`` have credentials, ``CommandBackend`` a directory. Every method raises
+    RuntimeError if the double does not run, and UnknownServiceError for an unknown name.
+    """
+
+    def __init__(self, services: Services, call: Call, url: str) -> None:
+        self._services = services
+        self._call = call
+        self._url = url
+
+    def get(self, name: str) -> Service:
+        """Return the service with this name."""
+        return self._read(lambda: self._services.named(name))
+
+    def list(self) -> tuple[Service, ...]:
+        """Return all services, the oldest first."""
+        return self._read(self._services.all)
+
+    def record(self, name: str) -> Mapping[str, Any]:
+        """Return the access record of section 2.5; raise ServiceKeyError if no key is left."""
+        return access_record(self.get(name), self._url)
+
+    def delete(self, name: str) -> None:
+        """Delete a service with its sessions."""
+        self._call(self._services.delete(self.get(name).id))
+
+    def create(self, name: str, backend: Any, *, key: str | None = None) -> Service:
+        """Create a service with one key, which is generated unless it is given.
+
+        Raises BackendError, ServiceNameError, ServiceNameTakenError or ServiceKeyError.
+        """
+        keys = () if key is None else (Key("default", key),)
+        behind = backend_of(backend)
+        made: Service = self._call(self._services.create(name, behind, keys=keys))
+        return made
+
+    def update(self, name: str, backend: Any) -> Service:
+        """Give a service another backend, which ends its sessions; raise BackendError."""
+        behind: Backend = backend_of(backend)
+        changed: Service = self._call(self._services.update(self.get(name).id, backend=behind))
+        return changed
+
+    def new_key(self, name: str, key_name: str, value: str | None = None) -> str:
+        """Add a key to a service and return it; raise ServiceKeyError."""
+        key: Key = self._call(self._services.new_key(self.get(name).id, key_name, value))
+        return key.value
+
+    def revoke(self, name: str, key_name: str) -> None:
+        """Remove a key, and cancel its requests; raise ServiceKeyError."""
+        self._call(self._services.revoke(self.get(name).id, key_name))
+
+    def _read(self, read: Callable[[], T]) -> T:
+        async def on_its_loop() -> T:
+            return read()
+
+        value: T = self._call(on_its_loop())
+        return value

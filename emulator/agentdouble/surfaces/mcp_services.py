@@ -15,9 +15,9 @@ from starlette.routing import BaseRoute, Route
 from agentdouble import mcp_hosting, whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
-from agentdouble.mcp_hosting.refusals import JsonRpcError
+from agentdouble.mcp_hosting.endpoint import JsonRpcError
 from agentdouble.mcp_services import Services
-from agentdouble.mcp_services.stdio import LONGEST_LINE, Program
+from agentdouble.mcp_services.commands import LONGEST_LINE, Program
 from agentdouble.openapi import Format, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.surfaces.resetting import Part, Return

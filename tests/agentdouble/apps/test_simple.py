@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from agentdouble import Emulator, SimpleApp, serving
-from agentdouble.apps import simple_responses
+from agentdouble.apps import simple
 from tests.agentdouble.calling import background, http
 
 pytestmark = pytest.mark.smoke
@@ -597,4 +597,4 @@ def test_a_response_is_not_wrapped() -> None:
     """What is an answer already stays one."""
     response = Response("x")
 
-    assert response is simple_responses.result(response)
+    assert response is simple.result(response)

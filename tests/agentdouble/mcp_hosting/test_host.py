@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble import ledger
 from agentdouble.ledger import Ledger
 from agentdouble.mcp_hosting import Endpoint
-from agentdouble.mcp_hosting.refusals import unauthorized
+from agentdouble.mcp_hosting.endpoint import unauthorized
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server

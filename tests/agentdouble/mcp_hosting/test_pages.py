@@ -5,7 +5,7 @@ from mcp import MCPError
 from mcp.types import INVALID_PARAMS, PaginatedRequestParams, Tool
 from pydantic_core import to_json
 
-from agentdouble.mcp_hosting.pages import LARGEST_PAGE, ToolPages
+from agentdouble.mcp_services.openapi.serving import LARGEST_PAGE, ToolPages
 
 pytestmark = pytest.mark.libraries
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 from starlette.responses import PlainTextResponse
 
-from agentdouble.apps import simple_responses
+from agentdouble.apps import simple
 from agentdouble.control_plane import envelope
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Target
@@ -40,7 +40,7 @@ def verdicts(run: Run) -> Mapping[str, Verdict]:
 
 
 def accept_any_body(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(simple_responses, "failure", lambda *_: PlainTextResponse("fine"))
+    patch.setattr(simple, "failure", lambda *_: PlainTextResponse("fine"))
 
 
 def run(*arguments: str, module: str, verbose: bool = False) -> Run:
@@ -84,9 +84,7 @@ def test_the_line_of_a_failure_has_the_same_answer(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Pasted into a shell, it shows what the check was shown."""
-    monkeypatch.setattr(
-        simple_responses, "result", lambda value: PlainTextResponse(f"plain: {value}")
-    )
+    monkeypatch.setattr(simple, "result", lambda value: PlainTextResponse(f"plain: {value}"))
     run(*declared, "-k", "INV-04", module="test_invocation")
     told = capfd.readouterr().err
 
@@ -138,7 +136,7 @@ def test_a_must_fails_the_run_beside_a_should(
 ) -> None:
     """Leniency is for what is recommended alone."""
     accept_any_body(monkeypatch)
-    monkeypatch.setattr(simple_responses, "result", PlainTextResponse)
+    monkeypatch.setattr(simple, "result", PlainTextResponse)
 
     ended = run(*declared, "-k", "INV-08 or INV-04", module="test_invocation")
 

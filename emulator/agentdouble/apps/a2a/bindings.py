@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
@@ -27,11 +28,43 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble import mistakes, strict_json
 from agentdouble.apps.a2a import paths
-from agentdouble.apps.a2a.callers import Callers
-from agentdouble.apps.a2a.request_checks import check_size, check_text
+from agentdouble.apps.a2a.request_handler import Callers
 from agentdouble.guard import Refusal
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
+
+MOST_VALUES = 100_000  # of a body, which the SDK converts in a tenth of a second
+
+
+def check_size(value: object) -> None:
+    """Raise InvalidRequestError for JSON of so many values that the SDK would stop the event loop."""
+    count, ahead = 0, [value]
+    while ahead:
+        inside = ahead.pop()
+        if isinstance(inside, dict | list):
+            count += len(inside)
+            ahead += inside.values() if isinstance(inside, dict) else inside
+        if count > MOST_VALUES:
+            raise InvalidRequestError(
+                f"The body has more than {MOST_VALUES} values: send large data as text or as a file."
+            )
+
+
+def check_text(body: bytes, value: object) -> None:
+    """Raise InvalidRequestError if the value of a JSON body contains a lone surrogate.
+
+    JSON can escape a lone surrogate, but protobuf cannot represent it, and fails if it is in a
+    name.
+    """
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidRequestError(
+            "The body has half of a character (a lone surrogate), which is no valid Unicode text."
+        ) from None
+
 
 for _logger in (
     "a2a.compat.v0_3.jsonrpc_adapter",

@@ -13,6 +13,7 @@ from agentdouble.guard import Refusal
 
 CARD = "/.well-known/agent-card.json"
 LEGACY_CARD = "/.well-known/agent.json"
+VERSION_HEADER = "A2A-Version"
 _BELOW = ("/tasks", "/v1/tasks")
 _EXACT = frozenset(
     {

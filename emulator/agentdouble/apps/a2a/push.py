@@ -24,7 +24,7 @@ from a2a.utils.errors import InvalidParamsError
 
 from agentdouble import ledger, mistakes, redaction
 from agentdouble.addresses import is_loopback
-from agentdouble.apps.a2a.request_checks import VERSION_HEADER
+from agentdouble.apps.a2a.paths import VERSION_HEADER
 
 TIMEOUT_S = 5.0
 

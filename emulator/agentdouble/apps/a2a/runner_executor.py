@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from a2a.helpers import new_data_part
@@ -19,9 +21,56 @@ from google.protobuf.json_format import MessageToDict
 
 from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.apps.a2a.conversations import Conversation, Conversations
 from agentdouble.apps.adapters import agent_of
 from agentdouble.code_tool import DEFAULT_USER
+
+LIMIT = 1000  # contexts of an application; above it, the least recently used one is forgotten
+
+
+@dataclass
+class Conversation:
+    """The memory of a session, a ``Backend`` of ``agentdouble.agents.agent``."""
+
+    state: dict[str, Any] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    artifacts_by_name: dict[str, list[Part]] = field(default_factory=dict)
+
+    async def history(self) -> tuple[Event, ...]:
+        """Return the events so far, oldest first."""
+        return tuple(self.events)
+
+    async def save_artifact(self, name: str, part: Part) -> int:
+        """Store a new version of an artifact and return its number, counted from 0."""
+        versions = self.artifacts_by_name.setdefault(name, [])
+        versions.append(part)
+        return len(versions) - 1
+
+    async def load_artifact(self, name: str, version: int | None) -> Part | None:
+        """Return a version of an artifact, the newest by default, or None if there is none."""
+        versions = self.artifacts_by_name.get(name, [])
+        if version is None:
+            return versions[-1] if versions else None
+        return versions[version] if 0 <= version < len(versions) else None
+
+    async def artifacts(self) -> tuple[str, ...]:
+        """Return the names of the artifacts, sorted."""
+        return tuple(sorted(self.artifacts_by_name))
+
+
+class Conversations:
+    """The conversations of an application, in memory."""
+
+    def __init__(self) -> None:
+        self._by_context: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
+
+    def of(self, user: str, context_id: str) -> Conversation:
+        """Return a caller's conversation; start it if it is new."""
+        conversation = self._by_context.setdefault((user, context_id), Conversation())
+        self._by_context.move_to_end((user, context_id))
+        while len(self._by_context) > LIMIT:
+            self._by_context.popitem(last=False)
+        return conversation
+
 
 ANSWER = "answer"  # the name of the artifact
 

@@ -1,4 +1,4 @@
-"""Task stores: in memory, in the double's state, or a user's class (DEC-06, A2A-04)."""
+"""x"""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import datetime as dt
 import inspect
 import logging
 import uuid
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar
 
+from a2a.server.agent_execution import AgentExecutor
 from a2a.server.context import ServerCallContext
 from a2a.server.owner_resolver import resolve_user_scope
 from a2a.server.tasks import InMemoryTaskStore, TaskStore
+from a2a.server.tasks.copying_task_store import CopyingTaskStoreAdapter
 from a2a.types import (
     ListTasksRequest,
     ListTasksResponse,
@@ -26,10 +28,11 @@ from a2a.types import (
 from a2a.utils.errors import A2AError, InternalError
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from agentdouble.apps.a2a.callers import Caller
-from agentdouble.apps.a2a.event_order import ENDS, PAUSES
+from agentdouble.apps.a2a.events import ENDS, PAUSES
 from agentdouble.apps.a2a.paths import KIND
-from agentdouble.errors import StateError
+from agentdouble.apps.a2a.request_handler import Caller
+from agentdouble.apps.a2a.runner_executor import RunnerExecutor
+from agentdouble.errors import DecorationError, StateError
 from agentdouble.state import Change, Record, Store, unbroken
 
 FAILED = "The task store failed. The application's log says why."
@@ -231,3 +234,97 @@ def _take_owner(task: Task) -> str:
     if not task.metadata.fields:
         task.ClearField("metadata")
     return str(owner)
+
+
+def executor_of(cls: type, arguments: Mapping[str, Any]) -> AgentExecutor:
+    """Return an instance of an executor class; raise DecorationError if it is not one.
+
+    ``arguments``, such as the runner, are passed to the class's ``__init__``, or set as
+    attributes if the class has no ``__init__``.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, AgentExecutor)):
+        raise DecorationError(
+            f"@app.agent_executor takes a class derived from a2a.server.agent_execution."
+            f"AgentExecutor; {_named(cls)} is not.",
+            decorator="agent_executor",
+        )
+    for name in ("execute", "cancel"):
+        if not inspect.iscoroutinefunction(getattr(cls, name)):
+            raise DecorationError(
+                f"{_named(cls)}.{name} is not async; it is 'async def {name}(self, context, "
+                "event_queue)'.",
+                decorator="agent_executor",
+            )
+    return _make(_completed(cls, RunnerExecutor), arguments, "agent_executor")
+
+
+def without_runner(cls: object) -> DecorationError:
+    """Return the error for a class that is registered without a runner."""
+    over = "" if cls is None else f" over {_named(cls)}"
+    return DecorationError(
+        f"@app.agent_executor needs a runner: write @app.agent_executor(runner=...){over}.",
+        decorator="agent_executor",
+    )
+
+
+def store_of(cls: type, arguments: Mapping[str, Any]) -> TaskStore:
+    """Return an instance of a task store class; raise DecorationError if it is not one."""
+    if not (isinstance(cls, type) and issubclass(cls, TaskStore)):
+        raise DecorationError(
+            f"@app.task_store takes a class derived from a2a.server.tasks.TaskStore; "
+            f"{_named(cls)} is not.",
+            decorator="task_store",
+        )
+    missing = [name for name in METHODS if not callable(getattr(cls, name, None))]
+    if not missing:
+        return UserTaskStore(_make(_completed(cls, _Unused), arguments, "task_store"))
+    if inspect.isabstract(cls):
+        raise DecorationError(
+            f"{_named(cls)} is no task store yet: it lacks {', '.join(missing)}.",
+            decorator="task_store",
+        )
+    return CopyingTaskStoreAdapter(_make(cls, arguments, "task_store"))
+
+
+class _Unused(TaskStore):
+    """The SDK's methods, for a class that has the specification's methods instead."""
+
+    async def save(self, *_: Any) -> None:
+        raise NotImplementedError
+
+    async def get(self, *_: Any) -> None:
+        raise NotImplementedError
+
+    async def list(self, *_: Any) -> Any:
+        raise NotImplementedError
+
+    async def delete(self, *_: Any) -> None:
+        raise NotImplementedError
+
+
+def _completed(cls: type[T], missing: type) -> type[T]:
+    """Return a subclass that adds the methods which the class lacks."""
+    if issubclass(cls, missing):
+        return cls
+    own = {"__module__": cls.__module__, "__doc__": cls.__doc__}
+    return type(cls.__name__, (cls, missing), own)
+
+
+def _make(cls: type[T], arguments: Mapping[str, Any], decorator: str) -> T:
+    if cls.__init__ is object.__init__:
+        made = cls()
+        for name, value in arguments.items():
+            setattr(made, name, value)
+        return made
+    try:
+        inspect.signature(cls).bind(**arguments)
+    except TypeError as error:
+        raise DecorationError(
+            f"{_named(cls)} does not take the arguments of @app.{decorator}: {error}.",
+            decorator=decorator,
+        ) from None
+    return cls(**arguments)
+
+
+def _named(cls: object) -> str:
+    return getattr(cls, "__qualname__", repr(cls))

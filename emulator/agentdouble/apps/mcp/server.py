@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from inspect import BoundArguments, Parameter, isclass
 from typing import Any, get_args
 
+import anyio
 import pydantic_core
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
@@ -21,9 +22,11 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.mcpserver import Context as SdkContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
 from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     CallToolResult,
     Completion,
     EmptyResult,
@@ -39,12 +42,54 @@ from mcp.types import (
 from agentdouble import causes, ledger
 from agentdouble.apps.contract import from_application, text_of
 from agentdouble.apps.mcp import checks
-from agentdouble.apps.mcp.changes import Changes
+from agentdouble.apps.mcp.app import Runner, current_runner
 from agentdouble.apps.mcp.checks import Offered
 from agentdouble.apps.mcp.context import LOG_LEVEL, Context
-from agentdouble.apps.mcp.hosting import Runner, current_runner
 from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 from agentdouble.failing import beneath
+
+MOST_WATCHED = 1000  # resources of a connection
+TELL_WITHIN_S = 2.0  # a client that does not read keeps no other from hearing
+
+
+class Changes(InMemorySubscriptionBus):
+    """The SDK's bus, which also tells connections that used ``resources/subscribe``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watched: dict[Any, set[str]] = {}
+
+    def watch(self, connection: Any, uri: str) -> None:
+        """Tell a connection of changes of a resource, as long as it lasts; raise MCPError."""
+        if connection not in self._watched:
+            self._watched[connection] = set()
+            connection.exit_stack.callback(self._watched.pop, connection, None)
+        watched = self._watched[connection]
+        if len(watched) >= MOST_WATCHED and uri not in watched:
+            raise MCPError(
+                INVALID_REQUEST, f"A session watches {MOST_WATCHED} resources at most, and does."
+            )
+        watched.add(uri)
+
+    def unwatch(self, connection: Any, uri: str) -> None:
+        """Tell a connection no more of a resource."""
+        self._watched.get(connection, set()).discard(uri)
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Tell everybody who has asked for it."""
+        await super().publish(event)
+        if not isinstance(event, ResourceUpdated):
+            return
+        async with anyio.create_task_group() as telling:
+            for connection, watched in list(self._watched.items()):
+                if event.uri in watched:
+                    telling.start_soon(_tell, connection, event.uri)
+
+
+async def _tell(connection: Any, uri: str) -> None:
+    with anyio.move_on_after(TELL_WITHIN_S):
+        await connection.send_resource_updated(uri)
+
 
 UNKNOWN_ARGUMENTS = "U-MCP-ARGUMENTS"
 MOST_VALUES = 100  # of a completion, by the protocol

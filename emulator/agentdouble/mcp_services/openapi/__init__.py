@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from agentdouble.mcp_services.authentication import ApiKey, Auth, Basic, Bearer
 from agentdouble.mcp_services.openapi.definition import Definition, Operation
-from agentdouble.mcp_services.openapi.loading import load, read_vetted
+from agentdouble.mcp_services.openapi.loading import load, read_vetted, vet
 from agentdouble.mcp_services.openapi.serving import server
-from agentdouble.mcp_services.openapi.vetting import vet
 
 __all__ = [
     "ApiKey",

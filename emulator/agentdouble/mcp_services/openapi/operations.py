@@ -10,21 +10,21 @@ from typing import Any, TypeVar
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.authentication import is_header_name
-from agentdouble.mcp_services.openapi import bodies, inputs
+from agentdouble.mcp_services.openapi import inputs
 from agentdouble.mcp_services.openapi.definition import (
     Body,
     Definition,
+    Document,
     Json,
     Operation,
     boolean,
     mapping,
+    step,
     text,
 )
-from agentdouble.mcp_services.openapi.documents import Document, step
 from agentdouble.mcp_services.openapi.inputs import Input
-from agentdouble.mcp_services.openapi.openapi3 import OpenApi3
 from agentdouble.mcp_services.openapi.schemas import Schemas
-from agentdouble.mcp_services.openapi.swagger2 import Swagger2
+from agentdouble.mcp_services.openapi.versions import OpenApi3, Swagger2
 
 T = TypeVar("T")
 
@@ -207,6 +207,6 @@ def _description(node: Json, method: str, path: str) -> str:
 
 
 def _accept(media_types: list[str]) -> str:
-    known = [one for one in dict.fromkeys(media_types) if bodies.is_media_type(one)]
+    known = [one for one in dict.fromkeys(media_types) if inputs.is_media_type(one)]
     wanted: list[Any] = [one for one in known or ["application/json"] if one != "*/*"]
     return ", ".join([*wanted, "*/*;q=0.1"])

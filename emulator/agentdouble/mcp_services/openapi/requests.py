@@ -1,16 +1,212 @@
-"""The request of a call, built from checked arguments, an operation and a base URL."""
+"""The request of a call: its URL, headers and body, from checked arguments."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
+import mimetypes
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
 from agentdouble.errors import ToolCallError
-from agentdouble.mcp_services.openapi import contents, styles
-from agentdouble.mcp_services.openapi.definition import Operation, Parameter
+from agentdouble.mcp_services.openapi import inputs
+from agentdouble.mcp_services.openapi.definition import Body, Field, Operation, Parameter, Style
+
+Encode = Callable[[str], str]
+
+_COOKIE = "!#$&'()*+-./:<=>?@[]^_`{|}~"
+_EXACT = 2**53
+
+
+def encoded(text: str) -> str:
+    """Percent-encode everything except RFC 3986's unreserved characters."""
+    return quote(text, safe="")
+
+
+def plain(text: str) -> str:
+    """Return a text unchanged, for headers."""
+    return text
+
+
+def text_of(value: Any) -> str:
+    """Return one value as text: a string unchanged, any other as JSON, 1.0 as 1."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def simple(value: Any, style: Style, encode: Encode) -> str:
+    """Return a path's or a header's value."""
+    if style.how == "json":
+        return encode(text_of(value) if not isinstance(value, str) else json.dumps(value))
+    return _joined(value, style, encode)
+
+
+def in_cookie(text: str) -> str:
+    """Percent-encode only what a cookie cannot carry, because many backends do not decode it."""
+    return quote(text, safe=_COOKIE)
+
+
+def pairs(name: str, value: Any, style: Style, encode: Encode = encoded) -> list[tuple[str, str]]:
+    """Return a value as the encoded pairs of a query, a form or a cookie."""
+    if value is None:
+        return []
+    if style.how == "json":
+        return [(encoded(name), simple(value, style, encode))]
+    if style.how == "deepObject":
+        return [(encoded(key), encode(text)) for key, text in deep(name, value)]
+    if style.explode and isinstance(value, dict):
+        return [
+            (encoded(key), encode(text_of(one))) for key, one in value.items() if one is not None
+        ]
+    if style.explode and isinstance(value, list):
+        return [(encoded(name), encode(text_of(one))) for one in value if one is not None]
+    written = _joined(value, style, encode)
+    return [(encoded(name), written)] if written or not isinstance(value, (dict, list)) else []
+
+
+def deep(name: str, value: Any) -> list[tuple[str, str]]:
+    """Return the pairs of a deepObject, not yet encoded: ``a[b]=1``, in arrays ``a[0]=1``."""
+    if isinstance(value, dict):
+        below: Any = value.items()
+    elif isinstance(value, list):
+        below = enumerate(value)
+    else:
+        return [] if value is None else [(name, text_of(value))]
+    return [pair for key, one in below for pair in deep(f"{name}[{key}]", one)]
+
+
+def _joined(value: Any, style: Style, encode: Encode) -> str:
+    """Return a value as one text, with a delimiter between its members."""
+    between = style.delimiter if encode is plain else quote(style.delimiter, safe=",")
+    if isinstance(value, dict):
+        known = [
+            (encode(key), encode(text_of(one))) for key, one in value.items() if one is not None
+        ]
+        if style.explode:
+            return between.join(f"{key}={one}" for key, one in known)
+        return between.join(part for pair in known for part in pair)
+    if isinstance(value, list):
+        return between.join(encode(text_of(one)) for one in value if one is not None)
+    return encode("" if value is None else text_of(value))
+
+
+_REPEATED = Style("form", explode=True)
+
+
+@dataclass(frozen=True)
+class Content:
+    """An encoded body; httpx chooses the boundary in the media type of ``files``."""
+
+    media_type: str | None = None
+    content: bytes | None = None
+    files: list[Any] | None = None
+
+
+def of(body: Body | None, arguments: Mapping[str, Any]) -> Content:
+    """Return the body for the arguments."""
+    if body is None:
+        return Content()
+    if body.argument is None:
+        form = {name: arguments[one] for one, name in body.arguments.items() if one in arguments}
+        return _form(body, form) if form else Content()
+    if body.argument not in arguments:
+        return Content()
+    value = arguments[body.argument]
+    if body.kind == "json":
+        return Content(body.media_type, json.dumps(value, separators=(",", ":")).encode())
+    if body.kind == "raw":
+        return _raw(body, value)
+    return _form(body, value)
+
+
+def _raw(body: Body, value: Any) -> Content:
+    if inputs.is_text(body.media_type):
+        return Content(body.media_type, text_of(value).encode())
+    content, _, media_type = _file(body.argument or "body", value)
+    return Content(media_type or body.media_type, content)
+
+
+def _form(body: Body, values: Any) -> Content:
+    if not isinstance(values, dict):
+        raise ToolCallError(f"Argument {body.argument!r}: a form is an object.")
+    if body.kind == "multipart":
+        parts = [
+            part
+            for name, value in values.items()
+            for part in _parts(name, value, body.fields.get(name, Field()))
+        ]
+        return Content(files=parts) if parts else Content()
+    pairs = [
+        f"{key}={text}"
+        for name, value in values.items()
+        for key, text in _fields(name, value, body.fields.get(name, Field()))
+    ]
+    return Content(body.media_type, "&".join(pairs).encode("ascii"))
+
+
+def _fields(name: str, value: Any, field: Field) -> list[tuple[str, str]]:
+    """Return the encoded pairs of one field; an object without a style is JSON."""
+    if field.style is not None:
+        return pairs(name, value, field.style)
+    if isinstance(value, dict):
+        return pairs(name, value, Style("json"))
+    return pairs(name, value, _REPEATED)
+
+
+def _parts(name: str, value: Any, field: Field) -> list[Any]:
+    """Return the parts of one field, in the form that httpx takes."""
+    if value is None:
+        return []
+    if field.is_file:
+        files = value if isinstance(value, list) else [value]
+        return [_file_part(name, one) for one in files]
+    if field.style is not None:
+        return [_text_part(name, text) for name, text in _styled(name, value, field.style)]
+    if isinstance(value, list):
+        return [part for one in value for part in _parts(name, one, field)]
+    return [_text_part(name, text_of(value), is_json=isinstance(value, dict))]
+
+
+def _styled(name: str, value: Any, style: Style) -> list[tuple[str, str]]:
+    """Return the texts of a field with a style; a multipart body does not encode them."""
+    return [(unquote(key), unquote(text)) for key, text in pairs(name, value, style)]
+
+
+def _text_part(name: str, text: str, *, is_json: bool = False) -> Any:
+    return (name, (None, text.encode(), "application/json") if is_json else (None, text.encode()))
+
+
+def _file_part(name: str, value: Any) -> Any:
+    content, filename, media_type = _file(name, value)
+    known = media_type or mimetypes.guess_type(filename)[0]
+    return (name, (filename, content, known or "application/octet-stream"))
+
+
+def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
+    """Return a file's bytes, its name, and its media type if the caller gave one."""
+    given = value if isinstance(value, dict) else {"base64": value}
+    media_type = given.get("media_type")
+    if media_type is not None and not inputs.is_media_type(media_type):
+        raise ToolCallError(f"Argument {name!r}: {media_type!r} is no media type.")
+    filename = str(given.get("filename") or name)
+    if "text" in given:
+        return str(given["text"]).encode(), filename, media_type
+    try:
+        content = base64.b64decode(str(given.get("base64", "")), validate=True)
+    except (binascii.Error, ValueError):
+        raise ToolCallError(
+            f"Argument {name!r} is not base64. A file whose content is text is given as "
+            '{"text": "..."}.'
+        ) from None
+    return content, filename, media_type
+
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _LITERAL = "/:@!$&'()*+,;=~%[]"
@@ -41,7 +237,7 @@ def _built(operation: Operation, arguments: Mapping[str, Any], base_url: str) ->
     pairs = [f"{key}={value}" for key, value in _query(operation, arguments)]
     whole = "&".join([*([quote(query, safe=_LITERAL + "?")] if query else []), *pairs])
     headers = [*_headers(operation, arguments), (b"Accept", operation.accept.encode("ascii"))]
-    body = contents.of(operation.body, arguments)
+    body = of(operation.body, arguments)
     if body.media_type:
         headers.append((b"Content-Type", body.media_type.encode("ascii")))
     return Request(
@@ -81,7 +277,7 @@ def _path(template: str, operation: Operation, arguments: Mapping[str, Any]) -> 
 
 
 def _path_value(parameter: Parameter, value: Any) -> str:
-    written = styles.simple(value, parameter.style, styles.encoded)
+    written = simple(value, parameter.style, encoded)
     if not written.strip("."):
         raise ToolCallError(
             f"Argument {parameter.argument!r}: a part of a path cannot be empty or only dots."
@@ -101,7 +297,7 @@ def _query(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[str
     return [
         pair
         for one, value in _given(operation, arguments, "query")
-        for pair in styles.pairs(one.name, value, one.style)
+        for pair in pairs(one.name, value, one.style)
     ]
 
 
@@ -114,13 +310,13 @@ def _headers(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[b
     cookies = [
         f"{key}={text}"
         for one, value in _given(operation, arguments, "cookie")
-        for key, text in styles.pairs(one.name, value, one.style, styles.in_cookie)
+        for key, text in pairs(one.name, value, one.style, in_cookie)
     ]
     return [*found, *([(b"Cookie", "; ".join(cookies).encode())] if cookies else [])]
 
 
 def _header_value(parameter: Parameter, value: Any) -> bytes:
-    written = styles.simple(value, parameter.style, styles.plain)
+    written = simple(value, parameter.style, plain)
     if _CONTROL.search(written):
         raise ToolCallError(
             f"Argument {parameter.argument!r}: a header cannot have line breaks or other control "

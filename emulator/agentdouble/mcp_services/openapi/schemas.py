@@ -16,8 +16,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentdouble.mcp_services.openapi.definition import Json, listed
-from agentdouble.mcp_services.openapi.documents import Document, ReadOnly, step, steps
+from agentdouble.mcp_services.openapi.definition import (
+    Document,
+    Json,
+    ReadOnly,
+    listed,
+    step,
+    steps,
+)
 
 # JSON Schema 2020-12: the other keywords of a definition (xml, discriminator, x-...) say nothing about
 # the JSON of a request. A keyword with a wrong value is left out: with a schema that says less, the

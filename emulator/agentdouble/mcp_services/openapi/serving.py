@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
@@ -17,14 +21,82 @@ from mcp.types import (
     Tool,
     ToolAnnotations,
 )
+from pydantic import BaseModel
 
 from agentdouble.errors import DefinitionError, ToolCallError
-from agentdouble.mcp_hosting.pages import ToolPages
 from agentdouble.mcp_services.authentication import Auth, credential
-from agentdouble.mcp_services.openapi import requests, tool_results
-from agentdouble.mcp_services.openapi.backend import Backend
+from agentdouble.mcp_services.openapi import client, requests
+from agentdouble.mcp_services.openapi.client import Backend
 from agentdouble.mcp_services.openapi.definition import Addresses, Definition, Operation
 from agentdouble.threads import run_in_thread
+
+LARGEST_PAGE = 512 * 1024  # bytes of JSON, unless one item alone has more
+
+Item = TypeVar("Item", bound=BaseModel)
+Result = TypeVar("Result", bound=BaseModel)
+
+
+class Pages(Generic[Result]):
+    """The pages of a list, by their cursors; ``of`` says in errors what is listed."""
+
+    def __init__(
+        self, of: str, items: Sequence[Item], make: Callable[[list[Item], str | None], Result]
+    ) -> None:
+        self._of = of
+        starts = list(_starts(items))
+        ends = [*starts[1:], (None, len(items))]
+        self._pages = {
+            cursor: make(list(items[start:end]), following)
+            for (cursor, start), (following, end) in zip(starts, ends, strict=True)
+        }
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def __contains__(self, cursor: object) -> bool:
+        return cursor in self._pages
+
+    def page(self, params: PaginatedRequestParams | None) -> Result:
+        """Return the page at a request's cursor; raise MCPError if it is not a cursor of these."""
+        cursor = params.cursor if params else None
+        found = self._pages.get(cursor)
+        if found is None:
+            raise MCPError(
+                INVALID_PARAMS,
+                f"The list of {self._of} has no page at the cursor {str(cursor)[:80]!r}, or has "
+                "changed since: ask for it again without a cursor.",
+            )
+        return found
+
+
+class ToolPages(Pages[ListToolsResult]):
+    """The pages of a list of tools."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        super().__init__(
+            "tools", tools, lambda page, cursor: ListToolsResult(tools=page, next_cursor=cursor)
+        )
+
+
+def _starts(items: Sequence[BaseModel]) -> Iterator[tuple[str | None, int]]:
+    """Yield the cursor and the first index of each page."""
+    yield None, 0
+    digest, size = hashlib.sha256(), 1  # a bracket; what follows each item is a comma or the other
+    for index, item in enumerate(items):
+        data = _json(item) + b","
+        if size > 1 and size + len(data) > LARGEST_PAGE:
+            yield digest.hexdigest(), index
+            size = 1
+        digest.update(data)
+        size += len(data)
+
+
+def _json(item: BaseModel) -> bytes:
+    """Return an item as JSON, also one with a lone surrogate, which pydantic refuses to encode."""
+    value = item.model_dump(by_alias=True, exclude_none=True)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text.encode("utf-8", "surrogatepass")
+
 
 _log = logging.getLogger("agentdouble.mcp_services")
 
@@ -106,11 +178,11 @@ class _Tools:
         try:
             return await self._called(context.lifespan_context, params)
         except (ToolCallError, DefinitionError) as error:
-            return tool_results.error(str(error))
+            return client.error(str(error))
         except Exception as error:
             # Its text may have the API's address or a secret in it.
             _log.error("The tool %r failed: %s", params.name, type(error).__name__)
-            return tool_results.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
+            return client.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
 
     async def _called(self, backend: Backend, params: CallToolRequestParams) -> CallToolResult:
         operation = self._operations.get(params.name)
@@ -120,7 +192,7 @@ class _Tools:
         _check(operation, arguments)
         request = requests.build(operation, arguments, self._addresses.of(operation))
         answer = await backend.send(request)
-        return tool_results.result(answer, self._credential.secrets, operation.name)
+        return client.result(answer, self._credential.secrets, operation.name)
 
 
 def _check(operation: Operation, arguments: Mapping[str, Any]) -> None:

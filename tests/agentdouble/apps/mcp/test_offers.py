@@ -17,7 +17,7 @@ from mcp.types import (
 )
 
 from agentdouble import Context, Emulator, MCPApp
-from agentdouble.apps.mcp import changes
+from agentdouble.apps.mcp import server
 from agentdouble.errors import DecorationError
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.apps.mcp.asking_notes import ERAS, LEGACY, MODERN, ask, error_of
@@ -208,7 +208,7 @@ def test_a_session_watches_so_many_resources_and_no_more(
     double: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a client can make the server remember is bounded."""
-    monkeypatch.setattr(changes, "MOST_WATCHED", 3)
+    monkeypatch.setattr(server, "MOST_WATCHED", 3)
     url = f"{double.url}/mcp"
     session = mcp_wire.open_session(url, None)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentdouble.mcp_services.openapi import tool_results
+from agentdouble.mcp_services.openapi import client
 from tests.agentdouble.mcp_services.openapi.backend import PNG
 from tests.agentdouble.mcp_services.openapi.calling import (
     call,
@@ -56,7 +56,7 @@ def test_other_json_is_text(api: str, body: str) -> None:
 
 def test_a_large_object_is_text(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """To read it would hold up everybody else."""
-    monkeypatch.setattr(tool_results, "LONGEST_STRUCTURED", 10)
+    monkeypatch.setattr(client, "LONGEST_STRUCTURED", 10)
     body = '{"a": "bcdef"}'
     result = call(TYPED, api, given={"text": body, "type": "application/json"})
 

@@ -149,7 +149,7 @@ def test_more_sessions_than_processes_end_the_oldest(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that never ends its sessions takes no more than its share."""
-    monkeypatch.setattr("agentdouble.mcp_services.stdio.hosted.MOST_SESSIONS", 2)
+    monkeypatch.setattr("agentdouble.mcp_services.commands.MOST_SESSIONS", 2)
     url = services.make("many")
     sessions = [mcp_wire.open_session(url, KEY) for _ in range(3)]
 

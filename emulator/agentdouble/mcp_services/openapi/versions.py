@@ -1,4 +1,4 @@
-"""Parameters, bodies and addresses as OpenAPI 3.0 and 3.1 write them."""
+"""Parameters, bodies and addresses as OpenAPI 3.0 and 3.1 write them, and as Swagger 2.0 does."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.authentication import ApiKeyScheme
-from agentdouble.mcp_services.openapi import bodies
+from agentdouble.mcp_services.openapi import inputs
 from agentdouble.mcp_services.openapi.definition import (
     Body,
+    Document,
     Field,
     Json,
     Style,
     boolean,
     listed,
     mapping,
+    step,
     text,
 )
-from agentdouble.mcp_services.openapi.documents import Document, step
 from agentdouble.mcp_services.openapi.inputs import Input
 from agentdouble.mcp_services.openapi.schemas import Schemas
 
@@ -42,7 +43,7 @@ class OpenApi3:
         where = text(node.get("in"))
         if mapping(node.get("content")):
             media_type, content = next(iter(mapping(node["content"]).items()))
-            style = Style("json" if bodies.is_json(media_type) else "simple")
+            style = Style("json" if inputs.is_json(media_type) else "simple")
             written = step(place, "content", media_type, "schema")
             schema = self._schemas.converted(mapping(content).get("schema"), written, uses)
         else:
@@ -70,12 +71,12 @@ class OpenApi3:
         content = mapping(mapping(node).get("content"))
         if not content:
             raise DefinitionError("a requestBody needs content of a media type", place=place)
-        media_type = bodies.preferred(list(content))
+        media_type = inputs.preferred(list(content))
         place = step(place, "content", media_type)
-        if not bodies.is_media_type(media_type):
+        if not inputs.is_media_type(media_type):
             raise DefinitionError(f"{media_type!r} is no media type", place=place)
         entry = mapping(content[media_type])
-        kind = bodies.kind_of(media_type)
+        kind = inputs.kind_of(media_type)
         fields = self._fields(entry, place) if kind in ("urlencoded", "multipart") else {}
         schema = self._body_schema(kind, entry, fields, place, uses)
         given = Input(
@@ -85,14 +86,14 @@ class OpenApi3:
             required=boolean(node.get("required")),
             description=text(node.get("description")),
         )
-        return given, Body(kind, bodies.sent_as(media_type), "body", fields=fields)
+        return given, Body(kind, inputs.sent_as(media_type), "body", fields=fields)
 
     def _body_schema(
         self, kind: str, entry: Json, fields: dict[str, Field], place: str, uses: set[str]
     ) -> Any:
         schema = entry.get("schema")
         if kind == "raw":
-            return bodies.raw_schema(place.rpartition("/")[2].replace("~1", "/"))
+            return inputs.raw_schema(place.rpartition("/")[2].replace("~1", "/"))
         at = step(place, "schema")
         if kind != "multipart" or not any(one.is_file for one in fields.values()):
             return self._schemas.converted(schema, at, uses)
@@ -109,7 +110,7 @@ class OpenApi3:
         if not field.is_file:
             return self._schemas.converted(schema, place, uses)
         node = mapping(self._document.followed(schema, place)[0])
-        return bodies.file_schema(text(node.get("description")), several="items" in node)
+        return inputs.file_schema(text(node.get("description")), several="items" in node)
 
     def _fields(self, entry: Json, place: str) -> dict[str, Field]:
         properties = self._properties(entry.get("schema"), step(place, "schema"))
@@ -189,3 +190,88 @@ def style_of(node: Json, where: str) -> Style:
     if name in _DELIMITERS:
         return Style("form", explode, _DELIMITERS[name])
     return Style(name, explode)
+
+
+_COLLECTION_DELIMITERS = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "multi": ","}
+_FORM = "application/x-www-form-urlencoded"
+_NO_SCHEMA = frozenset(("name", "in", "required", "description"))
+_HERE = ("localhost", "127.", "[::1]")
+
+
+class Swagger2:
+    """Reads the parts of a Swagger 2.0 document that OpenAPI 3 writes in another way."""
+
+    def __init__(self, document: Document, schemas: Schemas) -> None:
+        self._document = document
+        self._schemas = schemas
+
+    def parameter(self, node: Json, place: str, uses: set[str]) -> Input:
+        """Return a parameter; in Swagger 2.0, form fields and bodies are parameters, too."""
+        where = {"formData": "form"}.get(text(node.get("in")), text(node.get("in")))
+        return Input(
+            name="body" if where == "body" else text(node.get("name")),
+            where=where,
+            schema=self._schema(node, where, place, uses),
+            required=boolean(node.get("required")) or where == "path",
+            description=text(node.get("description")),
+            style=_collection_style(node, where),
+        )
+
+    def _schema(self, node: Json, where: str, place: str, uses: set[str]) -> Any:
+        if where == "body":
+            return self._schemas.converted(node.get("schema"), step(place, "schema"), uses)
+        if node.get("type") == "file":
+            return inputs.FILE
+        schema = {key: value for key, value in node.items() if key not in _NO_SCHEMA}
+        return self._schemas.converted(schema, place, uses)
+
+    def body(
+        self, operation: Json, place: str, given: list[Input], uses: set[str]
+    ) -> tuple[Input | None, Body | None]:
+        """Return how the body is written; its input is already among the ``given`` inputs."""
+        consumes = listed(operation.get("consumes", self._document.root.get("consumes")))
+        consumed = [one for one in consumes if inputs.is_media_type(text(one))]
+        form = [one for one in given if one.where == "form"]
+        if form:
+            return None, _form(form, consumed)
+        if not any(one.where == "body" for one in given):
+            return None, None
+        media_type = inputs.preferred(consumed or ["application/json"])
+        if inputs.kind_of(media_type) != "json":  # a form has no body here
+            media_type = "application/json"
+        return None, Body("json", inputs.sent_as(media_type), "body")
+
+    def accept(self, operation: Json, place: str) -> list[str]:
+        """Return the media types of the answers."""
+        produces = listed(operation.get("produces", self._document.root.get("produces")))
+        return [one for one in produces if isinstance(one, str)]
+
+    def address(self, node: Json) -> str | None:
+        """Return the document's address; a path or an operation has none."""
+        host, base = text(node.get("host")), text(node.get("basePath")) or "/"
+        return f"{_scheme(node, host)}://{host}{base}" if host else None
+
+    def api_keys(self) -> dict[str, ApiKeyScheme]:
+        """Return the API keys that the document declares, by name."""
+        return api_keys(self._document, self._document.root.get("securityDefinitions"))
+
+
+def _form(given: list[Input], consumes: list[str]) -> Body:
+    fields = {one.name: Field(one.style, is_file=one.schema is inputs.FILE) for one in given}
+    has_file = any(one.is_file for one in fields.values())
+    multipart = has_file or (bool(consumes) and _FORM not in map(inputs.essence, consumes))
+    if multipart:
+        return Body("multipart", "multipart/form-data", None, fields=fields)
+    return Body("urlencoded", _FORM, None, fields=fields)
+
+
+def _collection_style(node: Json, where: str) -> Style:
+    collection = text(node.get("collectionFormat"))
+    explode = collection == "multi" and where in ("query", "form")
+    how: Any = "form" if where in ("query", "form") else "simple"
+    return Style(how, explode, _COLLECTION_DELIMITERS.get(collection, ","))
+
+
+def _scheme(node: Json, host: str) -> str:
+    schemes = listed(node.get("schemes"))
+    return "https" if "https" in schemes or not (schemes or host.startswith(_HERE)) else "http"
