@@ -44,8 +44,8 @@ def oldest(session: nox.Session) -> None:
 
 @nox.session(python="3.13")
 def newest(session: nox.Session) -> None:
-    """The tests on the newest Python; its libraries are those of the README's tests."""
-    tests(session, "not slow and not once and not libraries", resolution="highest")
+    """A first look on the newest Python; its libraries are those of the README's tests."""
+    tests(session, "smoke", resolution="highest")
 
 
 def tests(session: nox.Session, chosen: str, *, resolution: str) -> None:

@@ -21,7 +21,7 @@ from agentdouble.errors import NotRunningError
 from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.mcp_services import McpServices
 from agentdouble.platform import Platform
-from agentdouble.processes import session_parent
+from agentdouble.processes import workspace
 from agentdouble.routing import certificate
 from agentdouble.settings import Settings
 from agentdouble.surfaces import (
@@ -64,7 +64,7 @@ class Emulator:
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
         self.credentials = self.settings.key_pair()
         self.token = self.settings.own_token()
-        session_parent.check()
+        workspace.check()
         with ExitStack() as resources:
             listener = serving.open_socket(self.settings.host, self.settings.port)
             resources.callback(listener.close)

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -48,28 +48,6 @@ def test_coroutines_run_in_a_thread_of_their_own() -> None:
     started = in_loop(lambda loop: loop.run(thread()))
 
     assert ("agentdouble-app", False) == (started.name, started.is_alive())
-
-
-def test_a_start_that_is_given_up_leaves_no_thread() -> None:
-    """Though its thread has begun by then."""
-
-    async def main() -> None:
-        starting = asyncio.ensure_future(ApplicationLoop().start())
-        await asyncio.sleep(0)  # it has started its thread, and waits
-        starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-
-    before = set(threading.enumerate())
-    asyncio.run(main())
-
-    begun = set(threading.enumerate()) - before
-    assert set() == {one for one in begun if one.name == "agentdouble-app"}
-
-
-def test_without_a_start_coroutines_run_on_the_caller_s_loop() -> None:
-    """An application that is served without a lifespan still works."""
-    assert "MainThread" == in_loop(lambda loop: loop.run(thread_name()), started=False)
 
 
 def test_the_caller_s_context_is_theirs() -> None:
@@ -192,25 +170,6 @@ def test_a_slow_consumer_slows_the_iterator() -> None:
     assert len(made) < 50
 
 
-def test_what_an_iterator_raises_comes_after_its_items() -> None:
-    """A failure in the middle does not swallow what came before."""
-
-    async def items() -> AsyncIterator[int]:
-        yield 1
-        raise ValueError("boom")
-
-    async def body(loop: ApplicationLoop) -> list[Any]:
-        seen: list[Any] = []
-        try:
-            async for item in loop.iterate(items()):
-                seen.append(item)
-        except ValueError as error:
-            seen.append(str(error))
-        return seen
-
-    assert [1, "boom"] == in_loop(body)
-
-
 @pytest.mark.parametrize("started", [True, False])
 def test_closing_ends_the_iterator(started: bool) -> None:
     """Who stops taking lets the iterator clean up."""
@@ -286,93 +245,3 @@ def test_the_producer_waits_for_the_consumer() -> None:
         return ahead, taken
 
     assert (ROOM, 3 * ROOM) == asyncio.run(main())
-
-
-def test_one_loop_can_be_both_sides() -> None:
-    """The producer may live on the consumer's loop."""
-
-    async def main() -> list[str]:
-        out: CrossLoopQueue[str] = CrossLoopQueue()
-        asyncio.get_running_loop().call_soon(out.put, "item")
-        return await out.take()
-
-    assert ["item"] == asyncio.run(main())
-
-
-def test_a_consumer_that_lingers_takes_what_comes_in_quick_succession() -> None:
-    """In fewer takes than there are items, and in order; an urgent item ends the waiting."""
-
-    async def main() -> tuple[list[int], list[int]]:
-        loop = ApplicationLoop()
-        await loop.start()
-        out: CrossLoopQueue[int] = CrossLoopQueue(linger_s=60)
-
-        async def make() -> None:
-            out.put(0)
-            await asyncio.sleep(0)
-            for number in range(1, 9):
-                out.put(number)
-            out.put(9, urgent=True)
-
-        first = asyncio.ensure_future(out.take())
-        await asyncio.sleep(0)
-        making = asyncio.ensure_future(loop.run(make()))
-        begun = await first
-        rest: list[int] = []
-        while len(begun) + len(rest) < 10:
-            rest += await out.take()
-        await making
-        await loop.stop()
-        return begun, rest
-
-    begun, rest = asyncio.run(main())
-    assert list(range(10)) == begun + rest
-
-
-def test_a_full_queue_ends_the_lingering() -> None:
-    """Its producer would wait as long."""
-
-    async def main() -> list[int]:
-        loop = ApplicationLoop()
-        await loop.start()
-        out: CrossLoopQueue[int] = CrossLoopQueue(2, linger_s=60)
-
-        async def make() -> None:
-            for number in range(7):
-                out.put(number)
-                if out.full:
-                    await out.room()
-            out.put(7, urgent=True)
-
-        making = asyncio.ensure_future(loop.run(make()))
-        taken: list[int] = []
-        while len(taken) < 8:
-            taken += await out.take()
-        await making
-        await loop.stop()
-        return taken
-
-    assert list(range(8)) == asyncio.run(main())
-
-
-def test_an_item_that_can_wait_comes_by_itself_or_with_the_next() -> None:
-    """The consumer is woken for it after the time in which it lingers."""
-
-    async def main() -> list[list[str]]:
-        loop = ApplicationLoop()
-        await loop.start()
-        alone: CrossLoopQueue[str] = CrossLoopQueue(linger_s=0.001)
-        together: CrossLoopQueue[str] = CrossLoopQueue(linger_s=60)
-
-        async def make() -> None:
-            alone.put_soon("alone")
-            together.put_soon("one")
-            together.put("two")
-
-        making = asyncio.ensure_future(loop.run(make()))
-        taken = [await alone.take(), await together.take()]
-        await making
-        await loop.stop()
-        return taken
-
-    assert [["alone"], ["one", "two"]] == asyncio.run(main())

@@ -239,25 +239,6 @@ def test_an_event_that_is_too_long_ago(double: Emulator, monkeypatch: pytest.Mon
             assert "resync" == next(again).event
 
 
-def test_nobody_resumes_over_a_gap() -> None:
-    """After the last listener has gone for good, nothing is noted, and who comes back is told."""
-    with Emulator() as double:
-        bus = double._platform.context.events
-        with listening(double, only="request") as events:
-            http.get(f"{double.url}/ping")
-            last = next(event for event in events if json.loads(event.data)["status"])
-
-        async def forget() -> None:
-            bus._stop_watching()
-
-        double._call(forget())
-        assert not bus.watched
-        http.get(f"{double.url}/ping")
-
-        with following(double, after=last.id) as again:
-            assert "resync" == next(again).event
-
-
 def test_only_so_many_listen(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """One more is refused, and has room when another has gone."""
     monkeypatch.setattr(event_bus, "LISTENERS", 1)
@@ -271,14 +252,6 @@ def test_only_so_many_listen(double: Emulator, monkeypatch: pytest.MonkeyPatch) 
 
     assert (503, "TooManyListeners") == (refused.status_code, refused.json()["error"]["type"])
     assert 200 == eventually(again, lambda status: status == 200)
-
-
-def test_an_event_that_there_is_not(double: Emulator) -> None:
-    """Is refused by name."""
-    refused = http.get(f"{double.url}/_emulator/events", params={"only": "sesion"})
-
-    assert 400 == refused.status_code
-    assert "Did you mean 'session'?" in refused.json()["error"]["message"]
 
 
 @pytest.mark.slow

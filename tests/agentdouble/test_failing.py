@@ -9,8 +9,6 @@ from typing import Any
 import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect
 
 from agentdouble import Emulator, SimpleApp, run_code
 from agentdouble.api_server.stores import MemorySessions
@@ -26,11 +24,6 @@ REFERENCE = re.compile(r"failure-[0-9a-f]{12}")
 async def broken(*_: object, **__: object) -> Any:
     """Stand for a mistake in the double."""
     raise KeyError("a mistake of ours")
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -174,21 +167,6 @@ def test_the_api_server_tells_it(
     told(answer.json()["detail"])
 
 
-@pytest.mark.parametrize("path", ["/run", "/run_sse"])
-def test_a_run_that_cannot_be_kept_is_no_failure_of_the_agent(
-    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
-    """Before or after the first event."""
-    http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
-    monkeypatch.setattr(MemorySessions, "append", broken)
-
-    answer = beneath_an_agent(double, path, RUN)
-
-    assert (500 if path == "/run" else 200) == answer.status_code
-    last = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))
-    told(last["detail" if path == "/run" else "error"])
-
-
 def test_the_data_plane_tells_it(
     double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,23 +178,6 @@ def test_the_data_plane_tells_it(
 
     assert (500, False) == (answer.status_code, answer.json()["success"])
     told(answer.json()["message"])
-
-
-def test_a_websocket_tells_it(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is not open yet is refused with an answer, an open one by its close code."""
-    plane = data_plane(double)
-    url = plane.url.replace("http", "ws") + "/v1/shell/ws"
-    query = "&".join(f"{name}={value}" for name, value in plane.query.items())
-    monkeypatch.setattr(
-        "agentdouble.sandbox.data_plane.terminal_route._connect", broken, raising=True
-    )
-
-    with pytest.raises((InvalidStatus, ConnectionClosed)) as caught:
-        connect(f"{url}?{query}").recv()
-
-    assert isinstance(caught.value, InvalidStatus)
-    assert 500 == caught.value.response.status_code
-    assert REFERENCE.search(bytes(caught.value.response.body or b"").decode())
 
 
 def test_a_runtime_s_gateway_tells_it(

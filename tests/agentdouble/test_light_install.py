@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.libraries, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 INSTALL = "Install it: pip install 'agentdouble[emulator]'"
 ROOT = Path(__file__).parents[2]

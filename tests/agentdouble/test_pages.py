@@ -32,24 +32,6 @@ async () => {
   }
 }
 """
-FRAMED = """
-async () => new Promise(resolve => {
-  const frame = document.createElement("iframe")
-  frame.onload = () => {
-    try { resolve(frame.contentDocument.body.innerText) } catch { resolve("unreadable") }
-  }
-  frame.src = "/_emulator/journal"
-  document.body.append(frame)
-})
-"""
-WORKER = """
-async (scope) => {
-  try {
-    await navigator.serviceWorker.register("worker.js", {scope})
-    return "registered"
-  } catch (error) { return error.name }
-}
-"""
 PAGE = "<!doctype html><title>Own</title><script>localStorage.setItem('kept', 'yes')</script>"
 PROGRAM = """
 import http.server, os
@@ -108,18 +90,6 @@ def test_a_runtime_s_page_does_not_steer_the_double(page: Page, double: Emulator
     assert dict.fromkeys(said, 401) == said
     assert before == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
     assert http.get(f"{double.url}/_emulator/journal").json()["entries"]
-
-
-def test_it_does_not_read_a_frame(page: Page) -> None:
-    """A frame has no token either."""
-    assert "Unauthorized" in page.evaluate(FRAMED)
-
-
-def test_a_worker_is_of_its_runtime_alone(page: Page) -> None:
-    """One for the whole origin would see what a person looks at."""
-    assert ["SecurityError", "registered"] == [
-        page.evaluate(WORKER, scope) for scope in ("/", "/runtimes/pages/")
-    ]
 
 
 def test_a_runtime_s_page_works_within_its_runtime(page: Page) -> None:

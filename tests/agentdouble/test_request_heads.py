@@ -74,19 +74,6 @@ def test_a_whole_url_as_the_target_is_answered(shared: Emulator) -> None:
     assert answer.startswith("HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("path", ["/invoke", "/mcp", "/", "/v1/bash/exec", "/_emulator/reset"])
-def test_a_post_that_asks_for_a_websocket_is_answered_as_a_post(
-    shared: Emulator, path: str
-) -> None:
-    """A WebSocket is asked for with GET; any server may overlook an Upgrade (RFC 9110, 7.8)."""
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}Content-Length: 2\r\n"
-
-    answer = answer_to(shared, head.replace("Upgrade\r\n", "Upgrade, close\r\n") + "\r\n[]")
-
-    assert answer.startswith("HTTP/1.1 "), answer
-    assert int(answer.split(" ")[1]) < 500
-
-
 @pytest.mark.parametrize("header", ["X: \x07", "Sec-WebSocket-Key: again", "Content-Length: 5"])
 def test_a_handshake_that_is_none_is_answered(shared: Emulator, header: str) -> None:
     """With a 400, and the connection is closed."""
@@ -103,33 +90,3 @@ def test_who_takes_it_for_a_proxy_is_refused(shared: Emulator, target: str) -> N
     answer = answer_to(shared, f"CONNECT {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
     assert answer.startswith("HTTP/1.1 400 ")
-
-
-@pytest.mark.parametrize("asked", ["h2c", "websocket", "nonsense"])
-def test_the_body_of_a_request_that_asks_for_another_protocol_is_read(
-    shared: Emulator, asked: str
-) -> None:
-    """As if it did not ask: Java's client asks for HTTP/2 with its first POST."""
-    body = '{"prompt": "print(6 * 7)"}'
-    head = (
-        "POST /invoke HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        f"Connection: close\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: {asked}\r\n"
-        f"HTTP2-Settings: AAEAAEAA\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-
-    answer = answer_to(shared, head + body)
-
-    assert answer.startswith("HTTP/1.1 200 "), answer
-    assert answer.partition("\r\n\r\n")[2].startswith('"42')
-
-
-def test_a_client_that_speaks_before_it_is_accepted_is_answered(
-    shared: Emulator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What it says waits, and is not read where the handshake is refused."""
-    frame = "\x81\x05hello"
-
-    answer = answer_to(shared, f"GET /run_live HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}\r\n{frame}")
-
-    assert answer.startswith("HTTP/1.1 501 "), answer
-    assert not [record for record in caplog.records if record.exc_info]

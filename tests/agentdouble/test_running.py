@@ -39,25 +39,6 @@ def test_a_directory_of_another_user_is_refused(
         running.credentials()
 
 
-def test_what_lies_where_a_draft_goes_is_not_written_to(directory: Path, tmp_path: Path) -> None:
-    """A link there could lead to a file of somebody's."""
-    directory.mkdir()
-    other = tmp_path / "other"
-    other.write_text("kept")
-    (directory / f"credentials.{os.getpid()}").symlink_to(other)
-    made = running.credentials()
-
-    assert ("kept", made) == (other.read_text(), running.credentials())
-
-
-@pytest.mark.parametrize("pid", ["0", "-1", "someone", ""])
-def test_a_file_that_names_no_process_is_no_double(directory: Path, pid: str) -> None:
-    directory.mkdir()
-    (directory / f"running-{pid}.json").write_text("{}")
-
-    assert [] == running.doubles()
-
-
 def test_an_unlisted_double_is_found_at_its_port_only(directory: Path) -> None:
     double = Connection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")
     with running.announced(double, listed=False):

@@ -195,13 +195,6 @@ def test_no_byte_of_the_body_can_be_changed(index: int) -> None:
     assert ["SignatureDoesNotMatch"] * 2 == [refusal(changed), refusal(announced)]
 
 
-def test_an_announced_hash_must_be_the_body_s() -> None:
-    """A hash that is not signed is not passed over: it is checked against the body."""
-    sent = {"host": BASE["host"], "x-date": BASE["x-date"], "x-content-sha256": "0" * 64}
-
-    assert "SignatureDoesNotMatch" == refusal(request("host;x-date", sent))
-
-
 @pytest.mark.parametrize(
     "name", [name for name in SDK_SIGNED.split(";") if name not in ("x-date", "x-content-sha256")]
 )
@@ -213,68 +206,9 @@ def test_no_character_of_a_signed_header_can_be_changed(name: str) -> None:
     assert {"SignatureDoesNotMatch"} == codes
 
 
-@pytest.mark.parametrize("index", range(len(BASE["x-date"])))
-def test_no_character_of_the_date_can_be_changed(index: int) -> None:
-    """A changed X-Date is no date, not the credential's date, or not what was signed."""
-    changed = with_headers(VEADK, x_date=flipped(BASE["x-date"], index))
-
-    assert refusal(changed) in {"InvalidTimestamp", "SignatureDoesNotMatch"}
-
-
 def test_an_unsigned_header_may_change() -> None:
     """What the client did not sign does not count."""
     assert ACCESS == verify(with_headers(VEADK, x_security_token="other")).access_key
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"method": "PUT"},
-        {"path": "/x"},
-        {"query": (("Action", "InvokeTool"), ("Version", "2025-10-31"))},
-        {"query": (*QUERY, ("X", ""))},
-        {"query": QUERY[:1]},
-    ],
-    ids=str,
-)
-def test_method_path_and_query_are_signed(changes: dict[str, object]) -> None:
-    """A signature is good for its own request line only."""
-    changed = replace(VEADK, **changes)  # type: ignore[arg-type]
-
-    assert "SignatureDoesNotMatch" == refusal(changed)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("cn-beijing", "cn-shanghai"),
-        ("/agentkit/", "/sts/"),
-        (f"SignedHeaders={FOUR}", "SignedHeaders=host;content-type;x-content-sha256;x-date"),
-        (f"SignedHeaders={FOUR}", "SignedHeaders=host;x-date"),
-    ],
-)
-def test_scope_and_list_of_headers_are_signed(old: str, new: str) -> None:
-    """The Authorization header cannot be changed in any part."""
-    header = VEADK.headers["authorization"]
-    assert old in header
-
-    changed = with_headers(VEADK, authorization=header.replace(old, new))
-
-    assert "SignatureDoesNotMatch" == refusal(changed)
-
-
-def test_every_character_of_the_signature_counts() -> None:
-    """Not one hex digit of a signature can be another, and none can be missing."""
-    header = VEADK.headers["authorization"]
-    start = header.index("Signature=") + len("Signature=")
-    codes = set()
-    for index in range(start, len(header)):
-        digit = "0" if header[index] != "0" else "1"
-        changed = header[:index] + digit + header[index + 1 :]
-        codes.add(refusal(with_headers(VEADK, authorization=changed)))
-    codes.add(refusal(with_headers(VEADK, authorization=header[:-1])))
-
-    assert {"SignatureDoesNotMatch"} == codes
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -378,28 +312,6 @@ def test_a_malformed_authorization_is_told_what_it_must_read(header: str) -> Non
     assert "MissingSignature" == caught.value.code
 
 
-@pytest.mark.parametrize(
-    "x_date",
-    [
-        "",
-        "now",
-        "2026-11-21T03:09:35Z",
-        "20261399T000000Z",
-        "²" * 16,
-        "00000101T000000Z",
-        "99991231T235960Z",
-        " 0261121T03093 Z",
-        "20261121T030935Z\n",
-        "\N{FULLWIDTH DIGIT TWO}0261121T030935Z",
-    ],
-)
-def test_a_date_of_another_form_is_refused(x_date: str) -> None:
-    """X-Date has one form only."""
-    signed = request(FOUR, {**BASE, "x-date": x_date})
-
-    assert "InvalidTimestamp" == refusal(signed)
-
-
 def test_secrets_are_not_shown() -> None:
     """The text of credentials holds neither the secret nor the token."""
     assert "Credentials(access_key='AKLTtest')" == repr(Credentials(ACCESS, SECRET, "token"))
@@ -460,8 +372,3 @@ def test_a_header_that_proves_something_stands_once(name: str) -> None:
     with pytest.raises(SignatureError, match=f"header {name} stands in the request more") as caught:
         verify(twice)
     assert "SignatureDoesNotMatch" == caught.value.code
-
-
-def test_another_header_may_stand_twice() -> None:
-    """What nobody signed may be repeated."""
-    assert ACCESS == verify(replace(VEADK, repeated=frozenset({"accept"}))).access_key

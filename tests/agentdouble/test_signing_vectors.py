@@ -22,8 +22,6 @@ from agentdouble.errors import SignatureError
 from agentdouble.signing import Credentials, Request
 from tests.agentdouble import client_signer
 
-pytestmark = pytest.mark.libraries
-
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "signing.json").read_text("utf-8"))
 KNOWN = {one["access_key"]: Credentials(**one) for one in VECTORS["credentials"]}
 REFUSALS = {one["code"] for one in VECTORS["refused"]}

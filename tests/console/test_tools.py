@@ -22,7 +22,7 @@ from starlette.routing import Route
 from agentdouble import Emulator, running, serving
 from agentdouble.mcp_hosting import Endpoint
 from tests.agentdouble.calling import act
-from tests.console.driving import DEFINITION, PATIENCE_MS, create_api, go
+from tests.console.driving import DEFINITION, PATIENCE_MS, create_api, go, shown
 from tests.console.driving import create_service as create
 
 if TYPE_CHECKING:
@@ -290,48 +290,54 @@ def test_a_tool_is_called_and_nothing_that_it_says_acts(
         elsewhere.accept()
 
 
-def test_keys_are_hidden_shown_copied_made_and_revoked(opened: Page, double: Emulator) -> None:
-    """A client with a revoked key is refused."""
-    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    go(opened, f"/tools/service/{create_api(double, 'one')}")
-    opened.get_by_text("1 tool").wait_for()
-    access = opened.get_by_role("region", name="Access").get_by_role("group", name="Access record")
-    record = double.mcp.record("one")
-    server = record["mcpServers"]["one"]
+def test_keys_are_hidden_shown_copied_made_and_revoked(browser: Browser, double: Emulator) -> None:
+    """A client with a revoked key is refused, as the page is if it asks with it just then."""
+    double.reset(keep=())
+    with shown(browser, double, refused=(401,)) as opened:
+        opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        go(opened, f"/tools/service/{create_api(double, 'one')}")
+        opened.get_by_text("1 tool").wait_for()
+        access = opened.get_by_role("region", name="Access").get_by_role(
+            "group", name="Access record"
+        )
+        record = double.mcp.record("one")
+        server = record["mcpServers"]["one"]
 
-    assert "Bearer ***" in access.inner_text()
-    opened.get_by_role("button", name="Show the key").click()
-    opened.get_by_role("button", name="Hide the key").wait_for()
-    assert record == json.loads(access.inner_text())
-    opened.get_by_role("button", name="Hide the key").click()
-    opened.get_by_label("For", exact=True).select_option("VS Code: .vscode/mcp.json")
-    assert "Bearer ***" in access.inner_text()
-    text(opened, "Name of a new key", "second")
-    opened.get_by_role("button", name="New key").press("Enter")
-    opened.get_by_role("button", name="Revoke second").wait_for()
-    opened.get_by_role("button", name="Copy with the key").click()
-    opened.get_by_role("status").get_by_text("Copied").wait_for()
+        assert "Bearer ***" in access.inner_text()
+        opened.get_by_role("button", name="Show the key").click()
+        opened.get_by_role("button", name="Hide the key").wait_for()
+        assert record == json.loads(access.inner_text())
+        opened.get_by_role("button", name="Hide the key").click()
+        opened.get_by_label("For", exact=True).select_option("VS Code: .vscode/mcp.json")
+        assert "Bearer ***" in access.inner_text()
+        text(opened, "Name of a new key", "second")
+        opened.get_by_role("button", name="New key").press("Enter")
+        opened.get_by_role("button", name="Revoke second").wait_for()
+        opened.get_by_role("button", name="Copy with the key").click()
+        opened.get_by_role("status").get_by_text("Copied").wait_for()
 
-    copied = json.loads(opened.evaluate("() => navigator.clipboard.readText()"))["servers"]["one"]
-    assert ("http", server["httpUrl"], True) == (
-        copied["type"],
-        copied["url"],
-        copied["headers"] != server["headers"],
-    )
-    opened.get_by_role("button", name="Revoke default").click()
-    opened.get_by_role("dialog").get_by_role("button", name="Revoke").click()
-    opened.get_by_text("The last key cannot be revoked").wait_for()
-    asked = {
-        "headers": {"Accept": "application/json, text/event-stream"},
-        "json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
-    }
-    codes = [
-        httpx.post(
-            server["httpUrl"], **{**asked, "headers": {**asked["headers"], **headers}}
-        ).status_code
-        for headers in (server["headers"], copied["headers"])
-    ]
-    assert (401, False) == (codes[0], codes[1] == 401)
+        copied = json.loads(opened.evaluate("() => navigator.clipboard.readText()"))["servers"][
+            "one"
+        ]
+        assert ("http", server["httpUrl"], True) == (
+            copied["type"],
+            copied["url"],
+            copied["headers"] != server["headers"],
+        )
+        opened.get_by_role("button", name="Revoke default").click()
+        opened.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+        opened.get_by_text("The last key cannot be revoked").wait_for()
+        asked = {
+            "headers": {"Accept": "application/json, text/event-stream"},
+            "json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+        }
+        codes = [
+            httpx.post(
+                server["httpUrl"], **{**asked, "headers": {**asked["headers"], **headers}}
+            ).status_code
+            for headers in (server["headers"], copied["headers"])
+        ]
+        assert (401, False) == (codes[0], codes[1] == 401)
 
 
 def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator) -> None:

@@ -43,7 +43,6 @@ if sys.version_info < (3, 11):
 pytestmark = [
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
     pytest.mark.parametrize("service", [DIRECT, FRONT]),
-    pytest.mark.libraries,
 ]
 
 LEGACY, MODERN = "legacy", "2026-07-28"

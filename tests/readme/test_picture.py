@@ -8,7 +8,7 @@ import pytest
 
 from notebooks.pictures import transcript
 from notebooks.pictures.__main__ import DEMO
-from notebooks.pictures.drawing import draw, text_of
+from notebooks.pictures.drawing import text_of
 from tests.readme.pages import FRONT, ROOT, read
 
 pytestmark = pytest.mark.once
@@ -30,10 +30,3 @@ def test_it_is_on_the_page_and_needs_nothing_from_elsewhere() -> None:
 
     assert f"]({DEMO.relative_to(ROOT)})" in read(FRONT)
     assert set() == set(re.findall(r"url\((?!#)|@import|@font-face|href=", svg))
-
-
-def test_what_is_drawn_is_what_was_printed() -> None:
-    """Colours, indents and empty lines too."""
-    printed = "\x1b[1mbold\x1b[0m and plain\n\n    \x1b[31m<red> & 'quoted'\x1b[0m"
-
-    assert transcript.plain(printed) == text_of(draw(printed, 40, "a title"))

@@ -16,8 +16,6 @@ from tests.real_clients.clients import CLIENTS, Client
 from tests.real_clients.environments import PROGRAMS, NotMadeError, Npm
 from tests.real_clients.expected import PARTS
 
-pytestmark = pytest.mark.libraries
-
 README = Path(__file__).parents[2] / "emulator" / "README.md"
 MCP, A2A = ("mcp-2", "a2a-sdk-1")
 

@@ -7,15 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from agentdouble.cli.double_commands import (
+from agentdouble.cli.commands import (
     JOURNAL_EXAMPLES,
     RESET_EXAMPLES,
     clock_app,
+    fault_app,
     journal,
     reset,
+    session_app,
 )
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
-from agentdouble.cli.fault_commands import fault_app
 from agentdouble.cli.mcp_commands import mcp_app
 from agentdouble.cli.options import (
     MARKUP,
@@ -31,7 +32,6 @@ from agentdouble.cli.options import (
     Url,
     formatted,
 )
-from agentdouble.cli.session_commands import session_app
 from agentdouble.imports import without_collecting
 
 app = typer.Typer(
@@ -146,14 +146,14 @@ def serve(
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
     with without_collecting():
-        from agentdouble.cli import credentials, serving
+        from agentdouble.cli import env, serving
 
     overrides: dict[str, Any] = {
         "host": host,
         "port": port,
-        "api_key": None if api_key is None else credentials.secret("--api-key", api_key),
+        "api_key": None if api_key is None else env.secret("--api-key", api_key),
         "insecure": insecure or None,
-        "state": credentials.state(state),
+        "state": env.state(state),
         "tls": tls or None,
         "allow_hosts": tuple(allow_host) if allow_host else None,
         "console": console,

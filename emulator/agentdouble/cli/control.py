@@ -23,7 +23,7 @@ from agentdouble.signing import Credentials
 
 _CONNECT_S = 10
 _PAGE = 100
-_ADVICE = (
+ADVICE = (
     "Is the double running, and is that its address? 'agentdouble serve' starts one, and --url URL "
     "names another."
 )
@@ -131,7 +131,7 @@ class ControlPlane:
             return ssl.create_default_context(cafile=self._ca_file)
         except OSError as error:  # also an ssl.SSLError: the file holds no certificate
             reason = f"the certificate file {self._ca_file} cannot be read: {error}"
-            raise PlatformUnreachableError(self.url, reason, advice=_ADVICE) from None
+            raise PlatformUnreachableError(self.url, reason, advice=ADVICE) from None
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
@@ -139,7 +139,7 @@ class ControlPlane:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error) or type(error).__name__
-            raise PlatformUnreachableError(self.url, reason, advice=_ADVICE) from None
+            raise PlatformUnreachableError(self.url, reason, advice=ADVICE) from None
 
     def all(self, action: str, items: str, **query: Any) -> Iterator[Mapping[str, Any]]:
         """Yield the items of all pages of a List action."""

@@ -23,7 +23,7 @@ from agentdouble.errors import MissingExtraError
 
 try:
     from agentdouble.emulator import Emulator
-    from agentdouble.processes import open_files
+    from agentdouble.processes import capacity
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
         raise
@@ -100,7 +100,7 @@ def run() -> int:
     """Run the transcript; return 0 if every step had the required result, else 1."""
     console = Console(highlight=False)
     started = time.monotonic()
-    open_files.raise_limit()
+    capacity.raise_limit()
     with Emulator() as double, httpx.Client(base_url=double.url, timeout=60) as client:
         client.headers["Authorization"] = f"Bearer {double.token}"
         stage = _Stage(console, client)

@@ -1,4 +1,4 @@
-"""``agentdouble env``: the variables that point a client at the running double."""
+"""``agentdouble env``, and the credentials that commands read from where no command line shows them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import typer
 
@@ -53,3 +56,80 @@ def double_at(port: int | None, *, choice: str = "--port") -> Connection:
             err=True,
         )
     return doubles[0]
+
+
+_HEADER = "X-API-Key"
+
+
+def secret(option: str, source: str) -> str:
+    """Return the content of ``env:NAME`` or ``file:PATH``; raise AgentDoubleError.
+
+    No error shows the source if it may be the secret itself.
+    """
+    kind, _, where = source.partition(":")
+    if kind == "env" and where:
+        found = os.environ.get(where)
+        if not found:
+            raise AgentDoubleError(f"{option}: the environment has no {where}.")
+        return found
+    if kind == "file" and where:
+        return _read(option, where)
+    raise AgentDoubleError(
+        f"{option} takes env:NAME or file:PATH, not the key itself: everybody on the machine sees "
+        "a command line."
+    )
+
+
+def state(url: str | None) -> str | None:
+    """Return the URL of a state; raise AgentDoubleError if it shows a password."""
+    if url is None or url.startswith(("env:", "file:")):
+        return None if url is None else secret("--state", url)
+    parts = urlsplit(url)
+    if parts.password is not None or "password" in parse_qs(parts.query):
+        raise AgentDoubleError(
+            "--state has a password in it, and everybody on the machine sees a command line: give "
+            "the URL as env:NAME or file:PATH, by AGENTDOUBLE_STATE or in the settings file."
+        )
+    return url
+
+
+def _read(option: str, path: str) -> str:
+    try:
+        found = Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise AgentDoubleError(f"{option}: {path} cannot be read: {reason}.") from None
+    if not found:
+        raise AgentDoubleError(f"{option}: {path} is empty.")
+    return found
+
+
+def inbound(key: str | None) -> dict[str, Any] | None:
+    """Return the authorizer of a service's clients, or None if the platform makes the key."""
+    if key is None:
+        return None
+    return _by_key(secret("--key", key), name="default")
+
+
+def outbound(
+    bearer: str | None, api_key: str | None, *, definition: bool
+) -> Mapping[str, Any] | None:
+    """Return the authorizer for a backend; a ``definition`` itself says where the key is sent."""
+    if bearer is not None and api_key is not None:
+        raise AgentDoubleError("Say --bearer or --api-key, not both.")
+    if bearer is not None:
+        token = secret("--bearer", bearer)
+        return _by_key(f"Bearer {token}", name="backend", Parameter="Authorization")
+    if api_key is None:
+        return None
+    header, separator, source = api_key.partition("=")
+    if separator and ":" not in header:
+        return _by_key(secret("--api-key", source), name="backend", Parameter=header)
+    place = {} if definition else {"Parameter": _HEADER}
+    return _by_key(secret("--api-key", api_key), name="backend", **place)
+
+
+def _by_key(key: str, *, name: str, **place: str) -> dict[str, Any]:
+    where = {"ApiKeyLocation": "Header", **place} if place else {}
+    key_auth = {"ApiKeys": [{"Name": name, "Key": key}], **where}
+    return {"AuthorizerType": "ApiKey", "Authorizer": {"KeyAuth": key_auth}}

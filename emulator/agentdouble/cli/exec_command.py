@@ -67,7 +67,7 @@ def exec_(
     ] = False,
 ) -> None:
     """Run a command beside a double of its own that its clients find, and stop both."""
-    from agentdouble.cli import credentials, executing, serving
+    from agentdouble.cli import env, executing, serving
 
     clients = executing.known(client or ())
     overrides: dict[str, Any] = {
@@ -75,7 +75,7 @@ def exec_(
         "tls": tls or None,
         "agents": agents,
         "profile": profile,
-        "state": credentials.state(state),
+        "state": env.state(state),
         "faults": None if faults is None else serving.read_faults(faults),
     }
     settings = serving.settings_of(overrides, tuple(unknown or ()), config)

@@ -23,7 +23,7 @@ from agentdouble.cli import serving
 from agentdouble.emulator import Emulator
 from agentdouble.environment import CLIENTS, OWN_ADDRESS
 from agentdouble.errors import AgentDoubleError
-from agentdouble.processes import open_files
+from agentdouble.processes import capacity
 from agentdouble.settings import Settings
 
 NOT_EXECUTABLE, NOT_FOUND, BY_SIGNAL = 126, 127, 128
@@ -52,7 +52,7 @@ def run(
     """Run a command while a double answers; return the exit code that a shell would give."""
     if shutil.which(command[0]) is None and not os.path.exists(command[0]):  # noqa: PTH110
         return _refuse(command, "there is no such command", NOT_FOUND)
-    open_files.raise_limit()
+    capacity.raise_limit()
     serving.log_to_terminal(quiet=not verbose)
     foreground = Foreground()
     with foreground.hearing(), Emulator(*map(load, specs), settings=settings) as double:
@@ -100,7 +100,7 @@ class Foreground:
         if self._heard:
             return BY_SIGNAL + self._heard[0]
         try:
-            with open_files.as_found():
+            with capacity.as_found():
                 self._process = process = subprocess.Popen(command, env=variables)  # noqa: S603
         except FileNotFoundError:
             return _refuse(command, "there is no such command", NOT_FOUND)

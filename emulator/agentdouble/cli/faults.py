@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import typer
 
-from agentdouble.cli import call, control, tables
+from agentdouble.cli import call, control, sessions
 from agentdouble.errors import AgentDoubleError
 
 _FAULTS = "/_emulator/faults"
@@ -30,7 +30,7 @@ def show_all(url: str | None, *, as_json: bool) -> None:
         {"Id": one["id"], "Fault": one["described"], "Calls": one["calls"], "Fired": one["fired"]}
         for one in shown["faults"]
     ]
-    tables.show(("Id", "Fault", "Calls", "Fired"), rows)
+    sessions.show(("Id", "Fault", "Calls", "Fired"), rows)
 
 
 def show_kinds(url: str | None, *, as_json: bool) -> None:
@@ -47,7 +47,7 @@ def show_kinds(url: str | None, *, as_json: bool) -> None:
         }
         for kind, schema in shown["kinds"].items()
     ]
-    tables.show(("Kind", "Fields", "What happens"), rows)
+    sessions.show(("Kind", "Fields", "What happens"), rows)
 
 
 def arm(words: Sequence[str], url: str | None, *, as_json: bool) -> None:

@@ -8,24 +8,22 @@ import datetime as dt
 import json
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import typer
-from httpx_sse import EventSource, ServerSentEvent
 from rich.console import Console
 from rich.text import Text
 
 from agentdouble.cli import control
-from agentdouble.cli.control import ControlPlane
+from agentdouble.cli.control import ADVICE, ControlPlane
 from agentdouble.errors import PlatformUnreachableError
 from agentdouble.journal_routes import FILTERS
 from agentdouble.mistakes import printable
 
 _JOURNAL, _EVENTS = "/_emulator/journal", "/_emulator/events"
-_AGAIN_S = (0.2, 0.5, 1.0, 2.0)  # the pauses before a lost connection is tried again
 
 Entry = Mapping[str, Any]
 
@@ -48,10 +46,9 @@ def show(wanted: Wanted, url: str | None, *, follow: bool, as_json: bool) -> Non
     plane, printer = control.connect(url), _Printer(as_json=as_json)
     if follow:
         with contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(_interruptible(_Following(plane, wanted, printer)))
+            asyncio.run(_follow(plane, wanted, printer))
         return
-    found = plane.own(_JOURNAL, wanted.filters).json()["entries"]
-    for entry in found[max(0, len(found) - wanted.tail) :]:
+    for entry in _last(plane, wanted):
         printer.print(entry)
 
 
@@ -101,77 +98,29 @@ def _style(status: int | None) -> str:
     return "" if status is None else "red" if status >= 400 else "green"
 
 
-async def _interruptible(following: _Following) -> None:
-    """Follow until Ctrl-C, which a blocking call could miss."""
+async def _follow(plane: ControlPlane, wanted: Wanted, printer: _Printer) -> None:
+    """Print each request when it is answered; stop at Ctrl-C, which a blocking call could miss."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     loop.add_signal_handler(signal.SIGINT, task.cancel)
     try:
-        await following.run()
+        async with plane.own_events(_EVENTS, {"only": "request"}) as source:
+            async for event in source.aiter_sse():
+                entries: list[Entry] = []
+                if event.event == "listening":
+                    entries = await asyncio.to_thread(_last, plane, wanted)
+                elif event.event == "resync":
+                    typer.echo("Some requests are not shown: there were too many.", err=True)
+                elif event.event and event.data:
+                    entries = [json.loads(event.data)]
+                for entry in entries:
+                    if entry["duration_ms"] is not None and wanted.fits(entry):
+                        printer.print({name: entry[name] for name in entry if name != "happened"})
     finally:
         loop.remove_signal_handler(signal.SIGINT)
+    raise PlatformUnreachableError(plane.url, "the connection ended", advice=ADVICE)
 
 
-@dataclass
-class _Following:
-    """Prints each request once, when it is answered, over lost connections and restarts."""
-
-    plane: ControlPlane
-    wanted: Wanted
-    printer: _Printer
-    _printed: set[int] = field(default_factory=set)
-    _last: str = ""  # the id of the last event
-    _begun: bool = False
-
-    async def run(self) -> None:
-        """Print for ever; raise AgentDoubleError if the double cannot be reached at first."""
-        tries = 0
-        while True:
-            try:
-                resumed = {"Last-Event-ID": self._last} if self._last else {}
-                async with self.plane.own_events(_EVENTS, _QUERY, resumed) as source:
-                    tries = 0
-                    await self._print(source)
-            except PlatformUnreachableError:
-                if not self._begun:
-                    raise
-            if not tries:
-                typer.echo("The connection is lost; it is tried again until Ctrl-C.", err=True)
-            await asyncio.sleep(_AGAIN_S[min(tries, len(_AGAIN_S) - 1)])
-            tries += 1
-
-    async def _print(self, source: EventSource) -> None:
-        async for event in source.aiter_sse():
-            if not event.event or not event.data:
-                continue
-            self._note_double(event)
-            if event.event in ("listening", "resync"):
-                await self._catch_up()
-            else:
-                self._show(json.loads(event.data))
-
-    def _note_double(self, event: ServerSentEvent) -> None:
-        """Forget what was printed if this is another double: its ids begin anew."""
-        if event.id.partition("-")[0] != self._last.partition("-")[0]:
-            self._printed.clear()
-        self._last = event.id
-
-    async def _catch_up(self) -> None:
-        """Print what the stream did not tell: at first the last requests, then all missing ones."""
-        answer = await asyncio.to_thread(self.plane.own, _JOURNAL, self.wanted.filters)
-        found = [entry for entry in answer.json()["entries"] if entry["duration_ms"] is not None]
-        if not self._begun:
-            older = found[: max(0, len(found) - self.wanted.tail)]
-            self._printed.update(entry["id"] for entry in older)
-            self._begun = True
-        for entry in found:
-            self._show(entry)
-
-    def _show(self, entry: Entry) -> None:
-        answered = entry["duration_ms"] is not None and entry["id"] not in self._printed
-        if answered and self.wanted.fits(entry):
-            self._printed.add(entry["id"])
-            self.printer.print({name: entry[name] for name in entry if name != "happened"})
-
-
-_QUERY = {"only": "request"}
+def _last(plane: ControlPlane, wanted: Wanted) -> list[Entry]:
+    entries: list[Entry] = plane.own(_JOURNAL, wanted.filters).json()["entries"]
+    return entries[max(0, len(entries) - wanted.tail) :]

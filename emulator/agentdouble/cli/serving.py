@@ -23,7 +23,7 @@ try:
     from agentdouble import __version__, guard
     from agentdouble.apps.loading import load
     from agentdouble.emulator import Emulator
-    from agentdouble.processes import open_files
+    from agentdouble.processes import capacity
     from agentdouble.settings import Settings, read_toml
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
@@ -44,7 +44,7 @@ def serve(
     settings = settings_of(overrides, unknowns, config)
     if settings.console is None:  # a person looks on, while a program that makes an Emulator asks
         settings = settings.model_copy(update={"console": True})
-    open_files.raise_limit()
+    capacity.raise_limit()
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
     os.environ.update(emulator.environment())  # for hosted code that reads the environment itself

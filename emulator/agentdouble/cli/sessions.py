@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from agentdouble.cli import control, tables
+from agentdouble.cli import control
+from agentdouble.errors import AgentDoubleError
+
+_UNBOUNDED = 10_000  # columns
+
+
+def show(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a table of these columns without cutting any value, so that values can be copied.
+
+    Outside a terminal nothing is folded either, so that each row is one line.
+    """
+    made = Table()
+    for index, column in enumerate(columns):
+        made.add_column(column, no_wrap=index == 0, overflow="fold")
+    for row in rows:
+        made.add_row(*(str(row.get(column, "")) for column in columns))
+    width = None if sys.stdout.isatty() else _UNBOUNDED
+    Console(highlight=False, width=width).print(made)
 
 
 def show_all(tool_id: str | None, url: str | None, *, as_json: bool) -> None:
@@ -16,7 +40,7 @@ def show_all(tool_id: str | None, url: str | None, *, as_json: bool) -> None:
         typer.echo(json.dumps(sessions, indent=2))
         return
     columns = ("SessionId", "UserSessionId", "ToolId", "Status", "ExpireAt")
-    tables.show(columns, sessions)
+    show(columns, sessions)
 
 
 def delete(name: str, tool_id: str | None, url: str | None, *, as_json: bool) -> None:
@@ -26,3 +50,64 @@ def delete(name: str, tool_id: str | None, url: str | None, *, as_json: bool) ->
     named = {key: session[key] for key in ("ToolId", "SessionId")}
     gone = plane.call("DeleteSession", **named)
     typer.echo(json.dumps(gone) if as_json else f"{gone['SessionId']} is deleted.")
+
+
+_CLOCK = "/_emulator/clock"
+_TIME = re.compile(
+    r"(?:(?P<days>[\d.]+)d)?(?:(?P<hours>[\d.]+)h)?(?:(?P<minutes>[\d.]+)m)?"
+    r"(?:(?P<seconds>[\d.]+)s)?",
+    re.ASCII,
+)
+
+
+def reset(keep: Sequence[str] | None, url: str | None, *, everything: bool, as_json: bool) -> None:
+    """Reset the double, except for some parts."""
+    if everything and keep:
+        raise AgentDoubleError("--everything keeps nothing: leave --keep out, or --everything.")
+    query = {"keep": ""} if everything else {"keep": ",".join(keep)} if keep else {}
+    plane = control.connect(url)
+    done = plane.own("/_emulator/reset", query, method="POST").text
+    typer.echo(done if as_json else f"{plane.url} is as it was when it started.")
+
+
+def show_clock(url: str | None, *, as_json: bool) -> None:
+    """Print the time."""
+    _tell(control.connect(url).own(_CLOCK, {}).json(), as_json=as_json)
+
+
+def advance(by: str, url: str | None, *, as_json: bool) -> None:
+    """Move the time and print it."""
+    _change({"advance_s": _seconds(by)}, url, as_json=as_json)
+
+
+def freeze(url: str | None, *, frozen: bool, as_json: bool) -> None:
+    """Stop the time, or let it go on, and print it."""
+    _change({"frozen": frozen}, url, as_json=as_json)
+
+
+def _change(body: Mapping[str, Any], url: str | None, *, as_json: bool) -> None:
+    answer = control.connect(url).own(_CLOCK, {}, method="POST", body=body)
+    _tell(answer.json(), as_json=as_json)
+
+
+def _tell(time: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(time))
+        return
+    now = dt.datetime.fromisoformat(time["now"])
+    moved = dt.timedelta(seconds=time["offset_s"])
+    ahead = f", {moved} ahead of the wall clock" if moved else ""
+    typer.echo(f"{now:%Y-%m-%d %H:%M:%S} UTC{ahead}{', frozen' * time['frozen']}")
+
+
+def _seconds(text: str) -> float:
+    found = _TIME.fullmatch(text)
+    try:
+        if not text or found is None:
+            raise ValueError(text)
+        given = {unit: float(number) for unit, number in found.groupdict("0").items()}
+        return dt.timedelta(**given).total_seconds()
+    except (ValueError, OverflowError):
+        raise AgentDoubleError(
+            f"A time is such as 90s, 29m58s, 1h or 2d, not {text[:40]!r}."
+        ) from None

@@ -1,9 +1,4 @@
-"""The resources that a start needs, and its refusal when this machine has none left.
-
-Code that starts processes for a session calls ``check()`` first and starts them inside ``named()``.
-The error names the exhausted resource and how to raise its limit. No refusal is remembered, so the
-next start succeeds as soon as there is room again.
-"""
+"""The resources that a start needs: open files, processes, memory; and the refusal when none are left."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from agentdouble.errors import ResourceExhaustedError
-from agentdouble.processes import control_groups, session_parent
+from agentdouble.processes import control_groups, workspace
 
 if sys.platform != "win32":
     import resource
@@ -157,7 +152,7 @@ def _read(file: str) -> bytes:
 def _disk() -> int | None:
     """Return the free space for the files of sessions, in bytes."""
     with suppress(OSError, AttributeError):
-        place = os.statvfs(session_parent.find())
+        place = os.statvfs(workspace.find())
         return place.f_bavail * place.f_frsize
     return None
 
@@ -165,7 +160,7 @@ def _disk() -> int | None:
 def _inodes() -> int | None:
     """Return how many more files the file system of the sessions can hold."""
     with suppress(OSError, AttributeError):
-        place = os.statvfs(session_parent.find())
+        place = os.statvfs(workspace.find())
         return place.f_favail if place.f_files else None  # some file systems do not count them
     return None
 
@@ -184,3 +179,49 @@ def _shown(room: Room) -> str:
     if room.resource == "memory" or room.session > MIB // 16:
         return f"{room.left / MIB:.0f} MiB"
     return f"{room.left}"
+
+
+if sys.platform != "win32":
+    import resource
+
+_ENOUGH = 1 << 20
+_MACOS_MOST = 10240  # OPEN_MAX: the largest value that macOS accepts without a hard limit
+_found: list[int] = []  # the soft limit before it was raised
+
+
+def raise_limit() -> None:
+    """Raise this process's limit as far as allowed; call it only in a command's own process."""
+    if sys.platform == "win32":
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MACOS_MOST if sys.platform == "darwin" else _ENOUGH
+    wanted = most if hard == resource.RLIM_INFINITY else min(hard, most)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            _found.append(soft)
+
+
+def give_back(pid: int) -> None:
+    """Set the old limit for another process that has just started; Linux only."""
+    if _found and sys.platform == "linux":
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(OSError):  # it has ended
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (_found[0], hard))
+
+
+@contextmanager
+def as_found() -> Iterator[None]:
+    """Restore the old limit inside the context, to start a process with it.
+
+    Meanwhile this process can hardly open files.
+    """
+    if not _found or sys.platform == "win32":
+        yield
+        return
+    raised = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_found[0], raised[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, raised)

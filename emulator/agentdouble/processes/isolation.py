@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agentdouble.processes import session_parent
+from agentdouble.processes import workspace
 from agentdouble.processes.fork_server.confinement import Confinement
 from agentdouble.processes.workspace import Workspace
 
@@ -156,7 +156,7 @@ def find_out() -> Isolation:
     try:
         answer = subprocess.run(  # noqa: S603 (our own module)
             command,
-            env={**os.environ, "TMPDIR": str(session_parent.find())},
+            env={**os.environ, "TMPDIR": str(workspace.find())},
             capture_output=True,
             check=True,
             text=True,

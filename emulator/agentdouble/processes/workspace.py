@@ -8,6 +8,8 @@ removes the directory.
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import os
 import shutil
 import subprocess
@@ -18,7 +20,71 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from agentdouble.processes import session_parent
+from agentdouble.errors import AgentDoubleError
+
+if sys.platform == "linux":
+    from agentdouble.processes.fork_server import view
+
+# A socket's path has at most 107 bytes (103 on macOS), and ends such as
+# "/agentdouble-12345678/12345/run/12345678/javascript-ipc-5".
+_LONGEST = 49 if sys.platform == "linux" else 48
+_PACKAGES = str(Path(__file__).parents[2])
+_log = logging.getLogger(__name__)
+
+
+def find() -> Path:
+    """Return the directory; raise AgentDoubleError if sessions can be in none."""
+    chosen, _ = _choose()
+    return chosen
+
+
+def check() -> None:
+    """Log a warning if it is not Python's temporary directory; raise AgentDoubleError as ``find``."""
+    chosen, refused = _choose()
+    for reason in refused:
+        _log.warning("The files of sessions are in %s: %s.", chosen, reason)
+
+
+def _choose() -> tuple[Path, list[str]]:
+    """Return the first suitable directory, and why the ones before it are not."""
+    refused: list[str] = []
+    for directory in _candidates():
+        reason = _why_not(directory)
+        if reason is None:
+            return directory, refused
+        refused.append(f"{directory} {reason}")
+    raise AgentDoubleError(
+        f"Sessions have no directory for their files: {'; '.join(refused)}. "
+        "Set TMPDIR to a short path that can be written."
+    )
+
+
+def _candidates() -> list[Path]:
+    try:
+        first = [Path(tempfile.gettempdir()).resolve()]
+    except FileNotFoundError:  # Python can write to none that it knows
+        first = []
+    return list(dict.fromkeys([*first, Path("/tmp"), Path("/var/tmp")]))  # noqa: S108
+
+
+def _why_not(directory: Path) -> str | None:
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return "cannot be written"
+    if len(os.fsencode(directory)) > _LONGEST:
+        return f"is longer than {_LONGEST} bytes, too long for the paths of sockets"
+    if sys.platform == "linux":
+        for path in _seen():
+            if view.is_below(str(directory), [path]):
+                return f"is in {path}, whose files every session sees"
+    return None
+
+
+@functools.cache
+def _seen() -> list[str]:
+    """Return the directories whose files every session sees, and those that its own ones hide."""
+    paths = (*view.SYSTEM, "/dev", "/proc", sys.prefix, sys.base_prefix, _PACKAGES)
+    return [path for path in map(os.path.realpath, paths) if path != "/"]
+
 
 if sys.platform != "win32":
     import fcntl
@@ -121,7 +187,7 @@ class Workspaces:
 
     def __init__(self) -> None:
         sweep()
-        self._root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=session_parent.find()))
+        self._root = Path(tempfile.mkdtemp(prefix=PREFIX, dir=find()))
         self._lock = _lock(self._root)
         self._made = 0
 
@@ -148,7 +214,7 @@ def sweep() -> None:
     """Remove the directories of this user's killed doubles."""
     if sys.platform == "win32":
         return
-    for root in session_parent.find().glob(f"{PREFIX}*"):
+    for root in find().glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if root.lstat().st_uid != os.getuid() or not (root / _LOCK).exists():
                 continue

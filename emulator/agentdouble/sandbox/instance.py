@@ -26,11 +26,10 @@ from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.named_kernels import NamedKernels
-from agentdouble.sandbox.questions import Completion
+from agentdouble.sandbox.questions import Completion, Variables, listed_variables
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
-from agentdouble.sandbox.variables import Variables, listed_variables
 from agentdouble.sandbox.workbench.paths import DIRECTORY
 from agentdouble.sandbox.working_directory import inside
 from agentdouble.threads import run_in_thread
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.ready_kernels import PooledKernel
-    from agentdouble.sandbox.session_events import SessionEvents
+    from agentdouble.sandbox.session import SessionEvents
     from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
 

@@ -15,7 +15,7 @@ from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.openapi import Format
 from agentdouble.sandbox import data_plane
-from agentdouble.sandbox.data_plane import refusals
+from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
@@ -66,7 +66,7 @@ class Sandbox(Surface):
         return Format(
             self.name,
             refused=Envelope,
-            errors=refusals.STATUSES,
+            errors=session_token.STATUSES,
             security=("sessionToken",),
             query=SessionQuery,
         )

@@ -28,8 +28,8 @@ from agentdouble.openapi import operation
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session_events import EndedSession, LivingSession, ended, living
-from agentdouble.sandbox.variables import State, Variable
+from agentdouble.sandbox.questions import State, Variable
+from agentdouble.sandbox.session import EndedSession, LivingSession, ended, living
 from agentdouble.surfaces.surface import RefusedError
 
 

@@ -47,11 +47,6 @@ def test_the_coder_runs_what_it_is_sent(shared: Emulator) -> None:
     assert "42" == ask(shared, "Please run\n```python\nprint(x * 7)\n```")
 
 
-def test_blocks_run_one_after_the_other(shared: Emulator) -> None:
-    """Each has its output."""
-    assert "1\n\n2" == ask(shared, "```\ny = 1\nprint(y)\n```\n```\nprint(y + 1)\n```")
-
-
 def test_an_error_is_shown_with_its_traceback_in_plain_text(shared: Emulator) -> None:
     """No colour codes in Markdown."""
     answer = ask(shared, "print('before')\n1 / 0")
@@ -66,19 +61,6 @@ def test_an_image_is_a_data_uri(shared: Emulator) -> None:
     answer = ask(shared, "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()")
 
     assert re.search(r"!\[<Figure .*>\]\(data:image/png;base64,iVBOR[\w+/=]+\)$", answer)
-
-
-@pytest.mark.parametrize(
-    ("code", "shown"),
-    [
-        ("6 * 7", "42"),
-        ("from IPython.display import Markdown\nMarkdown('**b**')", "**b**"),
-        ("display({'application/x': 1}, raw=True)", "(application/x)"),
-    ],
-)
-def test_results_are_shown_by_their_best_form(shared: Emulator, code: str, shown: str) -> None:
-    """Markdown before plain text; what cannot be shown is named."""
-    assert shown == ask(shared, code)
 
 
 def test_a_refusal_of_the_sandbox_is_shown(shared: Emulator) -> None:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 import threading
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import pytest
 from agentdouble.agents.agent import Agent, Message, Part
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.errors import AgentDoubleError, AgentLoadError, AgentNotFoundError
-from tests.agentdouble.calling import TIMEOUT_S
 
 pytestmark = pytest.mark.smoke
 
@@ -208,48 +205,4 @@ def test_parts_have_their_kinds() -> None:
     assert (None, None, None) == (call.text, call.data, call.mime_type)
 
 
-SLOW = """
-import threading
-from tests.agentdouble.agents import test_directory
-
-test_directory.begun.set()
-assert test_directory.go_on.wait(60)
-"""
 begun, go_on = threading.Event(), threading.Event()
-
-
-def test_an_import_that_takes_long_holds_only_its_own_application(folder: Path) -> None:
-    """Neither others of its directory nor those of another double of the process wait for it."""
-    write(folder / "one", "slow_agent", SLOW + AGENT.format(text="slow"))
-    write(folder / "one", "beside_it", AGENT.format(text="beside"))
-    write(folder / "two", "of_another", AGENT.format(text="another"))
-    one, two = AgentsDirectory(folder / "one"), AgentsDirectory(folder / "two")
-
-    slow = [one.begin_loading("slow_agent") for _ in range(2)]
-    assert begun.wait(TIMEOUT_S)
-    assert ["beside", "another"] == [
-        description(one, "beside_it"),
-        description(two, "of_another"),
-    ]
-    assert not slow[0].done()
-    go_on.set()
-
-    first, second = (loading.result(TIMEOUT_S) for loading in slow)
-    assert first is second
-
-
-def test_each_directory_has_its_own_application_of_a_name(folder: Path) -> None:
-    """Also while others are imported, and what it imports later, which is its own, too."""
-    for place in ("first", "second"):
-        late = "async def root_agent(message, session):\n    from same_name_agent.late import T\n"
-        write(folder / place, "same_name_agent", f"{late}    yield T\n", module="agent")
-        write(folder / place, "same_name_agent", f"T = {place!r}", module="late")
-    first, second = AgentsDirectory(folder / "first"), AgentsDirectory(folder / "second")
-
-    for directory, place in ((first, "first"), (second, "second"), (first, "first")):
-        AgentsDirectory(folder / ("second" if place == "first" else "first"))
-        module = sys.modules.get("same_name_agent")
-        agent = AgentsDirectory(directory.path).load("same_name_agent")
-        assert place in str(agent.run.__code__.co_filename)  # type: ignore[attr-defined]
-        assert module is not sys.modules["same_name_agent"]
-        assert place == importlib.import_module("same_name_agent.late").T

@@ -122,23 +122,6 @@ def test_an_env_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert "beside" == description(directory, "beside_wrong_env")
 
 
-@pytest.mark.parametrize("file", [".env", "root_agent.yaml", "part/more.yml"])
-def test_with_reload_a_change_of_env_and_yaml_is_seen(tmp_path: Path, file: str) -> None:
-    """The application is imported again."""
-    write(tmp_path, "changing_files", "import agentdouble\n" + AGENT)
-    changing = tmp_path / "changing_files" / file
-    changing.parent.mkdir(exist_ok=True)
-    changing.write_text("A: 1\n")
-    directory = AgentsDirectory(tmp_path, reload=True)
-    first, again = directory.load("changing_files"), directory.load("changing_files")
-
-    changing.write_text("A: 1 # changed\n")
-
-    assert first is again
-    assert first is not directory.load("changing_files")
-    directory.close()
-
-
 def test_the_list_in_detail_names_the_language(tmp_path: Path) -> None:
     """What cannot be loaded is left out."""
     write(tmp_path, "listed_agent", AGENT.format(text="listed"))

@@ -15,14 +15,11 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.api_server import framework
-from agentdouble.api_server.agent_run import Finished
 from agentdouble.api_server.server import ApiServer
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.api_server.wire import CreateSession, RunRequest
-from agentdouble.application_loop import CrossLoopQueue
 from agentdouble.clock import Clock
-from agentdouble.errors import ApiError, RunEndedError
+from agentdouble.errors import ApiError
 from agentdouble.state import MemoryStore
 from tests.agentdouble.api_server.test_runs_at_once import WITHIN_S, post_and_leave
 from tests.agentdouble.api_server.wire import (
@@ -191,41 +188,6 @@ def test_a_client_that_disconnects_lets_the_runner_say_so(
     assert 2 == said(double, user, "next")["count"]
 
 
-def test_a_client_that_disconnects_at_the_end_holds_up_nobody(
-    folder_of_dicts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the runner did meanwhile is known, though the client did not get it."""
-    monkeypatch.setattr(framework, "ABORT_WITHIN_S", 300)
-    take = CrossLoopQueue.take
-
-    async def take_all(queue: CrossLoopQueue[Any]) -> list[Any]:
-        items = await take(queue)
-        while not isinstance(items[-1], Finished):
-            items += await take(queue)
-        return items
-
-    monkeypatch.setattr(CrossLoopQueue, "take", take_all)
-
-    async def main() -> int:
-        server = ApiServer(Clock(), "1", AgentsDirectory(folder_of_dicts), MemoryStore())
-        await server.sessions.create(APP, "ann", CreateSession(session_id="s1"))
-        body = RunRequest.model_validate(asked("ann", "hi"))
-        prepared = await server.runs.prepare(body, streaming=False)
-
-        async def send(_events: Any) -> None:
-            running.cancel()
-            await asyncio.sleep(300)
-
-        running = asyncio.ensure_future(prepared.execute(send))
-        await asyncio.wait([running], timeout=WITHIN_S)
-        stored = await server.sessions.read(SessionKey(APP, "ann", "s1"))
-        assert running.cancelled()
-        await server.close()
-        return len(stored.events)
-
-    assert 2 == asyncio.run(main())
-
-
 def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, user: str) -> None:
     """With the refusal of an unknown session."""
     waiting = background(lambda: run(double.url, asked(user, f"wait {user}")))
@@ -246,13 +208,6 @@ def test_a_runner_that_raises_says_why(double: Emulator, user: str) -> None:
     assert 2 == said(double, user, "next")["count"]
 
 
-def test_increments_are_sent_and_not_stored(double: Emulator, user: str) -> None:
-    stream = lines(run_sse(double.url, {**asked(user, "hi"), "streaming": True}))
-
-    assert [True, None] == [one.get("partial") for one in stream]
-    assert 2 == len(read(double.url, user, "s1", APP)["events"])
-
-
 def test_what_is_private_is_kept_from_clients(double: Emulator, user: str) -> None:
     """In answers and in the session; the runner gets it again."""
     answer = run(double.url, asked(user, "a secret")).json()
@@ -270,16 +225,6 @@ def test_other_sessions_and_artifacts(double: Emulator, user: str) -> None:
     assert seen["gone"]
     loaded = {"text": "old"}
     assert [[0, 1], loaded, [{"n": 1}, {"n": 1}], ["f"], []] == seen["files"]
-
-
-def test_a_host_is_of_no_use_after_its_run(double: Emulator, agent: ModuleType, user: str) -> None:
-    said(double, user, f"escape {user}")
-    host = agent.escaped[user]
-
-    with pytest.raises(RunEndedError, match="after its run has ended"):
-        asyncio.run(host.session(APP, user, "s1"))
-    with pytest.raises(RunEndedError, match="after its run has ended"):
-        host.append(APP, user, "s1", agent._stored(agent._event(APP, "late"), {}))
 
 
 def test_a_session_is_added_to_the_memory(folder_of_dicts: Path) -> None:

@@ -131,7 +131,6 @@ with Emulator(agents=Path(sys.argv[1]), state=sys.argv[2]) as double:
 
 
 @pytest.mark.slow
-@pytest.mark.libraries
 def test_a_kill_loses_no_event_that_was_shown(state: str) -> None:
     """Nor leaves half of one: SIGKILL during runs, again and again."""
     shown: list[str] = []

@@ -180,7 +180,6 @@ with Emulator(agents=Path(sys.argv[1]), state=sys.argv[2]) as double:
 
 
 @pytest.mark.slow
-@pytest.mark.libraries
 def test_a_kill_loses_no_version_that_was_answered(kept: Kept) -> None:
     """Nor leaves half of one, nor a file that no record names: SIGKILL amid saves."""
     answered = [name for life in range(3) for name in _killed_amid_saves(kept, life)]

@@ -1,19 +1,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentdouble import environment, running
-from agentdouble.environment import Connection
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
-pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 
 def lines(command_line: CommandLine, *words: str) -> str:
@@ -132,19 +128,6 @@ def test_an_address_that_cannot_be_used_is_refused(
     assert message == told(command_line, "call", "ListTools", "--url", url)
 
 
-def test_nothing_at_an_address_is_said(command_line: CommandLine) -> None:
-    """With keys in the environment the address is tried."""
-    command_line.environment |= {
-        environment.ACCESS_KEY: "AK",
-        environment.SECRET_KEY: "SK",
-    }
-
-    message = told(command_line, "call", "ListTools", "--url", "http://127.0.0.1:9")
-
-    assert message.startswith("Nothing answers at http://127.0.0.1:9 (")
-    assert message.endswith("'agentdouble serve' starts one, and --url URL names another.")
-
-
 @pytest.mark.slow
 def test_another_double_is_named_by_its_url(
     command_line: CommandLine, serve: Callable[..., Serving]
@@ -169,28 +152,6 @@ def test_help_teaches_by_example(command_line: CommandLine) -> None:
     """Each command shows how it is used."""
     for words in (("call",), ("session", "delete"), ("session", "attach")):
         assert f"agentdouble {' '.join(words)} " in lines(command_line, *words, "--help")
-
-
-def test_what_was_announced_is_what_is_read(
-    monkeypatch: pytest.MonkeyPatch, command_line: CommandLine
-) -> None:
-    """A double is found by the file that it writes, whatever its host is called."""
-    monkeypatch.setenv("XDG_STATE_HOME", command_line.environment["XDG_STATE_HOME"])
-    with running.announced(Connection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")):
-        message = told(command_line, "call", "ListTools")
-
-    assert message.startswith("Nothing answers at http://127.0.0.1:9 (")
-
-
-def test_a_double_that_stops_while_it_is_looked_for_is_none(command_line: CommandLine) -> None:
-    """Its file may be gone between being listed and being looked at."""
-    state = Path(command_line.environment["XDG_STATE_HOME"]) / "agentdouble"
-    state.mkdir(parents=True)
-    (state / f"running-{os.getpid()}.json").symlink_to("gone")
-
-    assert "No double is running. Start one: agentdouble serve" == told(
-        command_line, "call", "ListTools"
-    )
 
 
 @pytest.mark.slow

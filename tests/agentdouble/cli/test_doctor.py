@@ -1,24 +1,20 @@
 from __future__ import annotations
 
-import contextlib
 import json
-import socket
 import subprocess
 import sys
-import warnings
+from collections.abc import Iterator
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
-from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from agentdouble.cli.doctor import keeping
-from agentdouble.cli.doctor.findings import Finding, imported, version_told_by
+from agentdouble.cli.doctor import Finding
 from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.javascript import deno
-from tests.agentdouble.calling import background
 from tests.agentdouble.cli.conftest import CommandLine, command_line_in
 
 INSTALL = "pip install 'agentdouble[emulator]'"
@@ -91,12 +87,15 @@ def test_what_is_missing_is_told_with_what_brings_it(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has the command that installs it, and a double can run without."""
-    for module in (
-        "deno",
-        "asyncpg",
-        "IPython",
-    ):
-        monkeypatch.setitem(sys.modules, module, None)
+    version = metadata.version
+
+    def find(name: str) -> str:
+        if name in ("asyncpg", "ipython"):
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setitem(sys.modules, "deno", None)
+    monkeypatch.setattr(metadata, "version", find)
 
     code, findings = told(command_line, AGENTDOUBLE_BROWSER="no-such")
 
@@ -106,26 +105,26 @@ def test_what_is_missing_is_told_with_what_brings_it(
         "postgresql": "pip install 'agentdouble[emulator,postgres]'",
         "notebook": "pip install 'agentdouble[emulator,notebook]'",
     }
-    assert remedies == {one: findings[one]["remedy"] for one in remedies}
-    assert all(findings[one]["says"].startswith("not here: ") for one in remedies)
+    assert remedies == {name: findings[name]["remedy"] for name in remedies}
+    assert all(findings[name]["says"].startswith("not here: ") for name in remedies)
     assert (0, "not here: no no-such") == (code, findings["browser"]["says"])
 
 
-@pytest.mark.parametrize(("title", "code"), [("Running a double", 1), ("Notebooks", 0)])
+@pytest.mark.parametrize(("title", "code"), [("Running a double", 1), ("Packages", 0)])
 def test_what_nobody_expected_is_a_finding(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, title: str, code: int
 ) -> None:
     """The other sections are told; only where a double was started can none run."""
 
-    def broken() -> list[Finding]:
+    def broken() -> Iterator[Finding]:
         raise PermissionError(13, "no access", "/proc/1")
 
-    well = ("Well", lambda: [Finding("well", "Well", "it is")])
+    well = ("Well", lambda: iter([Finding("well", "Well", "it is")]))
     monkeypatch.setattr("agentdouble.cli.doctor._SECTIONS", ((title, broken), well))
 
     done, findings = told(command_line)
 
-    said = "this could not be looked at: PermissionError: [Errno 13] no access: '/proc/1'"
+    said = "this check failed: PermissionError: [Errno 13] no access: '/proc/1'"
     assert [(title, said), ("Well", "it is")] == [
         (one["section"], one["says"]) for one in findings.values()
     ]
@@ -147,53 +146,6 @@ def test_programs_that_do_not_run_are_told(
     for one, remedy in (("javascript", INSTALL), ("browser", chromium.INSTALL)):
         assert (False, remedy) == (findings[one]["good"], findings[one]["remedy"])
         assert findings[one]["says"].startswith("not here: ")
-
-
-def test_a_version_may_be_any_bytes() -> None:
-    """What is no text is told as far as it is."""
-    program = "import sys; sys.stdout.buffer.write(bytes([0xff]) + b' 1.0 (x)')"
-
-    assert "\ufffd 1.0" == version_told_by([sys.executable, "-c", program])
-
-
-def test_what_is_warned_of_is_met_as_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Though two modules are imported side by side, the one that came first done first."""
-    met = SimpleNamespace(first=Event(), second=Event(), done=Event())
-    monkeypatch.setitem(sys.modules, "doctor_met", met)
-    monkeypatch.syspath_prepend(tmp_path)
-    start = "import doctor_met as met\n"
-    (tmp_path / "doctor_one.py").write_text(f"{start}met.first.set()\nmet.second.wait(0.2)")
-    (tmp_path / "doctor_two.py").write_text(f"{start}met.second.set()\nmet.done.wait(60)")
-    before = list(warnings.filters)
-
-    one = background(lambda: imported("1", "1", "{}", {"rich": "doctor_one"}, remedy=""))
-    assert met.first.wait(60)
-    two = background(lambda: imported("2", "2", "{}", {"rich": "doctor_two"}, remedy=""))
-    assert one.result(60).good
-    met.done.set()
-    assert two.result(60).good
-
-    assert before == list(warnings.filters)
-
-
-def test_a_server_that_takes_no_connection_holds_up_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Anybody may have put a socket where PostgreSQL's is; none listens as far as we know."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    file = Path(f"/tmp/.s.PGSQL.{port}")
-    monkeypatch.setenv("PGPORT", str(port))
-    with socket.socket(socket.AF_UNIX) as full, contextlib.ExitStack() as waiting:
-        full.bind(str(file))
-        waiting.callback(file.unlink)
-        full.listen(0)
-        waiting.enter_context(socket.socket(socket.AF_UNIX)).connect(str(file))
-        found = background(keeping.find).result(60)
-
-    assert (False, "postgresql_server") == (found[-1].good, found[-1].id)
 
 
 def test_a_setting_that_is_wrong_keeps_a_double_from_running(command_line: CommandLine) -> None:

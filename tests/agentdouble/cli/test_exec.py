@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -14,8 +12,6 @@ import pytest
 from agentdouble.cli.executing import Foreground
 from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import CommandLine, Serving, command
-
-pytestmark = pytest.mark.libraries
 
 RUNTIME = """
 [[runtimes]]
@@ -38,21 +34,6 @@ print(os.environ["AGENTDOUBLE_URL"].endswith(os.environ["PLATFORM_TOOL_HOST"]))
 print(*(name in os.environ for name in ("AGENTKIT_TOOL_ID", "VOLCENGINE_AGENTKIT_HOST")))
 print(sys.stdin.read())
 sys.exit(7)
-"""
-TAKING_THE_TERMINAL = """
-import fcntl, os, sys, termios
-
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-COUNTING = """
-import os, signal
-
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-print("waiting at", os.environ["AGENTDOUBLE_URL"], flush=True)
-signal.sigwait({signal.SIGINT})
-again = signal.sigtimedwait({signal.SIGINT}, 0.1)
-print("heard once" if again is None else "heard twice", flush=True)
 """
 
 
@@ -132,30 +113,6 @@ def test_a_signal_is_passed_on_and_the_double_stops_after(command_line: CommandL
     assert 128 + signal.SIGINT == process.returncode
     with pytest.raises(httpx.ConnectError):
         http.get(f"{url}/ping")
-
-
-@pytest.mark.slow
-def test_ctrl_c_reaches_the_command_once(command_line: CommandLine) -> None:
-    """The terminal sends it to everybody; the command decides what it means."""
-    words = command(("exec", "--", sys.executable, "-c", COUNTING))
-    typing, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", TAKING_THE_TERMINAL, *words],
-        cwd=command_line.folder,
-        env=command_line.environment,
-        start_new_session=True,
-        **dict.fromkeys(("stdin", "stdout", "stderr"), terminal),
-    )
-    with os.fdopen(typing, "r+b", buffering=0) as screen, process:
-        shown = b""
-        while b"waiting at" not in shown:
-            shown += screen.read(1024)
-        screen.write(b"\x03")
-        while b"heard" not in shown:
-            shown += screen.read(1024)
-    os.close(terminal)
-
-    assert (0, True) == (process.returncode, b"heard once" in shown), shown
 
 
 def test_what_cannot_be_run_is_said_as_a_shell_does(

@@ -19,8 +19,6 @@ from tests.agentdouble import mcp_wire
 from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
 from tests.agentdouble.mcp_services.stdio.conftest import HERE
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[Backend]:

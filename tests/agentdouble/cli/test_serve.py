@@ -17,8 +17,6 @@ from doublecheck import Platform, Target
 from tests.agentdouble.calling import TIMEOUT_S, http
 from tests.agentdouble.cli.conftest import CommandLine, Serving
 
-pytestmark = pytest.mark.libraries
-
 APP = """
 from agentdouble import SimpleApp
 
@@ -107,29 +105,6 @@ def test_the_console_is_opened_and_its_token_is_in_no_log(
 
     assert (found[0].strip(), 200, 401) == (opened, answer.status_code, refused.status_code)
     assert found[2] not in stdout + stderr + journal + processes
-
-
-@pytest.mark.slow
-def test_without_a_console_none_is_said(serve: Callable[..., Serving]) -> None:
-    """And the port after the double's is nobody's."""
-    serving = serve("--no-console", "--open")
-
-    sockets = psutil.Process(serving.process.pid).net_connections("tcp")
-
-    assert "#token=" not in serving.greeting
-    assert [int(serving.url.rpartition(":")[2])] == [
-        one.laddr.port for one in sockets if one.status == psutil.CONN_LISTEN
-    ]
-
-
-def test_a_busy_port_of_the_console_names_its_option(command_line: CommandLine) -> None:
-    """Only a port that was asked for is; otherwise it takes the next free one."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-
-        assert "--console-port" in _refusal(
-            command_line, "serve", "--port", "0", "--console-port", port
-        )
 
 
 @pytest.mark.slow
@@ -237,13 +212,6 @@ def test_an_application_that_cannot_be_served_is_one_line(
         (command_line.folder / "bad.py").write_text(source)
 
     assert expected in _refusal(command_line, "serve", "--port", "0", spec)
-
-
-def test_two_applications_of_one_name_are_refused(command_line: CommandLine) -> None:
-    """The name is the address of the second one."""
-    (command_line.folder / "mine.py").write_text(APP)
-
-    assert "a name of its own" in _refusal(command_line, "serve", "mine:app", "mine.py:app")
 
 
 @pytest.mark.parametrize(

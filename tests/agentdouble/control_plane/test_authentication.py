@@ -90,11 +90,6 @@ def test_temporary_credentials_need_their_token(
     )
 
 
-def test_the_secret_of_one_key_is_not_that_of_another(keyed: Emulator) -> None:
-    """Key pairs are pairs."""
-    assert "SignatureDoesNotMatch" == asked(keyed, Credentials("AKLTfull", "less-secret"))["Code"]
-
-
 def test_no_secret_is_shown_or_journalled(keyed: Emulator) -> None:
     """Neither the settings' text nor the journal holds a secret or a token."""
     asked(keyed, Credentials("AKTP", "tmp-secret", "tmp-token"))
@@ -150,38 +145,6 @@ def test_a_header_that_stands_twice_is_refused(shared: Emulator, name: str) -> N
     error = answer["ResponseMetadata"]["Error"]
     assert (401, "SignatureDoesNotMatch") == (status, error["Code"])
     assert error["Message"].startswith(f"The header {name.lower()} stands in the request more")
-
-
-def test_a_request_without_a_host_is_refused(shared: Emulator) -> None:
-    """HTTP wants one, and so does the signature."""
-    status, answer = raw(shared, LINE + b"".join(lines(shared)[2:]))
-
-    assert (400, "BadHost") == (status, answer["ResponseMetadata"]["Error"]["Code"])
-
-
-@pytest.mark.parametrize(
-    ("value", "code"),
-    [
-        (b"", "MissingAuthenticationToken"),
-        (b"\xff\xfe", "MissingSignature"),
-        (
-            "HMAC-SHA256 Credential=schlüssel/20200101/r/s/request, SignedHeaders=host;x-date, "
-            "Signature=00".encode(),
-            "InvalidTimestamp",
-        ),
-        (b"HMAC-SHA256 " + b"A" * 50_000, "MissingSignature"),
-        (b"HMAC-SHA256 Credential=" + b"/" * 50_000, "MissingSignature"),
-    ],
-    ids=["empty", "no text", "a key that is not ASCII", "huge", "huge and of slashes"],
-)
-def test_garbage_in_the_authorization_has_an_answer(
-    shared: Emulator, value: bytes, code: str
-) -> None:
-    """Whatever stands there, the answer is an error envelope."""
-    status, answer = raw(shared, LINE + b"".join(lines(shared, Authorization=value)))
-
-    error = answer["ResponseMetadata"]["Error"]
-    assert (code, status) == (error["Code"], 400 if code == "InvalidTimestamp" else 401)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +76,6 @@ def test_the_languages_of_a_session_share_its_files(shared: Emulator) -> None:
 
     assert '"snake"' == value(js(shared, "Deno.readTextFileSync('from_python')", "files"))
     assert "deno" == text(shared, "print(open('from_javascript').read(), end='')", "files")
-
-
-def test_sessions_do_not_see_each_other(shared: Emulator) -> None:
-    """SBX-04: one name has two values."""
-    js(shared, "globalThis.x = 1", "js-a")
-    js(shared, "globalThis.x = 2", "js-b")
-
-    assert ["1", "2"] == [value(js(shared, "x", s)) for s in ("js-a", "js-b")]
 
 
 @pytest.mark.parametrize(
@@ -161,14 +152,6 @@ def test_a_flood_of_lines_arrives_whole(shared: Emulator) -> None:
     assert [output("stream", name="stdout", text=expected)] == data["outputs"]
 
 
-@pytest.mark.slow
-def test_a_flood_of_displays_arrives_whole(shared: Emulator) -> None:
-    """Five thousand, in order."""
-    data = js(shared, "for (let i = 0; i < 5000; i++) display({'text/html': `${i}`}, {raw: true})")
-
-    assert [str(i) for i in range(5000)] == [o["data"]["text/html"] for o in data["outputs"]]
-
-
 @pytest.mark.parametrize("function", ["log", "error"])
 def test_100_mb_of_output_are_cut(shared: Emulator, function: str) -> None:
     """The limit is kept and told of, and the session goes on."""
@@ -178,15 +161,6 @@ def test_100_mb_of_output_are_cut(shared: Emulator, function: str) -> None:
     assert "x" * MIB == "".join(texts)[:MIB]
     assert texts[-1].startswith("[output cut: the limit is 1048576 bytes")
     assert "2" == value(js(shared, "1 + 1"))
-
-
-@pytest.mark.slow
-def test_a_display_of_100_mb_is_dropped_and_told_of(shared: Emulator) -> None:
-    """One beyond the limit leaves its mark."""
-    data = js(shared, "display({'text/html': 'x'.repeat(1e8)}, {raw: true})", timeout_s=60)
-
-    (mark,) = data["outputs"]
-    assert mark["text"].startswith("[output cut: the limit is 1048576 bytes")
 
 
 @pytest.mark.slow
@@ -239,41 +213,12 @@ def test_without_deno_only_javascript_fails(
     assert "1\n" == printed
 
 
-@pytest.fixture(scope="module")
-def stock() -> Iterator[Emulator]:
-    """A double whose kernels the stock provisioner starts, as where there is no fork server."""
-    with Emulator(provisioner="local-provisioner", javascript_memory_limit=64 * MIB) as double:
-        yield double
-
-
-@pytest.mark.slow
-def test_the_stock_provisioner_starts_it_too(stock: Emulator) -> None:
-    """With the same state, interrupts, TypeScript and limit on memory."""
-    js(stock, "globalThis.kept = 1")
-
-    assert "timeout" == js(stock, "for (;;);", timeout_s=1)["status"]
-    assert "1" == value(js(stock, "kept"))
-    assert "2" == value(js(stock, "const two: number = 2; two", language="typescript"))
-    assert "OutOfMemory" == failure(js(stock, HEAP_OF_200_MB))[0]
-
-
 def engine_of(double: Emulator, session: str) -> psutil.Process:
     """Return the engine of a session that has run nothing but JavaScript."""
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     (pid,) = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
     (engine,) = psutil.Process(pid).children()
     return engine
-
-
-@pytest.mark.slow
-def test_nothing_is_left_when_the_double_stops() -> None:
-    """Neither a kernel nor its engine, also where the stock provisioner has started them."""
-    for settings in ({}, {"provisioner": "local-provisioner"}):
-        with Emulator(**settings) as double:
-            js(double, "1")
-            engine = engine_of(double, "js")
-
-        assert ([engine], []) == psutil.wait_procs([engine], timeout=60)
 
 
 def opened(descriptor: Path) -> str | None:

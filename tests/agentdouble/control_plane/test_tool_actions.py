@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from typing import Any
 
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import act, body_of, http, output, refusal, run, text
+from tests.agentdouble.calling import act, body_of, http, refusal, run
 
 pytestmark = pytest.mark.smoke
 
@@ -319,18 +318,6 @@ def test_filters(double: Emulator) -> None:
     )
 
 
-def test_tags_and_projects_filter_too(double: Emulator) -> None:
-    """A tag filter without values asks for the key alone."""
-    create(double, "one", Tags=[{"Key": "team", "Value": "red"}], ProjectName="p")
-    create(double, "two", Tags=[{"Key": "team", "Value": "blue"}])
-    create(double, "three")
-
-    assert ["one", "two"] == names(double, TagFilters=[{"Key": "team"}])
-    assert ["two"] == names(double, TagFilters=[{"Key": "team", "Values": ["blue", "green"]}])
-    assert ["one"] == names(double, ProjectName="p")
-    assert ["sandbox", "two", "three"] == names(double, ProjectName="default")
-
-
 def test_time_windows(double: Emulator) -> None:
     """Both ends belong to a window, so a time that was shown finds its tool again."""
     double.clock.advance(dt.timedelta(hours=1))
@@ -365,19 +352,6 @@ def test_pages_by_token(double: Emulator) -> None:
     assert "" == third["NextToken"]
 
 
-def test_pages_by_number(double: Emulator) -> None:
-    """Numbered pages have no token; one beyond the end is empty."""
-    for number in range(4):
-        create(double, f"tool-{number}")
-
-    pages = [act(double, "ListTools", PageNumber=n, PageSize=2) for n in (1, 2, 3, 4)]
-
-    assert [["sandbox", "tool-0"], ["tool-1", "tool-2"], ["tool-3"], []] == [
-        [tool["Name"] for tool in page["Tools"]] for page in pages
-    ]
-    assert {""} == {page["NextToken"] for page in pages}
-
-
 @pytest.mark.parametrize("token", ["made-up", "é", "AAAA", "x" * 10_000, "!", "=", " "])
 def test_a_made_up_token_is_refused(double: Emulator, token: str) -> None:
     """Tokens are opaque, and only those that were given are good."""
@@ -386,22 +360,6 @@ def test_a_made_up_token_is_refused(double: Emulator, token: str) -> None:
         "InvalidParameter",
         "The parameter NextToken is invalid: no answer to this query has given it.",
     ) == refusal(double, "ListTools", NextToken=token)
-
-
-def test_a_token_belongs_to_its_query(double: Emulator) -> None:
-    """Changed in one character, or with another filter, it is refused."""
-    create(double)
-    token = act(double, "ListTools", MaxResults=1)["NextToken"]
-    changed = ("B" if token[0] == "A" else "A") + token[1:]
-
-    for query in (
-        {"NextToken": changed},
-        {"NextToken": token + "="},
-        {"NextToken": token + "!"},
-        {"NextToken": token, "ProjectName": "default"},
-    ):
-        assert "InvalidParameter" == refusal(double, "ListTools", **query)[1]
-    assert ["one"] == names(double, NextToken=token, MaxResults=5)
 
 
 @pytest.mark.parametrize(
@@ -438,14 +396,3 @@ def test_a_wrong_query_is_refused(double: Emulator, query: dict[str, Any], named
     assert f" {named} " in message
     if "Colour" in str(query):
         assert message.endswith("'Colour' is none of Id, Name, Description, Status, ToolType.")
-
-
-def test_outputs_of_a_made_tool_are_those_of_any(double: Emulator) -> None:
-    """A tool that was made is no lesser one: state is kept in its sessions."""
-    made = create(double)
-    act(double, "InvokeTool", **{**body_of(double, "x = 41"), "ToolId": made})
-    second = act(double, "InvokeTool", **{**body_of(double, "x + 1"), "ToolId": made})
-
-    expected = output("execute_result", data={"text/plain": "42"}, execution_count=2)
-    assert [expected] == json.loads(second["Result"])["data"]["outputs"]
-    assert "1\n" == text(double, "print(1)")

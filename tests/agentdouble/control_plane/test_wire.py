@@ -57,11 +57,6 @@ def test_fields_that_no_model_takes_are_found_at_every_depth(
     ] == unread(monkeypatch, document, "In.")
 
 
-def test_a_document_that_is_read_whole_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the model takes is not noted."""
-    assert [] == unread(monkeypatch, {"Name": "n", "Tags": [{"Key": "a"}], "Anything": [{}]})
-
-
 @pytest.mark.parametrize(
     ("document", "code", "message"),
     [
@@ -96,14 +91,6 @@ def test_the_journal_names_what_an_action_did_not_read(double: Emulator) -> None
 
     (entry,) = http.get(f"{double.url}/_emulator/journal?bodies=true").json()["entries"]
     assert ["Tags", "OperationPayload.colour"] == entry["unread"]
-
-
-def test_a_request_that_is_read_whole_has_nothing_unread(double: Emulator) -> None:
-    """An ordinary call leaves the list empty."""
-    call(double, body_of(double, "1", ttl_s=60, timeout_s=5))
-
-    (entry,) = double.journal.entries()
-    assert [] == entry.unread
 
 
 def test_the_journal_keeps_a_hundred_unread_fields(double: Emulator) -> None:

@@ -30,8 +30,6 @@ from tests.agentdouble.calling import (
     http as client,
 )
 
-pytestmark = pytest.mark.libraries
-
 COUNT = "import pathlib; p = pathlib.Path('n'); p.write_text((p.read_text() if p.exists() else '') + 'x')"
 LENGTH = "print(len(open('n').read()))"
 APP = SimpleApp("counting")
@@ -186,15 +184,6 @@ def test_an_answer_is_cut_after_bytes(double: Emulator) -> None:
     assert [(200, b"data:"), (200, b"")] == [received(double), received(double)]
 
 
-def test_a_cut_beyond_the_end_does_not_happen(double: Emulator) -> None:
-    """The answer is whole, and the fault has met a call without happening."""
-    double.faults.arm("cut", "invoke", after=4)
-
-    assert 3 == invoke(double).text.count("\n\n")
-    (state,) = double.faults.states()
-    assert (1, 1, 0) == (state.calls, state.met, state.fired)
-
-
 def test_a_lost_answer_was_executed(double: Emulator) -> None:
     """The connection ends without a byte, and the code has run."""
     run(double, COUNT)
@@ -249,14 +238,6 @@ def test_an_answer_drips(double: Emulator) -> None:
     assert [1] == fired(double)
 
 
-def test_an_answer_of_known_length_drips(double: Emulator) -> None:
-    """Its length holds, whatever the pieces are."""
-    double.faults.arm("drip", "ping", size=3, pause_s=0.001)
-
-    assert "pong" in client.get(f"{double.url}/ping").text
-    assert [1] == fired(double)
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -306,15 +287,6 @@ def test_the_kernel_dies_after_what_it_has_put_out(double: Emulator) -> None:
 
     told, died = inner["data"]["outputs"]
     assert ("told\n", "KernelDied") == (told["text"], died["ename"])
-
-
-def test_a_kernel_whose_code_puts_out_less_lives(double: Emulator) -> None:
-    """The code is over before, and the fault did not happen."""
-    double.faults.arm("kill_kernel", "InvokeTool", after=2)
-
-    assert "1\n" == text(double, "x = 1; print(x)")
-    assert [0] == fired(double)
-    assert "1\n" == text(double, "print(x)")
 
 
 @pytest.mark.slow

@@ -7,8 +7,6 @@ from pydantic_core import to_json
 
 from agentdouble.mcp_services.openapi.serving import LARGEST_PAGE, ToolPages
 
-pytestmark = pytest.mark.libraries
-
 
 def tool(name: str, size: int = 0) -> Tool:
     return Tool(name=name, description="x" * size, input_schema={"type": "object"})

@@ -17,8 +17,6 @@ from agentdouble.mcp_services import OpenApiBackend, openapi
 from agentdouble.mcp_services.openapi import ApiKey, Basic, Bearer
 from tests.agentdouble import mcp_wire
 
-pytestmark = pytest.mark.libraries
-
 TOKEN = "the-api-s-own-token"
 OPERATION = {
     "operationId": "getItem",

@@ -19,8 +19,6 @@ from tests.agentdouble.mcp_services.backend import (
     talking,
 )
 
-pytestmark = pytest.mark.libraries
-
 KEY = "service-key"
 
 

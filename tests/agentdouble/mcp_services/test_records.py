@@ -6,11 +6,7 @@ import copy
 import json
 import pickle
 
-import pytest
-
 from agentdouble.mcp_services import Key, access_record
-
-pytestmark = pytest.mark.libraries
 
 SECRET = "sk-very-secret"
 WHOLE = {

@@ -24,7 +24,7 @@ from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_services.backend import Backend, server
 
-pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 
 def at(double: Emulator, name: str) -> str:

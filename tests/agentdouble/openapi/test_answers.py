@@ -17,8 +17,6 @@ from tests.agentdouble.mcp_services.backend import API
 from tests.agentdouble.openapi.conftest import ARTIFACT
 from tests.agentdouble.openapi.driver import Driver, operations_of
 
-pytestmark = pytest.mark.libraries
-
 SESSIONS = "/apps/echo/users/u/sessions"
 MEMORY = "/apps/echo/users/u/memory"
 # to listen takes for ever; the task has ended; the application has one card

@@ -14,8 +14,6 @@ from agentdouble.openapi.operation import operation_of
 from tests.agentdouble.calling import http, refusal, send, signed
 from tests.agentdouble.openapi.driver import document_of, operations_of
 
-pytestmark = pytest.mark.libraries
-
 DOCUMENTS = ("/openapi.json", "/_emulator/openapi.json")
 
 
@@ -24,6 +22,7 @@ def either(request: pytest.FixtureRequest, described: Emulator) -> dict[str, Any
     return document_of(described, request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.once  # ten seconds: the validator looks at each reference of each operation
 def test_it_is_an_openapi_document(either: dict[str, Any]) -> None:
     """Of version 3.1, by the specification's own schema."""

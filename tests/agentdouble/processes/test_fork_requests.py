@@ -127,60 +127,6 @@ def test_a_request_that_no_datagram_holds_fails_alone() -> None:
 
 
 @pytest.mark.slow
-@in_its_own_process
-def test_a_request_that_the_system_does_not_send_fails_alone() -> None:
-    """The limit of what is under way, say: no copy of its descriptors stays open."""
-
-    async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
-        assert await says_its_own_pid(server, directory)
-        before = open_descriptors()
-        channel = server._channel
-
-        class Full:
-            """The channel of a user who has too many descriptors under way."""
-
-            def sendmsg(self, *_: object) -> int:
-                raise OSError(errno.ETOOMANYREFS, os.strerror(errno.ETOOMANYREFS))
-
-            def fileno(self) -> int:
-                return channel.fileno()
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(server, "_channel", Full())
-            with pytest.raises(OSError, match="Too many references"):
-                await server.fork(stays(directory), 1, 1)
-
-        assert await says_its_own_pid(server, directory)
-        assert await is_closed_again(before)
-        assert await is_alone(process)
-
-    with_fork_server(test, "commands")
-
-
-@pytest.mark.slow
-@in_its_own_process
-def test_a_kernel_whose_descriptor_finds_no_room_is_killed() -> None:
-    """Nobody could send it a signal; who asked for it is told what was missing."""
-
-    async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
-        assert await says_its_own_pid(server, directory)
-        before = open_descriptors()
-        asked = asyncio.ensure_future(server.fork(stays(directory), 1, 1))
-        await asyncio.sleep(0)  # it has been sent now
-        with no_descriptor_free(os.getpid()):
-            await asyncio.wait({asked}, timeout=30)
-        with pytest.raises(OSError, match="none is free for the kernel's process") as refused:
-            asked.result()
-
-        assert errno.EMFILE == refused.value.errno
-        assert await is_alone(process)
-        assert await says_its_own_pid(server, directory)
-        assert await is_closed_again(before)
-
-    with_fork_server(test, "commands")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("descriptors", [(), (1, 1)], ids=["its own", "the kernel's"])
 @in_its_own_process
 def test_a_fork_server_without_free_descriptors_refuses(descriptors: tuple[int, ...]) -> None:
@@ -201,33 +147,6 @@ def test_a_fork_server_without_free_descriptors_refuses(descriptors: tuple[int, 
         await kept.end()
         assert await is_alone(process)
         assert await says_its_own_pid(server, directory)
-
-    with_fork_server(test, "commands")
-
-
-@pytest.mark.slow
-@in_its_own_process
-def test_whoever_leaves_just_when_the_answer_comes_leaves_no_kernel() -> None:
-    """The fork is there already, and the caller has not yet gone on."""
-
-    async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
-        assert await says_its_own_pid(server, directory)
-        before = open_descriptors()
-        on_forked = server._on_forked
-
-        def leave(pid: int, number: int, pidfd: int) -> None:
-            on_forked(pid, number, pidfd)
-            asked.cancel()
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(server, "_on_forked", leave)
-            asked = asyncio.ensure_future(server.fork(stays(directory), 1, 1))
-            await asyncio.wait({asked}, timeout=30)
-
-        assert asked.cancelled()
-        assert await is_alone(process)
-        assert await says_its_own_pid(server, directory)  # all that came before has been heard
-        assert await is_closed_again(before)
 
     with_fork_server(test, "commands")
 

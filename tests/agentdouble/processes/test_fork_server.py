@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import select
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import psutil
@@ -116,16 +114,6 @@ def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: E
     )
 
 
-def test_a_home_that_cannot_be_written_is_no_matter(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """IPython would say so, and make a directory that nobody removes."""
-    monkeypatch.setenv("HOME", "/nonexistent")
-    with Emulator() as double:
-        assert "1\n" == text(double, "print(1)")
-    assert "IPython" not in capfd.readouterr().err
-
-
 def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
     """A process in a session of its own, whose parent has ended, is gone with the instance."""
     session_id = result(double, "1")["SessionId"]
@@ -191,35 +179,6 @@ def test_a_double_that_ends_before_it_has_read_all_is_cleaned_up_after(tmp_path:
     assert (b"", 0, True) == (said, server.returncode, has_gone(kernel.pid, timeout_s=0))
 
 
-def test_a_fork_whose_server_has_died_meanwhile_ends(tmp_path: Path) -> None:
-    """It comes too late to be told of that, and nobody would ever end it."""
-    code = f"""
-import os
-from agentdouble.processes.fork_server import child, protocol
-request = protocol.decode({protocol.encode(request_in(tmp_path, "one"))!r})
-child.run(request, server=os.getpid())  # its parent is another
-"""
-    fork = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
-
-    assert 1 == fork.returncode
-    assert fork.stderr.endswith(b"ProcessLookupError: the fork server has ended\n")
-    assert [] == list(tmp_path.iterdir())
-
-
-def test_a_fork_whose_session_has_ended_meanwhile_ends_without_a_word(tmp_path: Path) -> None:
-    """Its directory is gone, and nobody is there to be told."""
-    gone = tmp_path / "gone"
-    code = f"""
-import os
-from agentdouble.processes.fork_server import child, protocol
-request = protocol.decode({protocol.encode(request_in(gone, "one"))!r})
-child.run(request, server=os.getppid())
-"""
-    fork = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
-
-    assert (1, b"") == (fork.returncode, fork.stderr)
-
-
 def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
     """A start that is given up while it is under way leaves no kernel."""
 
@@ -253,26 +212,6 @@ def test_a_fork_server_that_has_just_died_says_so() -> None:
                 await server.fork(request_in(directory, name))
 
     with_fork_server(test)
-
-
-def test_a_client_that_is_imported_once_more_hears_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """pytester forgets modules after its run, but not what their packages have of them."""
-    package = importlib.import_module("agentdouble.processes.fork_server")
-    for name in ("client", "protocol"):
-        monkeypatch.setattr(package, name, getattr(package, name))  # as they are now, afterwards
-        monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}")
-    client = importlib.import_module(f"{package.__name__}.client")
-
-    async def test(directory: Path) -> None:
-        server = client.ForkServer()
-        try:
-            kernel = await asyncio.wait_for(server.fork(request_in(directory, "one")), 30)
-            assert psutil.pid_exists(kernel.pid)
-        finally:
-            await server.stop()
-
-    with tempfile.TemporaryDirectory(prefix="t-") as directory:
-        asyncio.run(test(Path(directory)))
 
 
 @pytest.mark.slow

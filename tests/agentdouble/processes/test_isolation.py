@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.cli.doctor import isolating
 from agentdouble.processes import isolation
-from agentdouble.processes.fork_server import probe
 from agentdouble.processes.fork_server.confinement import Confinement
 from agentdouble.processes.isolation import Isolation, Measure
 from agentdouble.processes.workspace import Workspace
@@ -74,24 +72,6 @@ def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert not any(one.available for one in found.measures.values())
     assert "could not be tried" in str(found.measures["files"].why_not)
-
-
-def test_a_probe_that_takes_too_long_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that is busy for a moment is not one that offers nothing."""
-
-    def fail(*_: object, **__: object) -> None:
-        raise subprocess.TimeoutExpired("probe", 30)
-
-    monkeypatch.setattr(subprocess, "run", fail)
-
-    with pytest.raises(TimeoutError, match="it took more than"):
-        isolation.find_out.__wrapped__()
-
-
-def test_a_machine_without_any_measure_confines_nothing(workspace: Workspace) -> None:
-    """There is no confinement to ask for."""
-    assert None is confinement_for(machine(), workspace)
-    assert None is confinement_for(machine("network"), workspace)
 
 
 def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
@@ -156,34 +136,3 @@ def test_a_machine_that_lacks_something_for_a_moment_is_asked_again(
     assert (429, "QuotaExceeded") == refused[:2]
     assert "for want of open files" in refused[2]
     assert ("/home/gem\n" == seen) == offered
-
-
-def test_the_doctor_says_that_nobody_could_try_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not end by that itself."""
-
-    def lack() -> Isolation:
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-    monkeypatch.setattr(isolation, "find_out", lack)
-
-    (finding,) = isolating.find()
-
-    assert "nobody could try it" in str(finding)
-    assert "Too many open files" in str(finding)
-
-
-def test_processes_are_not_counted_for_a_user_whom_others_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without root and without user namespaces the limit would be that of all the user's own."""
-    monkeypatch.setattr(probe.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(
-        probe, "_try", lambda asked, _holds: "refused" if asked.namespaces else None
-    )
-
-    found = probe.probe(tmp_path, 1000)
-
-    assert ("refused", "it would count every process of this user") == (
-        found["files"],
-        found["processes"],
-    )

@@ -13,7 +13,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import AgentDoubleError
-from agentdouble.processes import session_parent
+from agentdouble.processes import workspace
 from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, ROOT
 from tests.agentdouble.processes.every_process import ANSWERS, answers
 
@@ -81,7 +81,7 @@ def test_the_current_directory_is_made_absolute(
         monkeypatch.chdir(here)
         monkeypatch.setattr(tempfile, "tempdir", ".")  # as Python 3.11 takes TMPDIR=.
 
-        assert Path(here) == session_parent.find()
+        assert Path(here) == workspace.find()
 
 
 def test_without_any_directory_no_double_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,6 @@ def test_the_card_of_the_time_before_names_the_gateway(double: Emulator) -> None
     assert {url} == addresses(http.get(url + "/.well-known/agent.json").json())
 
 
-@pytest.mark.libraries
 def test_the_official_client_stays_at_the_gateway(double: Emulator) -> None:
     """It follows the card, and the gateway counts each of its requests."""
     url = f"{double.url}/runtimes/carded"

@@ -16,8 +16,6 @@ from mcp.client.streamable_http import streamable_http_client
 from agentdouble import Emulator
 from tests.agentdouble.calling import TIMEOUT_S
 
-pytestmark = pytest.mark.libraries
-
 APPLICATIONS = Path(__file__).with_name("applications")
 
 

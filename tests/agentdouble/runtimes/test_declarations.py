@@ -12,8 +12,6 @@ from agentdouble.runtimes import declarations
 from agentdouble.runtimes.definition import Program
 from agentdouble.settings import Settings
 
-pytestmark = pytest.mark.libraries
-
 COMMAND = {"command": "serve --now 'a b'"}
 
 

@@ -23,8 +23,6 @@ from tests.agentdouble.calling import eventually, has_gone, http
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
-pytestmark = pytest.mark.libraries
-
 DEAF = ["sh", "-c", "trap '' TERM; python asking.py; true"]  # and so is what it starts
 DETACH = "subprocess.Popen(['sleep', '300'], start_new_session=True).pid"
 TREE = f"[os.getppid() or os.getpid(), os.getpid(), {DETACH}, {DETACH}]"

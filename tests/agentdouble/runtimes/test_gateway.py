@@ -9,8 +9,6 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import http
 
-pytestmark = pytest.mark.libraries
-
 APPLICATIONS = Path(__file__).with_name("applications")
 
 

@@ -17,8 +17,6 @@ from agentdouble.errors import (
 from agentdouble.runtimes.runtime import Status
 from tests.agentdouble.calling import http
 
-pytestmark = pytest.mark.libraries
-
 APPLICATIONS = Path(__file__).with_name("applications")
 SAYING: dict[str, Any] = {"command": [sys.executable, "-S", "saying.py"], "directory": APPLICATIONS}
 DECLARED = {"name": "declared", **SAYING, "directory": str(APPLICATIONS)}

@@ -16,8 +16,6 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import eventually, http
 from tests.agentdouble.runtimes import small
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.fixture(scope="module")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:

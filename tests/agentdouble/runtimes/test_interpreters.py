@@ -13,8 +13,6 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking
 
-pytestmark = pytest.mark.libraries
-
 LIBRARY = "pinnedlib"
 OLDER_PYTHON = "DOUBLECHECK_OLDER_PYTHON"
 OLDER_APPLICATION = """

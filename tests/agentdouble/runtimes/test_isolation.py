@@ -17,8 +17,6 @@ from agentdouble.runtimes.definition import Program
 from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
-pytestmark = pytest.mark.libraries
-
 SECRET = "of-the-other-runtime"
 GIVEN = {
     *("HOME", "TMPDIR", "PORT", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),

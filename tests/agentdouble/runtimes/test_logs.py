@@ -13,8 +13,6 @@ from agentdouble.runtimes.runtime_logs import ENDED, RuntimeLogs
 from tests.agentdouble.calling import eventually
 from tests.agentdouble.runtimes.asking import ask, asking
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.fixture
 def logs() -> RuntimeLogs:

@@ -15,7 +15,6 @@ from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking
 from tests.agentdouble.runtimes.test_interpreters import Environment, make_environment
 
-pytestmark = pytest.mark.libraries
 NUMBERS = itertools.count()
 LIBRARY = "__import__('pinnedlib').version"
 

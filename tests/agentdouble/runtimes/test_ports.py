@@ -10,8 +10,6 @@ import pytest
 from agentdouble.runtimes import ports
 from agentdouble.runtimes.ports import free_port
 
-pytestmark = pytest.mark.libraries
-
 
 def chosen() -> int:
     with free_port() as port:

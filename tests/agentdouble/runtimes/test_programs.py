@@ -9,8 +9,6 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking
 
-pytestmark = pytest.mark.libraries
-
 VARIABLE = "PLATFORM_TOOL_REGION"
 
 

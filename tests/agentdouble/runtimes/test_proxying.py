@@ -19,8 +19,6 @@ from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.calling import http as client
 from tests.agentdouble.runtimes.programs import table
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.fixture(scope="module")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:

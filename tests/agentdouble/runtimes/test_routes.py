@@ -14,7 +14,7 @@ from agentdouble import Emulator
 from agentdouble.processes.fork_server import signals
 from tests.agentdouble.calling import eventually, http
 
-pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 TALKING = str(Path(__file__).with_name("applications") / "talking.py")
 

@@ -18,7 +18,7 @@ from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtimes import Runtimes
 from tests.agentdouble.runtimes import small
 
-pytestmark = [pytest.mark.anyio, pytest.mark.libraries]
+pytestmark = pytest.mark.anyio
 PATIENCE_S = 30
 
 

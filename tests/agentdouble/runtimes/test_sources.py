@@ -22,7 +22,6 @@ from tests.agentdouble.runtimes.asking import PROGRAM, ask
 from tests.agentdouble.runtimes.test_interpreters import make_environment
 
 pytestmark = [
-    pytest.mark.libraries,
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines"),
 ]
 NUMBERS = itertools.count()

@@ -17,8 +17,6 @@ from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.process import Process
 from tests.agentdouble.calling import eventually, http
 
-pytestmark = pytest.mark.libraries
-
 PATIENCE_S = 3  # enough for a program that listens already to be asked amid much else
 SAYS_SO = "print('listening', flush=True)\n"
 FILES = {

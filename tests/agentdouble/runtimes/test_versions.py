@@ -18,7 +18,7 @@ from agentdouble.runtimes.runtimes import Runtimes
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.test_scaling import PATIENCE_S, Held, until
 
-pytestmark = [pytest.mark.anyio, pytest.mark.libraries, pytest.mark.smoke]
+pytestmark = [pytest.mark.anyio, pytest.mark.smoke]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.javascript.completion import Place, place
+from agentdouble.sandbox.javascript.cells import Place, place
 from tests.agentdouble.calling import Begun, eventually, http, run, text
 
 NOTHING: list[str] = []
@@ -97,57 +97,6 @@ def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
 
     assert NOTHING == asked(shared, "complete-endless", "endless.")["matches"]
     assert "kept\n" == text(shared, "print(kept)", "complete-endless")
-
-
-@pytest.mark.slow
-def test_what_passes_an_interrupt_over_is_interrupted_again(shared: Emulator) -> None:
-    """One is lost that comes before the kernel has begun, too."""
-    stubborn = """
-class Stubborn:
-    def __dir__(self):
-        for last in (False, True):
-            try:
-                while True:
-                    pass
-            except KeyboardInterrupt:
-                if last:
-                    raise
-stubborn = Stubborn()
-"""
-    run(shared, stubborn, "complete-stubborn")
-
-    assert NOTHING == asked(shared, "complete-stubborn", "stubborn.")["matches"]
-    assert "free\n" == text(shared, "print('free')", "complete-stubborn")
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "'matches': 5, 'cursor_start': 0, 'cursor_end': 1",
-        "'matches': ['a'], 'cursor_start': True, 'cursor_end': 1",
-        "'matches': ['a'], 'cursor_start': -1, 'cursor_end': 1",
-        "'matches': ['a'], 'cursor_start': 0, 'cursor_end': 0",
-    ],
-)
-def test_an_answer_that_makes_no_sense_is_none(shared: Emulator, answer: str) -> None:
-    """The session's own code may answer as it likes."""
-    kernel = "get_ipython().kernel"
-    run(shared, f"{kernel}.do_complete = lambda *_: {{{answer}}}", "complete-odd")
-
-    assert {"matches": [], "cursor_start": 1, "cursor_end": 1} == asked(shared, "complete-odd", "x")
-
-
-def test_names_that_are_none_are_passed_over(shared: Emulator) -> None:
-    """JavaScript may answer as it likes, too."""
-    run(
-        shared,
-        "Object.getOwnPropertyNames = () => [1, 'abc']",
-        "complete-js",
-        language="javascript",
-    )
-
-    found = completed(shared, "complete-js", "Math.a", language="javascript")
-    assert ["abc"] == found["matches"]
 
 
 def test_a_look_at_an_object_changes_nothing(shared: Emulator) -> None:

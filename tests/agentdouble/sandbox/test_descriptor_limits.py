@@ -127,8 +127,8 @@ def test_a_command_raises_its_own_limit_and_passes_on_the_one_it_found() -> None
     """The double may open as many files as the system lets it; what runs beside it as before."""
     doubles = f"""
 import subprocess, sys
-from agentdouble.processes import open_files
-open_files.raise_limit()
+from agentdouble.processes import capacity
+capacity.raise_limit()
 {SAYS_ITS_LIMIT}
 sys.stdout.flush()
 from agentdouble.cli.app import app

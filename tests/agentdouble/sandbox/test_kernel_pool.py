@@ -6,10 +6,8 @@ import dataclasses
 import logging
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -126,36 +124,6 @@ def test_a_provisioner_that_nobody_installed_is_named() -> None:
     assert "Kernel provisioner 'no-such' has not been registered." in error["Message"]
 
 
-@pytest.mark.parametrize(
-    ("module", "why"),
-    [
-        ("nmupy", "ModuleNotFoundError: No module named 'nmupy'"),
-        ("it_raises", "ValueError: not today"),
-        ("it_exits", "SystemExit: 3"),
-    ],
-)
-def test_a_module_that_cannot_be_preloaded_is_named(
-    module: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every call is told which one, and why it cannot be imported."""
-    (tmp_path / "it_raises.py").write_text("raise ValueError('not today')")
-    (tmp_path / "it_exits.py").write_text("raise SystemExit(3)")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-
-    with Emulator(preload=("json", module)) as double:
-        responses = [http.request(**request_of(double, "1")) for _ in range(2)]
-
-    message = (
-        "The Python kernel did not start: "
-        f"the module {module!r} of the setting preload cannot be imported: {why}"
-    )
-    errors = [response.json()["ResponseMetadata"]["Error"] for response in responses]
-    assert [(500, "ErrCreateSessionFail", message)] * 2 == [
-        (response.status_code, error["Code"], error["Message"])
-        for response, error in zip(responses, errors, strict=True)
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
@@ -220,21 +188,6 @@ def test_no_kernel_starts_where_the_network_cannot_be_taken_away(
             await kernels.take()
 
     with_kernels(test, network="none")
-
-
-@pytest.mark.parametrize(
-    "settings", [{"isolation": "none"}, {"provisioner": "local-provisioner"}], ids=str
-)
-def test_only_kernels_that_are_held_apart_can_be_without_a_network(
-    settings: dict[str, Any],
-) -> None:
-    """Settings that contradict each other start no kernel."""
-
-    async def test(kernels: KernelPool) -> None:
-        with pytest.raises(KernelStartError, match="network = 'none' needs the measure network"):
-            await kernels.take()
-
-    with_kernels(test, network="none", **settings)
 
 
 @pytest.mark.parametrize("shown", [False, True])
@@ -442,28 +395,6 @@ def test_ready_kernels_that_keep_dying_are_not_replaced_for_ever() -> None:
     with_kernels(test, pool_size=1)
 
 
-def test_a_ready_kernel_that_has_just_died_is_not_handed_out() -> None:
-    """Who comes before its end has been heard of gets one that works, too."""
-
-    async def test(kernels: KernelPool) -> None:
-        first = await kernels.take()
-        await until_ready(kernels, 1)
-        (ready,) = kernels_beside(first.kernel.pid)
-        ready.kill()
-        assert has_gone(ready.pid, timeout_s=30)  # the loop meanwhile hears nothing
-        assert 1 == kernels.ready
-
-        pooled = await kernels.take()
-
-        assert ready.pid != pooled.kernel.pid
-        done = await pooled.kernel.execute("print(1)", timeout_s=30, output_limit=100)
-        assert "ok" == done.status
-        await first.kernel.kill("the test is over")
-        await pooled.kernel.kill("the test is over")
-
-    with_kernels(test, pool_size=1)
-
-
 def kernels_beside(pid: int | None) -> list[psutil.Process]:
     """Return the other kernels of a kernel's fork server."""
     fork_server = psutil.Process(pid).parent()
@@ -476,68 +407,6 @@ def is_init(pid: int) -> bool:
     """Return whether a process is the first of its namespace, also before it is a ``sleep``."""
     ids = Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].splitlines()[0].split()
     return ids[-1] == "1"
-
-
-def test_no_kernel_is_kept_ready_where_none_is_asked_for() -> None:
-    """With a pool of none, the fork server has one kernel: that which was taken."""
-
-    async def test(kernels: KernelPool) -> None:
-        pooled = await kernels.take()
-
-        assert ([], 0) == (kernels_beside(pooled.kernel.pid), kernels.ready)
-        await pooled.kernel.kill("the test is over")
-
-    with_kernels(test, pool_size=0)
-
-
-@pytest.mark.parametrize(
-    ("code", "heard"),
-    [
-        ("for _ in range(3): print('x' * 5_000_000)", [("stream", "stdout")]),
-        ("display({'text/plain': 'x' * 9_000_000}, raw=True)", [("stream", "stderr")]),
-        ("raise ValueError('x' * 9_000_000)", [("error", None), ("stream", "stderr")]),
-    ],
-    ids=["a stream", "a display", "an error"],
-)
-def test_what_no_answer_holds_ends_in_the_kernel(code: str, heard: list[Any]) -> None:
-    """Receiving it would hold the double, even one that would keep all of it."""
-
-    async def test(kernels: KernelPool) -> None:
-        pooled = await kernels.take()
-        done = await pooled.kernel.execute(code, timeout_s=30, output_limit=10**9)
-
-        assert heard == [(one.output_type, one.name) for one in done.outputs]
-        assert len(str(done.outputs)) < 8 * 1024 * 1024 + 1000
-        await pooled.kernel.kill("the test is over")
-
-    with_kernels(test, pool_size=0)
-
-
-IMPORTING = """
-import sys, threading
-importers = {}
-def note(event, args):
-    if event == "import":
-        importers.setdefault(args[0], threading.get_ident())
-sys.addaudithook(note)
-from agentdouble import Emulator
-from tests.agentdouble.calling import text
-async def who():
-    importers["the loop"] = threading.get_ident()
-with Emulator(pool_size=0) as double:
-    double._call(who())
-    text(double, "1")
-loop = importers.pop("the loop")
-print([name for name in ("zmq", "jupyter_client.session") if importers[name] == loop])
-"""
-
-
-@pytest.mark.slow
-def test_what_is_imported_for_the_first_kernel_does_not_hold_the_loop() -> None:
-    """It takes a third of a second, in which others are answered."""
-    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True)
-
-    assert ("[]\n", "") == (done.stdout, done.stderr)
 
 
 def request_of(double: Emulator, code: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
@@ -599,22 +468,6 @@ def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
         await pooled.kernel.kill("the test is over")
 
     with_kernels(test, pool_size=0)
-
-
-@pytest.mark.slow
-def test_an_interrupt_is_heard_that_does_not_wake_the_code(shared: Emulator) -> None:
-    """As one that comes just before it sleeps: here another thread of the kernel hears it."""
-    code = """
-    import signal, time
-    kept = 42
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    time.sleep(60)
-    """
-    inner = run(shared, textwrap.dedent(code), "unheard", timeout_s=1)
-
-    assert "timeout" == inner["data"]["status"]
-    assert inner["message"].endswith("was interrupted; the context is kept.")
-    assert "42\n" == text(shared, "print(kept)", "unheard")
 
 
 @pytest.mark.slow
@@ -689,32 +542,3 @@ def test_others_are_answered_during_a_flood(shared: Emulator, flood: str) -> Non
     assert flooding.result(30)["success"]
     assert statistics.median(took) < 0.5
     assert max(took) < 5  # a pause of the whole machine is not ours
-
-
-def test_a_pipe_that_nobody_reads_is_an_error_and_no_death(shared: Emulator) -> None:
-    """As in every Python."""
-    code = """
-import os
-ours, theirs = os.pipe()
-os.close(ours)
-try:
-    os.write(theirs, b"x")
-except BrokenPipeError:
-    print("broken")
-"""
-
-    assert "broken\n" == text(shared, code, "broken-pipe")
-
-
-@pytest.mark.slow
-def test_questions_that_come_while_it_answers_are_read() -> None:
-    """Each comes as another is answered: none is left unread, nor what follows it."""
-
-    async def test(kernels: KernelPool) -> None:
-        kernel = (await kernels.take()).kernel
-        for _ in range(100):
-            for _ in range(10):
-                await kernel.interrupt()
-            assert "1" == await kernel.evaluate("1")
-
-    with_kernels(test)

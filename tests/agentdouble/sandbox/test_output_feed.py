@@ -3,21 +3,15 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.errors import TooManyListenersError
 from agentdouble.invoke_tool import RUN_HEADER
 from agentdouble.sandbox import output_feed
 from agentdouble.sandbox.output_feed import (
-    KEPT,
-    LISTENERS,
     Event,
-    Kind,
-    Listener,
     OutputFeed,
     named_run,
 )
@@ -177,64 +171,6 @@ def said(size: int) -> Event:
     return Event("output", {"run": "r"}, size)
 
 
-async def heard_by(listener: Listener) -> list[Kind]:
-    listener.close()
-    async with aclosing(listener.events()) as events:
-        return [event.kind async for event in events]
-
-
-@in_a_loop
-async def test_who_does_not_keep_up_is_told_how_much_was_missed() -> None:
-    """Before the next thing that is heard; the end of an execution is never missed."""
-    listener = Listener()
-    for _ in range(3):
-        listener.receive(said(KEPT // 2))
-    listener.receive(Event("finished", {"run": "r"}))
-
-    async with aclosing(listener.events()) as events:
-        heard = [await anext(events) for _ in range(4)]
-    dropped = Event("dropped", {"run": "r", "messages": 2})
-    assert [dropped, Event("finished", {"run": "r"})] == heard[2:]
-
-
-@in_a_loop
-async def test_an_output_that_is_larger_than_the_room_is_heard_by_who_keeps_up() -> None:
-    """One output is never too large by itself."""
-    listener = Listener()
-    async with aclosing(listener.events()) as events:
-        await anext(events)
-        listener.receive(said(2 * KEPT))
-        assert "output" == (await anext(events)).kind
-
-
-@in_a_loop
-async def test_who_takes_nothing_at_all_is_left() -> None:
-    """What is kept for one listener is bounded, whatever happens."""
-    listener = Listener()
-    ends = 0
-    while not listener.closed:
-        listener.receive(Event("finished", {"run": "r"}, 100_000))
-        ends += 1
-
-    assert ends < 2 * KEPT / 100_000
-    assert ["listening", *["finished"] * ends] == await heard_by(listener)
-
-
-@in_a_loop
-async def test_a_listener_that_has_left_makes_room() -> None:
-    """There may be so many and no more."""
-    one_feed = OutputFeed(plain_tracebacks=False)
-    kept = [one_feed.listen(KEY) for _ in range(LISTENERS)]
-    for one in kept:
-        one.__enter__()
-
-    with pytest.raises(TooManyListenersError, match="100 listen"), one_feed.listen(KEY):
-        pass
-    kept[0].__exit__(None, None, None)
-    with one_feed.listen(KEY) as listener:
-        assert not listener.closed
-
-
 @in_a_loop
 async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
     """The setting plain_tracebacks holds for what is heard, too."""
@@ -248,24 +184,3 @@ async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
 
     content = {"ename": "E", "traceback": ["E"]}
     assert {"run": "r", "msg_type": "error", "content": content} == heard.data
-
-
-@in_a_loop
-async def test_listening_ends_with_the_feed() -> None:
-    """Also for who comes when the double is about to stop."""
-    one_feed = OutputFeed(plain_tracebacks=False)
-    one_feed.close()
-    with one_feed.listen(KEY) as listener:
-        assert ["listening"] == [event.kind async for event in listener.events()]
-
-
-@in_a_loop
-async def test_who_waits_hears_of_what_comes() -> None:
-    """An event wakes who has taken all there was."""
-    listener = Listener()
-    async with aclosing(listener.events()) as events:
-        await anext(events)
-        waiting = asyncio.ensure_future(anext(events))
-        await asyncio.sleep(0)
-        listener.receive(said(1))
-        assert "output" == (await waiting).kind

@@ -13,8 +13,6 @@ from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import Output
 from tests.agentdouble.calling import output, run, text
 
-pytestmark = pytest.mark.libraries
-
 LIMIT = 100
 
 
@@ -171,44 +169,6 @@ def test_an_error_that_no_message_told_of_comes_from_the_reply() -> None:
     assert (Output("error", ename="E", evalue="v", traceback=("t",)),) == collector.outputs()
 
 
-def test_errors_that_are_shown_in_a_loop_have_the_limit_too() -> None:
-    """Each but the one that ended the code, which the reply tells of again."""
-    collector = OutputCollector(LIMIT)
-    error = {"ename": "E", "evalue": "v" * 40, "traceback": []}
-    last = {"ename": "Last", "evalue": "v", "traceback": ["t"]}
-
-    for _ in range(5):
-        collector.add("error", error)
-    collector.add("error", last)
-    for _ in range(2):
-        collector.add_missing_error({"status": "error", **last})
-
-    collector.add_last_error({**last, "ename": "Died"})
-
-    shown = [(one.ename, len(one.evalue or "")) for one in collector.outputs()[:-1]]
-    assert [("E", 40), ("E", 40), ("E", 20), ("Last", 1), ("Died", 1)] == shown
-    assert cut(102) == collector.outputs()[-1]
-
-
-def test_what_no_limit_counts_is_not_kept() -> None:
-    """Code can send messages of its own making, with what it likes beside the outputs."""
-    told: list[Any] = []
-    collector = OutputCollector(LIMIT, lambda *message: told.append(message))
-    odd = {"data": {"text/plain": "d"}, "metadata": {}, "more": "x" * 1000}
-
-    collector.add(*stream("a", "x" * 1000))
-    collector.add("display_data", {**odd, "transient": {"display_id": "i" * 2000, "more": "x"}})
-    collector.add("update_display_data", {**odd, "transient": {"display_id": "i" * 2000}})
-
-    assert (out("a"), shown("d")) == collector.outputs()
-    content = {"data": odd["data"], "metadata": {}, "transient": {"display_id": "i" * 1000}}
-    assert [
-        ("stream", {"name": "stdout", "text": "a"}, 1),
-        ("display_data", content, 19),
-        ("update_display_data", content, 19),
-    ] == told
-
-
 def outputs(double: Emulator, code: str) -> list[dict[str, Any]]:
     inner = run(double, code, "outputs")
     found: list[dict[str, Any]] = inner["data"]["outputs"]
@@ -316,33 +276,6 @@ def test_what_is_very_large_is_dropped_and_told_of(
     assert "on\n" == text(shared, "print('on')", "large")
 
 
-def test_an_animation_is_kept_to_its_last_frame(shared: Emulator) -> None:
-    """Frames that replace each other may come to more than the limit."""
-    code = """
-shown = display({"text/plain": ""}, raw=True, display_id=True)
-for i in range(30): shown.update({"text/plain": str(i) * 100_000}, raw=True)
-"""
-
-    (last,) = outputs(shared, code)
-
-    assert {"text/plain": "29" * 100_000} == last["data"]
-
-
-@pytest.mark.parametrize("wait", [True, False])
-def test_a_loop_that_clears_what_it_prints_is_kept_to_its_last_turn(
-    shared: Emulator, wait: bool
-) -> None:
-    """All turns may come to more than a kernel passes on, as those of a display may."""
-    code = f"""
-from IPython.display import clear_output
-for i in range(10):
-    clear_output(wait={wait})
-    print(str(i) * 999_999)
-"""
-
-    assert [output("stream", name="stdout", text="9" * 999_999 + "\n")] == outputs(shared, code)
-
-
 def test_what_is_printed_and_no_unicode_is_escaped(shared: Emulator) -> None:
     """One lone surrogate does not take what is printed beside it away."""
     assert [output("stream", name="stdout", text="a\\ud800b\n")] == outputs(
@@ -374,15 +307,4 @@ def test_text_that_is_no_unicode_does_not_break_the_session(shared: Emulator) ->
         inner["data"]["status"],
         [output["output_type"] for output in inner["data"]["outputs"]],
     )
-    assert [output("stream", name="stdout", text="on\n")] == outputs(shared, "print('on')")
-
-
-def test_messages_of_the_code_s_own_making_do_not_break_the_session(shared: Emulator) -> None:
-    """Code that sends a malformed message to us harms nobody, itself included."""
-    code = """
-kernel = get_ipython().kernel
-_ = kernel.send_response(kernel.iopub_socket, "stream", {"no": "text"})
-"""
-
-    assert [] == outputs(shared, code)
     assert [output("stream", name="stdout", text="on\n")] == outputs(shared, "print('on')")

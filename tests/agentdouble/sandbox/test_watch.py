@@ -18,7 +18,6 @@ if sys.platform != "linux":
 
 from agentdouble import Emulator
 from agentdouble.processes import usage
-from agentdouble.processes.usage import Process
 from agentdouble.sandbox import watch as watching
 from agentdouble.sandbox.watch import Watch, WatchedSession
 from tests.agentdouble.calling import eventually, has_gone, http, instances_of, pid_of, run, text
@@ -189,29 +188,6 @@ def process() -> Any:
     started.wait()
 
 
-def test_directories_deeper_than_linux_can_name_end_a_session(
-    tmp_path: Path, process: subprocess.Popen[bytes]
-) -> None:
-    """What lies in them could not be counted."""
-    watch = Watch(memory=1 << 40, files=1 << 40)
-    session = WatchedSession("s", (process.pid,), (tmp_path,))
-    place = os.open(tmp_path, os.O_RDONLY)
-    watch.mark_active("s")
-    seen = [look_at(watch, session)]
-    for _ in range(40):
-        os.mkdir("d" * 200, dir_fd=place)
-        below = os.open("d" * 200, os.O_RDONLY, dir_fd=place)
-        os.close(place)
-        place = below
-    os.close(place)
-
-    watch.mark_active("s")
-    seen.append(look_at(watch, session))
-
-    reason = "killed: its directories are deeper than their files can be counted"
-    assert [{}, {"s": reason}] == seen
-
-
 @pytest.mark.slow
 def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -342,22 +318,6 @@ def test_sessions_that_do_nothing_are_not_counted(
     assert 8 >= len(counted)
 
 
-def test_every_idle_session_has_its_turn(tmp_path: Path, process: subprocess.Popen[bytes]) -> None:
-    """What grew without any of its processes is seen when all have been looked at once."""
-    watch = Watch(memory=1 << 40, files=MIB)
-    idle = [WatchedSession(f"idle{n}", (process.pid,), (tmp_path / str(n),)) for n in range(20)]
-    for one in idle:
-        one.directories[0].mkdir()
-        watch.mark_active(one.name)
-    for _ in range(3):
-        look_at(watch, *idle)
-    (tmp_path / "7" / "large").write_bytes(bytes(2 * MIB))
-
-    reasons = [look_at(watch, *idle) for _ in range(2 * len(idle) * watching._TURN)]
-
-    assert {"idle7": "killed: its files grew over 1 MiB"} in reasons
-
-
 def test_a_link_counts_once_and_leads_nowhere(tmp_path: Path) -> None:
     """Hard links are one file; a symbolic one is no way to the files of others."""
     inside, outside = tmp_path / "in", tmp_path / "out"
@@ -371,10 +331,3 @@ def test_a_link_counts_once_and_leads_nowhere(tmp_path: Path) -> None:
     counted = usage.files([str(inside)], (), 1 << 40)
 
     assert MIB <= counted < 2 * MIB
-
-
-def test_a_tree_has_whatever_descends_from_its_roots() -> None:
-    """Not what is beside them; roots that have ended are left out."""
-    table = {pid: Process(pid, parent, 0.0, 1) for pid, parent in [(2, 1), (3, 2), (4, 3), (5, 1)]}
-
-    assert {2, 3, 4} == {process.pid for process in usage.tree([2, 9], table)}

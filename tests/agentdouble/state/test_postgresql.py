@@ -23,8 +23,6 @@ from agentdouble.state import Change, database, make_store
 from tests.agentdouble.calling import http
 from tests.postgresql import Server
 
-pytestmark = pytest.mark.libraries
-
 BACKENDS = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
 
 

@@ -19,8 +19,6 @@ from agentdouble.state import Change, Store, make_store
 from tests import small_disk
 from tests.agentdouble.calling import act, http, refusal
 
-pytestmark = pytest.mark.libraries
-
 USER = "/apps/coder/users/u/sessions"
 
 

@@ -67,13 +67,6 @@ class Lamps(Registry[Lamp]):
 Doing = Callable[[Lamps], Coroutine[Any, Any, Any]]
 
 
-class FullStore(MemoryStore):
-    """A store that keeps nothing more."""
-
-    def put(self, kind: str, id_: str, record: Record) -> None:
-        raise OSError("full")
-
-
 def after(do: Doing, store: MemoryStore | None = None) -> tuple[Lamps, Sequence[str]]:
     """Do something with lamps; return them with the names that another registry restores."""
 
@@ -125,25 +118,6 @@ def test_a_client_token_makes_one_thing() -> None:
     _, kept = after(do)
 
     assert ["red"] == kept
-
-
-@pytest.mark.parametrize(
-    ("store", "socket", "steps"),
-    [(MemoryStore(), False, []), (FullStore(), True, ["start red", "stop red"])],
-)
-def test_what_cannot_be_made_or_kept_is_not_there(
-    store: MemoryStore, socket: bool, steps: Sequence[str]
-) -> None:
-    """And what had begun of it has ended."""
-
-    async def do(lamps: Lamps) -> None:
-        with pytest.raises((ValueError, OSError)):
-            await lamps.create("red", socket=socket)
-
-    lamps, kept = after(do, store)
-
-    assert ((), []) == (lamps.all(), kept)
-    assert steps == lamps.seen
 
 
 def test_a_reset_leaves_nothing() -> None:

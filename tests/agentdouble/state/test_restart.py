@@ -9,8 +9,6 @@ from agentdouble import Emulator
 from agentdouble.control_plane.wire import stamp
 from tests.agentdouble.calling import act, body_of, http, refusal, result
 
-pytestmark = pytest.mark.libraries
-
 TOOL = "t-sandbox"
 
 

@@ -15,8 +15,6 @@ from agentdouble.settings import Settings
 from agentdouble.state import Record, make_store
 from tests.agentdouble.calling import http
 
-pytestmark = pytest.mark.libraries
-
 
 def url(path: Path) -> str:
     return f"sqlite:///{path}"

@@ -8,8 +8,6 @@ import pytest
 
 from agentdouble.state import Record, Store, make_store
 
-pytestmark = pytest.mark.libraries
-
 MakeStore = Callable[[], Store]
 
 

@@ -176,6 +176,7 @@ def test_variables_of_other_languages_are_refused_by_name(shared: Emulator) -> N
         assert (status, True) == (answer.status_code, says in answer.text)
 
 
+@pytest.mark.slow
 def test_memory_and_processor_time_are_listed(shared: Emulator) -> None:
     """Once the watch has looked: they grow with what the code does."""
     begun(shared, "used")

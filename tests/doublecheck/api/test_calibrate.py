@@ -14,8 +14,6 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.probes import probes
 from doublecheck.probes.probing import Probing
 
-pytestmark = pytest.mark.libraries
-
 
 def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:
     """It shows itself, with what is not settled and why."""

@@ -8,8 +8,6 @@ import doublecheck
 from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client.doubles import serving_double
 
-pytestmark = pytest.mark.libraries
-
 
 def test_the_ledger_says_what_answers_rested_on() -> None:
     """And which answer is in force, with the others that there are."""

@@ -23,8 +23,6 @@ from doublecheck.probes.probing import Patience, Probing
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import answer
 
-pytestmark = pytest.mark.libraries
-
 LIVED = {
     "U-EXEC-SUCCESS": "true",
     "U-INVOKE-ENVELOPE": "object",

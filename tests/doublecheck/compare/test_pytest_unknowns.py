@@ -6,8 +6,6 @@ import pytest
 
 from doublecheck import Target
 
-pytestmark = pytest.mark.libraries
-
 EXAMPLE = """
 import httpx
 

@@ -59,6 +59,7 @@ def passed() -> dict[str, Verdict]:
     return found if BROWSER else found | {"SBX-11": Verdict.NOT_OFFERED}
 
 
+@pytest.mark.slow
 def test_every_check_passes_on_the_double(check: Callable[..., CheckRun]) -> None:
     """Every clause has a check, and is passed."""
     run = check()
@@ -81,6 +82,7 @@ def test_a_groups_name_selects_its_checks(pytester: pytest.Pytester, group: str)
     assert {group} == {dict(item.user_properties)["clause"][:3] for item in items}
 
 
+@pytest.mark.slow
 def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     check: Callable[..., CheckRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     } == verdicts(reading)
 
 
+@pytest.mark.slow
 def test_without_credentials_nothing_could_be_asked(check: Callable[..., CheckRun]) -> None:
     """What could not be checked is not passed over, and not blamed on the platform."""
     with serving_double() as double:

@@ -48,6 +48,7 @@ def groups(run: Run, *verdicts: Verdict) -> set[str]:
     return {check.clause[:3] for check in run.checks if check.verdict in verdicts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_surface_is_not_offered_if_nothing_shows_it(check: Check, protocol: str) -> None:
     """Nobody said that it is there; the surface that is there is checked."""
@@ -61,6 +62,7 @@ def test_a_surface_is_not_offered_if_nothing_shows_it(check: Check, protocol: st
     assert told.startswith("not offered: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_surface_could_not_be_asked_if_it_is_said_to_be_there(
     check: Check, protocol: str
@@ -88,6 +90,7 @@ def test_the_smoke_level_fails_for_a_surface_that_is_not_there(check: Check, pro
     assert ExitCode.FAILED is run.exit_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", NOBODYS, ids=["json-rpc", "web site", "errors"])
 @pytest.mark.parametrize("offers", [(), ("--platform-offers=application,api_server,mcp,a2a",)])
 def test_a_server_without_any_surface_could_not_be_asked(

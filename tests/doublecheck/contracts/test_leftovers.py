@@ -58,6 +58,7 @@ def double(kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Em
         double.stop()
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
     """Whatever the platform lists is as it was before, and so are its sessions and tasks."""
     target = Target.of(double)
@@ -75,6 +76,7 @@ def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
     assert {} == kept["store"]
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind_by_what_fails(
     double: Emulator, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

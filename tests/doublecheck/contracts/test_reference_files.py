@@ -53,6 +53,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         process.communicate(timeout=60)
 
 
+@pytest.mark.slow
 def test_what_is_written_passes_the_checks(
     served: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

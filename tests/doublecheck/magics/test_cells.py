@@ -6,7 +6,7 @@ import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
-pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.slow

@@ -6,8 +6,6 @@ import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
-pytestmark = pytest.mark.libraries
-
 
 def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> None:
     """The sessions are there with their remaining life."""

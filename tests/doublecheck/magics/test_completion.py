@@ -6,8 +6,6 @@ import pytest
 
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.mark.parametrize(
     ("cell", "offered"),

@@ -13,8 +13,6 @@ from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import document
 from doublecheck.wire import redaction
 
-pytestmark = pytest.mark.libraries
-
 CHECKS = ("--pyargs", "doublecheck.contracts.test_decorators", "-p", "no:cacheprovider")
 
 
@@ -40,6 +38,7 @@ def test_a_pytest_run_is_reported_in_each_format(
     assert {("DEC-03", Verdict.PASSED)} == told
 
 
+@pytest.mark.slow
 def test_workers_reports_are_merged(pytester: pytest.Pytester) -> None:
     """Each check once, in the order of the collection; one whose worker crashed is an error."""
     pytester.makepyfile(

@@ -10,8 +10,6 @@ import pytest
 from doublecheck.runner.progress_bar import Bar
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
-pytestmark = pytest.mark.libraries
-
 BAR = """
 from doublecheck.runner.progress_bar import Bar
 

@@ -17,8 +17,14 @@ from agentdouble import ledger
 from agentdouble.errors import PageError, SandboxError
 from agentdouble.openapi import Answer, operation
 from agentdouble.sandbox.browser import front_page
-from agentdouble.sandbox.data_plane.refusals import envelope, sandbox_error
-from agentdouble.sandbox.data_plane.session_token import INSTANCE, PREFIX, TOKEN, instance_of
+from agentdouble.sandbox.data_plane.session_token import (
+    INSTANCE,
+    PREFIX,
+    TOKEN,
+    envelope,
+    instance_of,
+    sandbox_error,
+)
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.openapi import operation as described
 from agentdouble.openapi.operation import like
 from agentdouble.sandbox import json_bodies, languages, named_kernels
-from agentdouble.sandbox.data_plane.refusals import Refused, envelope
-from agentdouble.sandbox.data_plane.session_token import instance_of
+from agentdouble.sandbox.data_plane.session_token import Refused, envelope, instance_of
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.result import ExecutionResult

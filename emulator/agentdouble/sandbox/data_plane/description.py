@@ -9,8 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentdouble.openapi import operation
-from agentdouble.sandbox.data_plane.refusals import envelope
-from agentdouble.sandbox.data_plane.session_token import PREFIX, instance_of
+from agentdouble.sandbox.data_plane.session_token import PREFIX, envelope, instance_of
 from agentdouble.sandbox.workbench.paths import FACTS, HOME, TMP
 from agentdouble.sandbox.workbench.wire import Envelope
 from agentdouble.settings import MIB, Settings

@@ -15,14 +15,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.openapi import hidden
-from agentdouble.sandbox.data_plane import refusals
+from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
 from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
 from agentdouble.sandbox.data_plane.description import Description
-from agentdouble.sandbox.data_plane.forwarding import forward
-from agentdouble.sandbox.data_plane.refusals import Refused
-from agentdouble.sandbox.data_plane.session_token import SessionTokenMiddleware
-from agentdouble.sandbox.data_plane.terminal_route import terminal
+from agentdouble.sandbox.data_plane.forwarding import forward, terminal
+from agentdouble.sandbox.data_plane.session_token import Refused, SessionTokenMiddleware
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import invalid, unrouted
@@ -65,9 +63,9 @@ def data_plane(
             Route("/{rest:rest}", _unknown, methods=_METHODS),
         ],
         exception_handlers={
-            Refused: refusals.refused,
-            SandboxError: refusals.sandbox_error,
-            NotBuiltError: refusals.sandbox_error,
+            Refused: session_token.refused,
+            SandboxError: session_token.sandbox_error,
+            NotBuiltError: session_token.sandbox_error,
             HTTPException: unrouted,
             ValidationError: invalid,
         },

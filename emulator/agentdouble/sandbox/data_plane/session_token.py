@@ -1,26 +1,100 @@
-"""The token of a session's data plane: a request must name the session and present its token.
-
-Both are in the query of the Endpoint that the control plane returns. The token may also be sent as
-a bearer token.
-"""
+"""The access to a session's data plane by its token, and the refusals in the public sandbox's envelope."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import Field
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from agentdouble.errors import InstanceEndedError, InstancePausedError, UnknownSessionError
-from agentdouble.sandbox.data_plane.refusals import Refused, render_refused
+from agentdouble.errors import (
+    BrowserError,
+    BrowserMissingError,
+    DirectoryError,
+    InstanceBusyError,
+    InstanceEndedError,
+    InstancePausedError,
+    KernelStartError,
+    LimitError,
+    NotBuiltError,
+    ResourceExhaustedError,
+    UnknownLanguageError,
+    UnknownSessionError,
+    WorkbenchError,
+)
+from agentdouble.guard import Refusal
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
+
+REFUSED = (401, 404, 405, 410)  # of the middleware and the routes
+_STATUS: dict[type[Exception], int] = {
+    BrowserError: 502,
+    BrowserMissingError: 503,
+    DirectoryError: 400,
+    InstanceBusyError: 409,
+    InstanceEndedError: 410,
+    InstancePausedError: 409,
+    KernelStartError: 500,
+    LimitError: 429,
+    NotBuiltError: 501,
+    ResourceExhaustedError: 429,
+    UnknownLanguageError: 400,
+    WorkbenchError: 502,
+}
+
+
+STATUSES = sorted({*_STATUS.values(), *REFUSED})
+
+
+class Refused(Exception):  # noqa: N818 (a decision, not a failure)
+    """A refused request."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def render_refused(refused: Refused) -> Response:
+    """Return the answer to a refused request."""
+    return envelope(None, str(refused), success=False, status=refused.status)
+
+
+def render_refusal(refusal: Refusal) -> Response:
+    """Return the answer to a request that the guard refuses, in the data plane's format."""
+    return render_refused(Refused(refusal.status, refusal.message))
+
+
+def envelope(
+    data: object,
+    message: str = "Operation successful",
+    *,
+    success: bool = True,
+    status: int = 200,
+    extra: Mapping[str, object] | None = None,
+) -> Response:
+    """Return an answer in the public sandbox's envelope; ``extra`` holds further fields."""
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    document = {"success": success, "message": message, "data": data, "hint": None, **(extra or {})}
+    return JSONResponse(document, status, headers)
+
+
+async def sandbox_error(_connection: HTTPConnection, error: Exception) -> Response:
+    """Return the answer to a request that fails with an error of the sandbox."""
+    return render_refused(Refused(_STATUS.get(type(error), 500), str(error)))
+
+
+async def refused(_request: Request, error: Exception) -> Response:
+    """Return the answer to a request that a route refuses."""
+    assert isinstance(error, Refused)
+    return render_refused(error)
+
 
 PREFIX = "/v1"
 BESIDE = ("/a2a", "/vnc")  # of a session as well; if an application has them, they are its own

@@ -1,14 +1,75 @@
-"""Runs one cell: prepares its source, evaluates it, and returns its result or error."""
+"""Runs and completes one cell: prepares its source, evaluates it, and returns its result or error."""
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import dataclass
 from typing import Any
 
-from agentdouble.sandbox.javascript import errors, imports
+from agentdouble.sandbox.javascript import errors
 from agentdouble.sandbox.javascript.engine import CELL, Engine, HelperError
 from agentdouble.sandbox.javascript.errors import PREFIX, CellError
 from agentdouble.sandbox.javascript.inspector import InspectorError
+
+REFUSAL = "Cannot use import statement outside a module"
+
+_STATEMENT = re.compile(
+    r"""import\s*
+        (?:(?P<clause>[^"'`;()=]+?)\s*(?<![\w$])from\s*)?
+        (?P<quote>["'])(?P<specifier>[^"'\n]*)(?P=quote)
+        (?:\s*with\s*(?P<attributes>\{[^}]*\}))?
+        [ \t]*(?:;|(?=\r|\n|//|/\*|\Z))""",
+    re.VERBOSE,
+)
+_CLAUSE = re.compile(
+    r"""\s*(?P<default>[\w$]+)?\s*,?\s*
+        (?:\*\s*as\s+(?P<namespace>[\w$]+)|\{(?P<named>[^}]*)\})?\s*""",
+    re.VERBOSE,
+)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def rewrite(source: str, offset: int) -> str | None:
+    """Return the source with the import at ``offset`` made dynamic, or None if that fails."""
+    statement = _STATEMENT.match(source, offset)
+    if statement is None:
+        return None
+    clause = _CLAUSE.fullmatch(_COMMENT.sub(" ", statement["clause"] or ""))
+    if clause is None:
+        return None
+    newlines = "\n" * statement[0].count("\n")  # the code after it stays on its line
+    dynamic = _dynamic(clause, _import(statement), json.dumps(statement["specifier"]))
+    return source[:offset] + dynamic + newlines + source[statement.end() :]
+
+
+def _import(statement: re.Match[str]) -> str:
+    options = f", {{with: {statement['attributes']}}}" if statement["attributes"] else ""
+    return f"await import({json.dumps(statement['specifier'])}{options})"
+
+
+def _dynamic(clause: re.Match[str], module: str, specifier: str) -> str:
+    names = _names(clause)
+    namespace = clause["namespace"]
+    if not names:
+        return f"const {namespace} = {module};" if namespace else f"void {module};"
+    pattern = ", ".join(f"{exported}: {local}" for exported, local in names)
+    wanted = json.dumps([exported for exported, _ in names])
+    first = f"{namespace} = {module}, " if namespace else ""
+    return (
+        f"const {first}{{{pattern}}} = __cell.named({namespace or module}, {specifier}, {wanted});"
+    )
+
+
+def _names(clause: re.Match[str]) -> list[tuple[str, str]]:
+    """Return the imported names, each as the exported name and the local name."""
+    names = [("default", clause["default"])] if clause["default"] else []
+    for item in (clause["named"] or "").split(","):
+        exported, _, local = item.strip().partition(" as ")
+        if exported:
+            names.append((exported.strip(), (local or exported).strip()))
+    return names
+
 
 _COLLECTED = "Promise was collected"
 _STRIPPED = "file:///stripTypeScriptTypes.ts"  # the name that deno gives every source
@@ -67,9 +128,9 @@ async def _attempt(engine: Engine, source: str, number: int) -> dict[str, Any]:
 
 
 def _rewritten(source: str, details: dict[str, Any], description: dict[str, Any]) -> str | None:
-    if description["started"] or description["message"] != imports.REFUSAL:
+    if description["started"] or description["message"] != REFUSAL:
         return None
-    return imports.rewrite(source, errors.offset(source, *errors.position(details)))
+    return rewrite(source, errors.offset(source, *errors.position(details)))
 
 
 async def _describe(engine: Engine, details: dict[str, Any]) -> dict[str, Any]:
@@ -123,3 +184,57 @@ def _argument(remote: dict[str, Any]) -> dict[str, Any]:
     if remote["type"] == "undefined":
         return {}
     return {"value": remote.get("value")}
+
+
+_LONGEST = 1000  # characters before the cursor that are read
+_LONGEST_MS = 500
+_PATH = re.compile(r"(?:(?P<object>[^\W\d][\w$]*(?:\.[\w$]+)*)\.)?(?P<begun>[\w$]*)$")
+_PROPERTIES = """((value) => {
+  const names = new Set();
+  for (let at = Object(value); at !== null; at = Object.getPrototypeOf(at))
+    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+  return [...names];
+})"""
+_NAME = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
+_OURS = "__cell"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The text to complete: the object before the dot, if any, and the beginning of a name."""
+
+    object: str | None
+    begun: str
+
+
+def place(before: str) -> Place | None:
+    """Return the text to complete, or None if the object is known only by running code."""
+    before = before[-_LONGEST:]
+    found = _PATH.search(before)
+    assert found is not None  # the pattern also matches an empty string
+    rest = before[: found.start()]
+    if rest.endswith((".", "$")):
+        return None
+    return Place(found["object"], found["begun"])
+
+
+async def names(engine: Engine, at: Place) -> list[str]:
+    """Return the matching names, sorted, without running code of the object."""
+    found = await _properties(engine, at.object or "globalThis")
+    if at.object is None:
+        found += (await engine.call("Runtime.globalLexicalScopeNames"))["names"]
+    texts = (name for name in found if isinstance(name, str))  # the session's code may forge them
+    fitting = (name for name in texts if name.startswith(at.begun) and _NAME.fullmatch(name))
+    return sorted({name for name in fitting if not name.startswith(_OURS)})
+
+
+async def _properties(engine: Engine, expression: str) -> list[object]:
+    answer = await engine.call(
+        "Runtime.evaluate",
+        expression=f"{_PROPERTIES}({expression})",
+        throwOnSideEffect=True,
+        timeout=_LONGEST_MS,
+        returnByValue=True,
+    )
+    found = answer["result"].get("value")
+    return found if isinstance(found, list) else []

@@ -15,7 +15,7 @@ from ipykernel.kernelbase import Kernel
 from traitlets.config import Config
 
 from agentdouble.processes.fork_server.kernel_app import KernelApp
-from agentdouble.sandbox.javascript import cells, completion, deno
+from agentdouble.sandbox.javascript import cells, deno
 from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
 from agentdouble.sandbox.javascript.errors import CellError
 from agentdouble.sandbox.javascript.inspector import InspectorError
@@ -103,11 +103,11 @@ class JavaScriptKernel(Kernel):
 
     async def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:
         """Return the completions at a position in a cell."""
-        at = completion.place(code[:cursor_pos])
+        at = cells.place(code[:cursor_pos])
         matches: list[str] = []
         if at is not None:
             with contextlib.suppress(CellError, EngineGoneError, InspectorError):
-                matches = await completion.names(await self._ready_engine(), at)
+                matches = await cells.names(await self._ready_engine(), at)
         start = cursor_pos - len(at.begun) if at is not None else cursor_pos
         ends = {"cursor_start": start, "cursor_end": cursor_pos}
         return {"status": "ok", "matches": matches, **ends, "metadata": {}}

@@ -3,20 +3,122 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
+import os
+import stat
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from starlette.routing import Route
 
-from agentdouble.sandbox.workbench import content, listing, lookup, processes
-from agentdouble.sandbox.workbench.content import Encoding
-from agentdouble.sandbox.workbench.file_errors import as_failure, failure
+from agentdouble.sandbox.workbench import content, lookup, processes
+from agentdouble.sandbox.workbench.content import Encoding, as_failure, failure
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import Answer, RequestBody, post
+
+Sorted = Literal["name", "size", "modified", "type"]
+MOST_ENTRIES = 10_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options for listing a directory; ``max_depth`` 1 lists only the directory itself."""
+
+    recursive: bool = False
+    show_hidden: bool = True
+    file_types: Sequence[str] | None = None
+    max_depth: int | None = None
+    include_size: bool = True
+    include_permissions: bool = False
+    sort_by: Sorted = "name"
+    sort_desc: bool = False
+
+
+def entries(directory: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return a directory's entries; raise OSError if it cannot be read.
+
+    Links are listed as links and not followed. If a subdirectory cannot be read, its content is
+    left out.
+    """
+    found = [_entry(one, wanted) for one in _walk(directory, wanted, 1)]
+    found.sort(key=lambda entry: _key(entry, wanted.sort_by), reverse=wanted.sort_desc)
+    for entry in found:
+        del entry["_modified"]
+    return found
+
+
+def _walk(directory: str, wanted: Wanted, depth: int) -> Iterator[os.DirEntry[str]]:
+    left = MOST_ENTRIES
+    waiting = [(directory, depth)]
+    while waiting:
+        current, depth = waiting.pop()
+        try:
+            with os.scandir(current) as scanned:
+                inside = list(scanned)
+        except OSError:
+            if current == directory:
+                raise
+            continue
+        for entry in inside:
+            if not wanted.show_hidden and entry.name.startswith("."):
+                continue
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if wanted.recursive and is_directory and depth != wanted.max_depth:
+                waiting.append((entry.path, depth + 1))
+            if not _is_wanted(entry.name, is_directory, wanted.file_types):
+                continue
+            yield entry
+            left -= 1
+            if left == 0:
+                return
+
+
+def _is_wanted(name: str, is_directory: bool, types: Sequence[str] | None) -> bool:
+    if not types:
+        return True
+    return not is_directory and os.path.splitext(name)[1] in types  # noqa: PTH122
+
+
+def _entry(entry: os.DirEntry[str], wanted: Wanted) -> dict[str, Any]:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:  # removed meanwhile
+        status = None
+    is_directory = entry.is_dir(follow_symlinks=False)
+    name, path = _readable(entry.name), _readable(entry.path)
+    modified = 0.0 if status is None else status.st_mtime
+    return {
+        "name": name,
+        "path": path,
+        "is_directory": is_directory,
+        "size": status.st_size if wanted.include_size and status and not is_directory else None,
+        "modified_time": dt.datetime.fromtimestamp(modified, dt.timezone.utc).isoformat(),
+        "permissions": stat.filemode(status.st_mode)
+        if wanted.include_permissions and status
+        else None,
+        "extension": None if is_directory else os.path.splitext(name)[1] or None,  # noqa: PTH122
+        "_modified": modified,
+    }
+
+
+def _readable(name: str) -> str:
+    """Return a name that can be sent: bytes that are not UTF-8 are replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _key(entry: dict[str, Any], sort_by: Sorted) -> tuple[Any, ...]:
+    first = {
+        "name": "",
+        "size": entry["size"] or 0,
+        "modified": entry["_modified"],
+        "type": (not entry["is_directory"], entry["extension"] or ""),
+    }[sort_by]
+    return (first, entry["path"])
+
 
 SEARCH_PATIENCE_S = 5.0
 
@@ -86,7 +188,7 @@ class List(RequestBody):
     max_depth: int | None = Field(None, ge=1)
     include_size: bool = True
     include_permissions: bool = False
-    sort_by: listing.Sorted = "name"
+    sort_by: Sorted = "name"
     sort_desc: bool = False
 
 
@@ -154,10 +256,10 @@ class Files:
 
     async def list(self, body: List) -> Answer:
         """Return the entries of a directory."""
-        wanted = listing.Wanted(**body.model_dump(exclude={"path"}))
+        wanted = Wanted(**body.model_dump(exclude={"path"}))
         with as_failure("list", body.path):
             path = self._paths.real(body.path)
-            found = await asyncio.to_thread(listing.entries, path, wanted)
+            found = await asyncio.to_thread(entries, path, wanted)
         for entry in found:
             entry["path"] = self._paths.shown(entry["path"])
         directories = sum(entry["is_directory"] for entry in found)
@@ -173,7 +275,7 @@ class Files:
 
 async def _look_up(operation: str, shown: str, **question: str) -> dict[str, Any]:
     """Run ``lookup`` in a separate process; kill the process if it takes too long."""
-    script = str(Path(lookup.__file__))
+    script = lookup.__file__
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", script),
         stdin=asyncio.subprocess.PIPE,

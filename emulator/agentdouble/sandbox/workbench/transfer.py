@@ -22,7 +22,7 @@ from typing_extensions import NotRequired, TypedDict
 from agentdouble.openapi import Answer as Answered
 from agentdouble.openapi import operation
 from agentdouble.sandbox.workbench import content
-from agentdouble.sandbox.workbench.file_errors import as_failure, failure
+from agentdouble.sandbox.workbench.content import as_failure, failure
 from agentdouble.sandbox.workbench.paths import HOME, Paths
 from agentdouble.sandbox.workbench.wire import Answer, Envelope, FailedError, render, without_body
 

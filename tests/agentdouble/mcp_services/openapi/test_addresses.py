@@ -11,8 +11,6 @@ from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi.definition import Addresses
 from tests.agentdouble.mcp_services.openapi.calling import Json, openapi_3, seen, swagger_2
 
-pytestmark = pytest.mark.libraries
-
 VARIABLES = {
     "url": "https://{region}.example.com:{port}/v1/",
     "variables": {

@@ -22,8 +22,6 @@ from tests.agentdouble.mcp_services.openapi.calling import (
     swagger_2,
 )
 
-pytestmark = pytest.mark.libraries
-
 KEY = "k3y+/for=api"
 SCHEMES = {
     "first": {"type": "apiKey", "in": "header", "name": "X-Key"},

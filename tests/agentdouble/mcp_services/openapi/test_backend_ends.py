@@ -6,7 +6,6 @@ import threading
 
 import anyio
 import mcp
-import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -17,8 +16,6 @@ from agentdouble.mcp_services import openapi
 from tests import ports
 from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3, text
-
-pytestmark = pytest.mark.libraries
 
 
 def serve(app: Starlette, port: int = 0) -> tuple[serving.ServerThread, str]:

@@ -18,8 +18,6 @@ from tests.agentdouble.mcp_services.openapi.calling import (
     swagger_2,
 )
 
-pytestmark = pytest.mark.libraries
-
 PNG_64 = base64.b64encode(PNG).decode()
 PNG_LATIN = PNG.decode("latin-1")
 FORM = "application/x-www-form-urlencoded"

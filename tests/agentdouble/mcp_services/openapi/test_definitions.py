@@ -21,7 +21,7 @@ from tests.agentdouble.mcp_services.openapi.calling import (
     tools,
 )
 
-pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 YAML = """\
 # a comment

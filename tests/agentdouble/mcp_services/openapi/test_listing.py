@@ -17,8 +17,6 @@ from agentdouble.mcp_services import openapi
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3, tools
 
-pytestmark = pytest.mark.libraries
-
 KEY = "service-key"
 LARGE = [f"op{number}" for number in range(30)]
 

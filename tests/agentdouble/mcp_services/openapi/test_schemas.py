@@ -9,8 +9,6 @@ from jsonschema import Draft202012Validator
 
 from tests.agentdouble.mcp_services.openapi.calling import Json, openapi_3, schema, swagger_2
 
-pytestmark = pytest.mark.libraries
-
 
 def argument(written: Any, schemas: Json | None = None, version: str = "3.0.3") -> Json:
     """Return the schema of the tool's arguments for a body of that schema."""

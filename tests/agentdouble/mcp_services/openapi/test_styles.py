@@ -8,8 +8,6 @@ import pytest
 
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3, refused, seen, swagger_2
 
-pytestmark = pytest.mark.libraries
-
 ARRAY = ["blue", "black, brown"]
 OBJECT = {"R": 100, "G": "a&b"}
 

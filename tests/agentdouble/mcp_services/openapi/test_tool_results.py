@@ -21,8 +21,6 @@ from tests.agentdouble.mcp_services.openapi.calling import (
     text,
 )
 
-pytestmark = pytest.mark.libraries
-
 
 def get(path: str, *names: str) -> dict[str, Any]:
     """Return a document whose operation asks for a path, with those parameters of its query."""

@@ -16,8 +16,6 @@ from tests.agentdouble.mcp_services.stdio.conftest import (
     processes,
 )
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.fixture(scope="module")
 def untouched(services: Services) -> tuple[str, str]:

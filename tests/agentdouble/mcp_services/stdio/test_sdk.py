@@ -12,8 +12,6 @@ from mcp.client.streamable_http import streamable_http_client
 from agentdouble.mcp_services import CommandBackend
 from tests.agentdouble.mcp_services.stdio.conftest import HERE, KEY, Services
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.mark.slow
 def test_the_official_client_uses_the_official_server(services: Services) -> None:

@@ -17,8 +17,6 @@ from tests.agentdouble.mcp_services.stdio.conftest import (
     text,
 )
 
-pytestmark = pytest.mark.libraries
-
 SECRET = "of-the-double"
 
 

@@ -12,8 +12,6 @@ from agentdouble.runtimes.authentication import isolation
 from tests.agentdouble.runtimes.authentication.conftest import Caller
 from tests.agentdouble.runtimes.authentication.issuer import Issuer
 
-pytestmark = pytest.mark.libraries
-
 Bearers = dict[str, str]
 
 

@@ -12,8 +12,6 @@ from tests.agentdouble.calling import background
 from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
 from tests.agentdouble.runtimes.authentication.issuer import Answer, Issuer, answer
 
-pytestmark = pytest.mark.libraries
-
 DISCOVERY = "/.well-known/openid-configuration"
 
 

@@ -6,8 +6,6 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.mark.parametrize(
     ("runtime", "path", "headers"),

@@ -8,8 +8,6 @@ from agentdouble.errors import SettingsError
 from agentdouble.runtimes import declarations
 from agentdouble.runtimes.authentication import ApiKey, Authorizer, JwtAuth, KeyAuth
 
-pytestmark = pytest.mark.libraries
-
 DISCOVERY = "https://issuer.example/.well-known/openid-configuration"
 
 

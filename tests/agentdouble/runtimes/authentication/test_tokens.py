@@ -14,8 +14,6 @@ from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.authentication.conftest import Caller
 from tests.agentdouble.runtimes.authentication.issuer import Issuer
 
-pytestmark = pytest.mark.libraries
-
 NOW = int(time.time())
 
 

@@ -71,22 +71,6 @@ def test_two_clients_with_the_same_numbers_get_their_own_answers() -> None:
     driven(script)
 
 
-def test_an_event_reaches_the_client_of_its_session_alone() -> None:
-    """What belongs to nobody, as the pipe's own events, reaches nobody."""
-
-    async def script(browser: FakeBrowser) -> None:
-        (_, one_got), (_, two_got) = await browser.client(), await browser.client()
-
-        browser.say("Target.targetCreated", "ROOT-2", targetId="T")
-        browser.say("Target.targetCreated", targetId="T")
-        browser.say("Target.targetCreated", "SOMEBODY", targetId="T")
-
-        assert [] == one_got
-        assert [{"method": "Target.targetCreated", "params": {"targetId": "T"}}] == two_got
-
-    driven(script)
-
-
 def test_a_child_session_belongs_to_its_parents_client() -> None:
     """A page's frames and workers are attached through its session, however deep."""
 
@@ -104,65 +88,6 @@ def test_a_child_session_belongs_to_its_parents_client() -> None:
         assert loaded == one_got[-1]
         assert "FRAME" == browser.heard[-1]["sessionId"]
         assert [] == two_got
-
-    driven(script)
-
-
-def test_a_session_of_another_client_is_unknown() -> None:
-    """It is answered as the browser answers for a session that is not there."""
-
-    async def script(browser: FakeBrowser) -> None:
-        (_, _), (two, two_got) = await browser.client(), await browser.client()
-        browser.say("Target.attachedToTarget", "ROOT-1", sessionId="PAGE")
-
-        for session in ("PAGE", "ROOT-1", "NONE"):
-            call = {"id": 2, "method": "Page.enable", "sessionId": session}
-            browser.multiplexer.from_client(two, call)
-
-        missing = {"code": -32001, "message": "Session with given id not found."}
-        assert [
-            {"id": 2, "error": missing, "sessionId": session}
-            for session in ("PAGE", "ROOT-1", "NONE")
-        ] == two_got
-        assert [] == browser.heard
-
-    driven(script)
-
-
-def test_a_detached_session_is_forgotten() -> None:
-    """Its client hears of the end, and may not use it any more."""
-
-    async def script(browser: FakeBrowser) -> None:
-        one, one_got = await browser.client()
-        browser.say("Target.attachedToTarget", "ROOT-1", sessionId="PAGE")
-
-        browser.say("Target.detachedFromTarget", "ROOT-1", sessionId="PAGE")
-        browser.say("Page.loadEventFired", "PAGE")
-        browser.multiplexer.from_client(
-            one, {"id": 1, "method": "Page.enable", "sessionId": "PAGE"}
-        )
-
-        assert ["Target.attachedToTarget", "Target.detachedFromTarget", None] == [
-            message.get("method") for message in one_got
-        ]
-        assert -32001 == one_got[-1]["error"]["code"]
-
-    driven(script)
-
-
-def test_a_session_that_is_known_by_an_answer_alone_belongs_to_who_asked() -> None:
-    """Attaching answers with a session; the event may come later, or not at all."""
-
-    async def script(browser: FakeBrowser) -> None:
-        one, one_got = await browser.client()
-        browser.multiplexer.from_client(
-            one, {"id": 1, "method": "Target.attachToTarget", "params": {"targetId": "T"}}
-        )
-        browser.answer(browser.heard[-1], {"sessionId": "PAGE"})
-
-        browser.say("Page.loadEventFired", "PAGE")
-
-        assert {"method": "Page.loadEventFired", "params": {}, "sessionId": "PAGE"} == one_got[-1]
 
     driven(script)
 

@@ -17,7 +17,7 @@ from tests.agentdouble.calling import (
     text,
 )
 
-pytestmark = [pytest.mark.libraries, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 EXECUTE = "/v1/jupyter/execute"
 

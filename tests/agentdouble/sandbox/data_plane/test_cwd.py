@@ -7,8 +7,6 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import DataPlane, data_plane, text
 
-pytestmark = pytest.mark.libraries
-
 EXECUTE = "/v1/jupyter/execute"
 WHERE = {"python3": "import os; print(os.getcwd())", "javascript": "console.log(Deno.cwd())"}
 

@@ -4,12 +4,8 @@ import platform
 import socket
 from importlib import metadata
 
-import pytest
-
 from agentdouble import Emulator, __version__
 from tests.agentdouble.calling import data_plane, text
-
-pytestmark = pytest.mark.libraries
 
 FIELDS = ["success", "message", "data", "hint", "home_dir", "workspace", "version", "detail"]
 

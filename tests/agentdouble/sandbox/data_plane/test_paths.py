@@ -7,8 +7,6 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import data_plane, http
 
-pytestmark = pytest.mark.libraries
-
 
 @pytest.mark.parametrize(
     "path", ["%00", "%0a", "%7f", "%1b%5b2J", "%ff", "%c0%af", "%ed%a0%80", "nowhere", "%2e%2e"]

@@ -9,8 +9,6 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import DataPlane, act_on_session, data_plane, exec_bash, http
 
-pytestmark = pytest.mark.libraries
-
 LIST = "/v1/bash/sessions"
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.sandbox.javascript import imports
+from agentdouble.sandbox.javascript import cells
 from agentdouble.sandbox.result import Output
 from tests.agentdouble.sandbox.javascript.session import Session, failure, shown
 
@@ -89,7 +89,7 @@ def test_a_syntax_error_shows_the_line(shared: Session) -> None:
         ("class Mine extends Error {}; throw new Mine('m')", "Mine", "m"),
         ("(() => { throw new Error('e') })()", "Error", "e"),
         ("foo(", "SyntaxError", "Unexpected end of input"),
-        ("eval('import x from \"y\"')", "SyntaxError", imports.REFUSAL),
+        ("eval('import x from \"y\"')", "SyntaxError", cells.REFUSAL),
         ("prompt('?')", "Error", "prompt() is not available: nobody is there to answer"),
     ],
 )

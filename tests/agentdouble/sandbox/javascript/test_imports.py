@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.sandbox.javascript import imports
+from agentdouble.sandbox.javascript import cells
 
 pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
@@ -31,4 +31,4 @@ pytestmark = [pytest.mark.once, pytest.mark.smoke]
 )
 def test_a_static_import_becomes_a_dynamic_one(source: str, dynamic: str | None) -> None:
     """Every form of the statement, and nothing that only looks like it."""
-    assert dynamic == imports.rewrite(source, 0)
+    assert dynamic == cells.rewrite(source, 0)

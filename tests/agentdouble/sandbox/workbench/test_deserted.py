@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import socket
-from operator import not_
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.workbench.bash_session import BashSession, Command
 from tests.agentdouble.calling import (
     DataPlane,
     data_plane,
-    eventually,
     exec_bash,
     has_gone,
     home_of,
@@ -114,26 +108,6 @@ def test_a_command_that_is_bash_itself_ends_its_session(double: Emulator, plane:
     assert "\n" == plane.bash("echo $x")["stdout"]
 
 
-def test_a_command_that_waits_for_its_turn_never_begins(tmp_path: Path) -> None:
-    """If its caller goes away before it has come."""
-    os.mkfifo(tmp_path / "go")
-
-    async def test() -> list[str]:
-        session = BashSession("b", str(tmp_path), str)
-        await session.start(None)
-        commands = [Command("cat go"), Command("echo > ran"), Command("test ! -e ran")]
-        for command in commands:
-            session.run(command)
-        with pytest.raises(asyncio.CancelledError), session.interrupting(commands[1]):
-            raise asyncio.CancelledError
-        await asyncio.to_thread((tmp_path / "go").write_text, "")
-        await commands[2].done.wait()
-        await session.close()
-        return [f"{one.status} {one.exit_code}" for one in commands]
-
-    assert ["completed 0", "killed None", "completed 0"] == asyncio.run(test())
-
-
 def test_what_runs_beside_its_caller_runs_on(double: Emulator, plane: DataPlane) -> None:
     """An async command is nobody's to wait for, nor is one that has timed out."""
     first = plane.bash("cat begun; echo one", async_mode=True)
@@ -155,18 +129,6 @@ def test_exec_bash_whose_caller_goes_away_is_interrupted(
 
     assert has_gone(pid, timeout_s=30)
     assert "42\n" == exec_bash(double, "echo $x")["data"]["stdout"]
-
-
-@pytest.mark.slow
-def test_exec_bash_of_a_fresh_bash_leaves_none_behind() -> None:
-    """U-EXECBASH-STATE: nobody could ever use it again."""
-    with Emulator(unknowns={"U-EXECBASH-STATE": "fresh"}) as double:
-        text(double, "import os; os.mkfifo('begun')")
-        pid = on_control_plane(double, f"({RUNS})")
-
-        assert has_gone(pid, timeout_s=30)
-        plane = data_plane(double)
-        eventually(lambda: plane.get("/v1/bash/sessions").json()["data"], not_)
 
 
 @pytest.mark.parametrize("session", [{}, {"session_id": "one"}], ids=["its own", "a further"])

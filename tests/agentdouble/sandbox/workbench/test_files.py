@@ -244,39 +244,6 @@ def test_a_part_of_a_file_is_downloaded(plane: DataPlane) -> None:
     assert (206, b"234") == (response.status_code, response.content)
 
 
-def test_a_file_that_grows_is_downloaded_as_it_was(plane: DataPlane) -> None:
-    """What is appended meanwhile, as to a log, does not break the download off."""
-    size = 32 * 1024 * 1024 + 1000  # more than sockets hold, and no whole number of pieces
-    plane.bash(f"truncate -s {size} log")
-    got = 0
-
-    with http.stream(
-        "GET", f"{plane.url}/v1/file/download", params={**plane.query, "path": "log"}
-    ) as response:
-        plane.bash("echo grown >> log")
-        for piece in response.iter_bytes():
-            got += len(piece)
-
-    assert (200, str(size), size) == (
-        response.status_code,
-        response.headers["content-length"],
-        got,
-    )
-    assert f"{size + 6}\n" == plane.bash("wc -c < log")["stdout"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
-def test_a_file_without_a_size_is_downloaded(double: Emulator, plane: DataPlane) -> None:
-    """Those of /proc say that they are empty; where paths are mapped they are out of reach."""
-    response = plane.get("/v1/file/download", path="/proc/version")
-
-    if double.settings.isolation == "none":
-        assert 403 == response.status_code
-    else:
-        assert (200, read(plane, "/proc/version")) == (response.status_code, response.text)
-        assert response.text.startswith("Linux")
-
-
 @pytest.mark.parametrize(
     ("content", "content_type"),
     [

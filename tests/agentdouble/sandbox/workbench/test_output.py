@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from agentdouble.sandbox.workbench import output
@@ -33,14 +31,6 @@ def test_a_character_that_has_come_in_part_is_left_for_the_next_time() -> None:
     assert ("ß", 3) == stream.read(offset)
 
 
-def test_what_is_no_utf_8_is_replaced() -> None:
-    """Binary output can be read, the rest of it intact."""
-    stream = Output()
-    stream.append(b"a\xffb\xc3")
-
-    assert ("a\ufffdb\ufffd", 4) == stream.read(0, 4)
-
-
 def test_a_flood_is_dropped_at_its_front_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded; who reads from before is told how much is missing."""
     monkeypatch.setattr(output, "KEPT", 10)
@@ -53,24 +43,6 @@ def test_a_flood_is_dropped_at_its_front_and_marked(monkeypatch: pytest.MonkeyPa
     assert ("[... 15 bytes were dropped ...]\n1234512345", 25) == (text, end)
     assert ("5", 25) == stream.read(24)
     assert ("[... 5 bytes were dropped ...]\n", 5) == stream.read(0, 5)
-
-
-def test_a_change_wakes_whoever_waits() -> None:
-    """Both new output and the end of a command do."""
-
-    async def woken() -> list[bool]:
-        stream = Output()
-        found = []
-        for change in (lambda: stream.append(b"x"), stream.wake):
-            waiting = asyncio.ensure_future(stream.changed())
-            await asyncio.sleep(0)
-            before = waiting.done()
-            change()
-            await waiting
-            found.append(before)
-        return found
-
-    assert [False, False] == asyncio.run(woken())
 
 
 @pytest.mark.parametrize(

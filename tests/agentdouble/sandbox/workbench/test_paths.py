@@ -65,20 +65,6 @@ def test_nothing_outside_is_to_be_had_where_paths_are_mapped(
         mapped.real(path)
 
 
-def test_a_link_inside_is_followed(mapped: Paths, tmp_path: Path) -> None:
-    """From one of the session's directories to the other is no way out."""
-    (tmp_path / "home" / "link").symlink_to(tmp_path / "tmp")
-
-    assert str(tmp_path / "home/link/x") == mapped.real("link/x")
-
-
-def test_paths_are_shown_as_the_session_knows_them(mapped: Paths, tmp_path: Path) -> None:
-    """Where they really lie is the host's affair."""
-    assert "/home/gem/a" == mapped.shown(f"{tmp_path}/home/a")
-    assert "/tmp" == mapped.shown(f"{tmp_path}/tmp")
-    assert "/etc" == mapped.shown("/etc")
-
-
 def test_a_view_of_its_own_needs_no_mapping() -> None:
     """The paths are what they are; a relative one begins at home."""
     assert ("/etc/passwd", "/home/gem/a") == (Paths().real("/etc/passwd"), Paths().real("a"))

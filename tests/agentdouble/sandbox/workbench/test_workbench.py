@@ -1,20 +1,13 @@
 from __future__ import annotations
 
-import asyncio
-import signal
-import subprocess
 import sys
-import tempfile
 from operator import not_
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.processes.fork_server import signals
-from agentdouble.sandbox.workbench.client import SpawnedProcess, Workbench
 from tests.agentdouble.calling import (
     DataPlane,
     background,
@@ -178,54 +171,3 @@ def test_orphans_that_have_ended_are_reaped(double: Emulator) -> None:
     plane.bash("for i in $(seq 50); do (setsid true &) ; done", "whose")
 
     eventually(lambda: {*workbench.children()} - {*bashes}, not_)  # a zombie is a child, too
-
-
-@pytest.mark.slow
-def test_a_double_that_is_killed_leaves_no_workbench() -> None:
-    """Without a fork server, it ends when the double does."""
-    script = """
-import sys
-from agentdouble import Emulator
-from tests.agentdouble.calling import data_plane
-with Emulator(provisioner="local-provisioner", pool_size=0) as double:
-    print(data_plane(double).bash("sleep 600 & echo $PPID $!")["stdout"], flush=True)
-    sys.stdin.read()
-"""
-    child = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    assert child.stdin is not None
-    pids = [int(pid) for pid in child.stdout.readline().split()]
-    signals.send(child.pid, signal.SIGKILL)
-    child.wait()
-    child.stdin.close()
-    child.stdout.close()
-
-    assert [True, True] == [has_gone(pid, timeout_s=30) for pid in pids]
-
-
-def test_no_call_is_lost_with_a_connection_that_was_kept() -> None:
-    """Each has a connection of its own; one that is closed just when it is used loses its call."""
-
-    async def work(socket: Path) -> None:
-        closed: asyncio.Queue[bytes] = asyncio.Queue()
-
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-            rest = await reader.read()
-            writer.close()
-            await writer.wait_closed()
-            closed.put_nowait(rest)
-
-        async with await asyncio.start_unix_server(answer, socket):
-            process = SpawnedProcess(await asyncio.create_subprocess_exec("true"))
-            workbench = Workbench(process, socket)
-            assert [200, 200] == [(await workbench.http.get("/")).status_code for _ in range(2)]
-            await process.exited
-            await workbench.http.aclose()
-            assert [b"", b""] == [await asyncio.wait_for(closed.get(), 10) for _ in range(2)]
-
-    with tempfile.TemporaryDirectory() as directory:  # a socket's path is short
-        asyncio.run(work(Path(directory, "s")))

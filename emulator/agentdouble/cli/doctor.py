@@ -1,0 +1,277 @@
+"""``agentdouble doctor``: what this machine offers the double, and how to get the rest.
+
+It runs code in a double, because code may fail even if everything is installed. Only that, the
+system and the settings decide its exit code. Packages that take most of a second to import are
+only looked up.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agentdouble.errors import AgentDoubleError
+from agentdouble.processes import isolation
+from agentdouble.sandbox.browser import chromium
+from agentdouble.sandbox.javascript import deno
+
+if TYPE_CHECKING:
+    from agentdouble.settings import Settings
+
+_PATIENCE_S = 30
+_COLUMN = 15
+_PROMPT = "```python\nprint(6 * 7)\n```"
+_SYSTEMS = {"linux": "Linux", "darwin": "macOS, without the isolation of Linux"}
+# The double of the trial answers only on this machine, keeps nothing and starts nothing else.
+_TRIAL: dict[str, Any] = {
+    "host": "127.0.0.1",
+    "port": 0,
+    "api_key": None,
+    "tls": False,
+    "state": "memory",
+    "agents": None,
+    "runtimes": (),
+    "faults": (),
+    "pool_size": 0,
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a machine offers or lacks.
+
+    ``id`` never changes, and ``remedy`` says how to get the thing. Without an ``essential`` thing
+    no double runs. Without another one, a double does less.
+    """
+
+    id: str
+    name: str
+    says: str
+    good: bool = True
+    remedy: str | None = None
+    essential: bool = False
+
+
+def show(*, as_json: bool) -> int:
+    """Print what this machine offers; return the exit code: 0 if a double can run here."""
+    findings: list[tuple[str, Finding]] = []
+    console = Console(highlight=False, soft_wrap=True, quiet=as_json)
+    with console.status("Trying what this machine offers"):
+        for title, section in _SECTIONS:
+            found = _findings(title, section)
+            findings += [(title, finding) for finding in found]
+            _print(console, title, found)
+    missing = [finding.name for _, finding in findings if finding.essential and not finding.good]
+    if as_json:
+        flat = [{"section": title, **asdict(finding)} for title, finding in findings]
+        typer.echo(json.dumps({"can_run": not missing, "findings": flat}, indent=2))
+    elif missing:
+        names = ", ".join(missing)
+        console.print(f"No double can run here. Missing: {names}.", style="bold red")
+    else:
+        optional = sum(not finding.good for _, finding in findings)
+        rest = f" ({optional} optional things, marked ○, are missing)" if optional else ""
+        console.print(Text("A double can run here.", style="bold green").append(rest, style=""))
+    return 1 if missing else 0
+
+
+def _findings(title: str, section: Callable[[], Iterator[Finding]]) -> Sequence[Finding]:
+    """Return the findings of a section; an unexpected error is a finding too."""
+    try:
+        return [*section()]
+    except Exception as error:
+        says = f"this check failed: {type(error).__name__}: {error}"
+        essential = title == _ESSENTIAL
+        return [Finding(f"failed-{title.split()[0].lower()}", title, says, False, None, essential)]
+
+
+def _print(console: Console, title: str, findings: Sequence[Finding]) -> None:
+    console.print(title, style="bold")
+    for finding in findings:
+        mark = ("✘", "bold red") if finding.essential else ("○", "yellow")
+        mark = ("✔", "green") if finding.good else mark
+        name = f"{finding.name:<{_COLUMN}}"
+        console.print(Text.assemble("  ", mark, " ", name, finding.says))
+        if finding.remedy:
+            console.print(Text(f"    {'':<{_COLUMN}}{finding.remedy}", style="cyan"))
+    console.print()
+
+
+def _running() -> Iterator[Finding]:
+    """Look at Python and the system, read the settings, and run code in a double."""
+    says = f"{platform.python_version()} at {sys.executable}"
+    yield Finding("python", "Python", says, essential=True)
+    system = _SYSTEMS.get(sys.platform)
+    if system is None:
+        why, remedy = f"the sandbox does not run on {sys.platform}", "use Linux, macOS, or WSL"
+        yield _missing("system", "system", why, remedy, essential=True)
+        return
+    says = f"{system} ({platform.machine()})"
+    yield Finding("system", "system", says, essential=True)
+    try:
+        # without the extra emulator these modules are not there
+        from agentdouble.emulator import Emulator  # noqa: F401
+        from agentdouble.settings import Settings
+    except ImportError as error:
+        yield _missing("double", "double", error, _extra("emulator"), essential=True)
+        return
+    try:
+        settings = Settings.load()
+    except AgentDoubleError as error:
+        yield _missing("settings", "settings", error, "correct that setting", essential=True)
+        return
+    file = Path("agentdouble.toml")
+    says = f"from {file.resolve()}" if file.exists() else f"the defaults; there is no {file} here"
+    yield Finding("settings", "settings", says, essential=True)
+    yield _trial(settings)
+    yield from _capacity(settings)
+
+
+def _trial(settings: Settings) -> Finding:
+    from agentdouble.emulator import Emulator  # part of the extra
+
+    remedy = "agentdouble demo shows where it stops"
+    started = time.monotonic()
+    try:
+        with (
+            Emulator(settings=settings.model_copy(update=_TRIAL)) as double,
+            httpx.Client(trust_env=False, timeout=_PATIENCE_S) as client,
+        ):
+            headers = {"user_id": "doctor", "session_id": "trial"}
+            url = f"{double.url}/invoke"
+            response = client.post(url, json={"prompt": _PROMPT}, headers=headers)
+    except Exception as error:  # report any error that prevents it from running
+        return _missing("double", "double", error, remedy, essential=True)
+    answer = str(response.json()) if response.is_success else response.text
+    if answer != "42":
+        why = f"it answered {answer[:200]}"
+        return _missing("double", "double", why, remedy, essential=True)
+    says = f"started, ran code and stopped in {time.monotonic() - started:.1f} s"
+    return Finding("double", "double", says, essential=True)
+
+
+def _capacity(settings: Settings) -> Iterator[Finding]:
+    from agentdouble.sandbox.fork_planner import FORK, provisioner  # part of the extra
+    from agentdouble.sandbox.instances import most_sessions
+
+    name = provisioner(settings)
+    how = "forked from a warm process" if name == FORK else f"started by {name}, in some 400 ms"
+    yield Finding("kernels", "kernels", how)
+    most = most_sessions(settings)
+    why = "the setting max_instances" if most.resource is None else f"limited by {most.resource}"
+    yield Finding("sessions", "sessions", f"{most.sessions} at once, {why}")
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Try the JavaScript engine and the browser."""
+    try:
+        says = f"and TypeScript: {version_of(deno.find())} at {deno.find()}"
+        yield Finding("javascript", "JavaScript", says)
+    except deno.DenoMissingError:
+        yield _missing("javascript", "JavaScript", "deno is not installed", _extra("emulator"))
+    except (OSError, subprocess.SubprocessError) as error:
+        yield _missing("javascript", "JavaScript", error, _extra("emulator"))
+    name = _browser_setting()
+    path = chromium.find(name)
+    if path is None:
+        yield _missing("browser", "browser", f"no {name or 'Chromium'}", chromium.INSTALL)
+        return
+    try:
+        yield Finding("browser", "browser", f"{version_of(path)} at {path}")
+    except (OSError, subprocess.SubprocessError) as error:
+        yield _missing("browser", "browser", error, chromium.INSTALL)
+
+
+def _browser_setting() -> str | None:
+    try:
+        from agentdouble.settings import Settings  # part of the extra
+
+        return Settings.load().browser
+    except (ImportError, AgentDoubleError):
+        return None
+
+
+def _isolation() -> Iterator[Finding]:
+    """Try every measure in a separate process."""
+    try:
+        measures = isolation.find_out().measures.values()
+    except OSError as error:  # the machine has too little of some resource now
+        why = f"it could not be tried: {error}"
+        yield _missing("isolation", "isolation", why, "Try again when there is room.")
+        return
+    for measure in measures:
+        id_ = f"isolation.{measure.name}"
+        if measure.available:
+            yield Finding(id_, measure.name, measure.gives)
+        else:
+            yield _missing(id_, measure.name, measure.why_not, measure.remedy or "")
+
+
+def _packages() -> Iterator[Finding]:
+    """Look up the packages of the extras."""
+    serve = "agentdouble serve --state"
+    sqlite = f"{{}}; SQLite {sqlite3.sqlite_version}: {serve} sqlite:///FILE"
+    packages = (
+        ("protocols", "MCP, A2A", "{}", ("mcp", "a2a-sdk"), "emulator"),
+        ("sqlite", "SQLite", sqlite, ("sqlalchemy", "aiosqlite"), "emulator"),
+        ("postgresql", "PostgreSQL", f"{{}}: {serve} URL", ("asyncpg",), "emulator,postgres"),
+        ("notebook", "notebook", "{}", ("ipython", "tqdm"), "emulator,notebook"),
+        ("jupyterlab", "JupyterLab", "{}: jupyter lab", ("jupyterlab",), "emulator,notebook,lab"),
+    )
+    for id_, name, says, distributions, extra in packages:
+        try:
+            versions = ", ".join(f"{each} {metadata.version(each)}" for each in distributions)
+            yield Finding(id_, name, says.format(versions))
+        except metadata.PackageNotFoundError as error:
+            yield _missing(id_, name, f"{error.name} is not installed", _extra(extra))
+
+
+_ESSENTIAL = "Running a double"
+_SECTIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
+    (_ESSENTIAL, _running),
+    ("In the sandbox", _sandbox),
+    ("Isolation of sessions", _isolation),
+    ("Packages", _packages),
+)
+
+
+def version_of(command: str) -> str:
+    """Return the version that a program prints; raise OSError or SubprocessError if it fails."""
+    done = subprocess.run(  # noqa: S603 (programs that the double would run too)
+        [command, "--version"],
+        capture_output=True,
+        check=True,
+        errors="replace",
+        timeout=_PATIENCE_S,
+    )
+    return done.stdout.strip().partition("\n")[0].partition("(")[0].strip()
+
+
+def _missing(
+    id: str,  # noqa: A002
+    name: str,
+    why: object,
+    remedy: str,
+    *,
+    essential: bool = False,
+) -> Finding:
+    first, *_ = str(why).strip().splitlines() or ["?"]
+    return Finding(id, name, f"not here: {first}", False, remedy, essential)
+
+
+def _extra(name: str) -> str:
+    return f"pip install 'agentdouble[{name}]'"
