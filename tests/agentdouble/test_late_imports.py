@@ -61,7 +61,7 @@ LATE = {
     # ours
     "agentdouble.api_server.server",
     "agentdouble.control_plane.actions",
-    "agentdouble.runtimes.declarations",
+    "agentdouble.runtimes.definition",
     "agentdouble.runtimes.hosting",
     "agentdouble.sandbox.data_plane.routes",
 }

@@ -23,7 +23,7 @@ import httpx
 
 from agentdouble import Emulator
 from agentdouble.runtimes.command_line import HOSTING
-from agentdouble.runtimes.ports import HOST, free_port
+from agentdouble.runtimes.readiness import HOST, free_port
 
 ROUNDS = 12
 MOST_MS = 50.0

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from agentdouble import journal
-from agentdouble.control_plane import runtime_artifacts, runtime_views
+from agentdouble.control_plane import runtime_artifacts, runtime_requests
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.endpoints import NetworkConfiguration
@@ -25,8 +25,7 @@ from agentdouble.control_plane.runtime_requests import (
 from agentdouble.control_plane.wire import read, variables
 from agentdouble.errors import HostingError, SettingsError
 from agentdouble.runtimes.definition import Scaling
-from agentdouble.runtimes.managed import Managed
-from agentdouble.runtimes.registry import RuntimeRegistry
+from agentdouble.runtimes.registry import Managed, RuntimeRegistry
 from agentdouble.settings import MIB
 from agentdouble.state import digest
 
@@ -132,7 +131,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
             )
 
     def _shown(self, one: Managed) -> dict[str, Any]:
-        return runtime_views.whole(one)
+        return runtime_requests.whole(one)
 
     def _artifact(self, request: UpdateRuntime) -> dict[str, Any]:
         kind = request.ArtifactType or runtime_artifacts.FILE

@@ -25,8 +25,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.errors import ActionError, NotBuiltError
+from agentdouble.runtimes.command_line import is_of_the_system, named_interpreter
 from agentdouble.runtimes.definition import Definition, Program, Scaling
-from agentdouble.runtimes.named_paths import is_of_the_system, named_interpreter
 
 FILE = "file"
 _IMAGE = "image"

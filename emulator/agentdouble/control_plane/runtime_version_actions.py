@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import runtime_requests, runtime_views
+from agentdouble.control_plane import runtime_requests
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.routes import Action
@@ -15,8 +15,7 @@ from agentdouble.control_plane.wire import read, stamp
 from agentdouble.errors import HostingError, UnknownInstanceError, UnknownVersionError
 from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.managed import Managed
-from agentdouble.runtimes.registry import RuntimeRegistry
+from agentdouble.runtimes.registry import Managed, RuntimeRegistry
 
 _LINES = 1000
 _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
@@ -76,14 +75,14 @@ class RuntimeVersionActions:
         """Return a version, by default the one in force."""
         request = read(runtime_requests.OneVersion, body)
         found = self._registry.get(request.RuntimeId)
-        return runtime_views.version(found, _version(found, request.VersionNumber))
+        return runtime_requests.version(found, _version(found, request.VersionNumber))
 
     @action(runtime_requests.ListVersions, _Versions, HostingError)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the versions that are kept, the oldest first."""
         request = read(runtime_requests.ListVersions, body)
         found = self._registry.get(request.RuntimeId)
-        every = (runtime_views.listed_version(found, one) for one in found.runtime.versions)
+        every = (runtime_requests.listed_version(found, one) for one in found.runtime.versions)
         items, token = self._pages.cut("ListRuntimeVersions", request, every)
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 

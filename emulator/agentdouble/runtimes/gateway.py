@@ -21,12 +21,11 @@ from agentdouble.errors import (
     RuntimeStartError,
     UnknownRuntimeError,
 )
-from agentdouble.runtimes import PREFIX, agent_cards, headers
+from agentdouble.runtimes import PREFIX, proxying
 from agentdouble.runtimes.authentication import GatewayAuthenticator, render
-from agentdouble.runtimes.headers import Address, read
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor, Observed
-from agentdouble.runtimes.proxying import Proxy
+from agentdouble.runtimes.proxying import Address, Proxy, read
 from agentdouble.runtimes.runtime import Runtime
 from agentdouble.runtimes.runtimes import Runtimes
 
@@ -127,9 +126,9 @@ class Gateway:
             observed.leased(instance)
             if serving.is_closed(scope):
                 raise ClientDisconnect
-            if agent_cards.is_asked_for(scope, address):
-                send = agent_cards.rewriting(scope, address, instance.port, send)
-                scope = agent_cards.uncompressed(scope)
+            if proxying.is_asked_for(scope, address):
+                send = proxying.rewriting(scope, address, instance.port, send)
+                scope = proxying.uncompressed(scope)
             try:
                 keeping = _keeping(runtime, instance, send)
                 await self._proxy.pass_on(instance, address, scope, receive, keeping)
@@ -157,7 +156,7 @@ class _Request(NamedTuple):
 
 def _session(scope: Scope) -> str | None:
     """Return the session of a request; one instance gets all requests of a session."""
-    values = (headers.value(scope["headers"], name) for name in _SESSIONS)
+    values = (proxying.value(scope["headers"], name) for name in _SESSIONS)
     return next((value.decode("latin-1") for value in values if value), None)
 
 
@@ -166,7 +165,7 @@ def _keeping(runtime: Runtime, instance: Instance, send: Send) -> Send:
 
     async def keep(message: Message) -> None:
         if message["type"] == "http.response.start":
-            begun = headers.value(message["headers"], _MCP_SESSION)
+            begun = proxying.value(message["headers"], _MCP_SESSION)
             if begun is not None:
                 runtime.keep(begun.decode("latin-1"), instance)
         await send(message)

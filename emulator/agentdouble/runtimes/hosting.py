@@ -10,7 +10,7 @@ from starlette.routing import Router
 from starlette.types import Scope
 
 from agentdouble.clock import Clock
-from agentdouble.runtimes import PREFIX, declarations
+from agentdouble.runtimes import PREFIX, definition
 from agentdouble.runtimes.authentication import GatewayAuthenticator
 from agentdouble.runtimes.gateway import Gateway
 from agentdouble.runtimes.launching import Launcher
@@ -40,7 +40,7 @@ class Hosting:
         taken: Collection[str],
         variables: Callable[[], Mapping[str, str]],
     ) -> None:
-        tables = declarations.read_all(settings.runtimes, taken)
+        tables = definition.read_all(settings.runtimes, taken)
         self._clock = clock
         self._monitor = Monitor()
         self.launcher = Launcher(settings, variables)

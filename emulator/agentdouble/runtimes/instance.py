@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import Literal
@@ -12,9 +11,8 @@ from typing import Literal
 from agentdouble.errors import RuntimeStartError
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.logs import InstanceLog
-from agentdouble.runtimes.ports import free_port
-from agentdouble.runtimes.process import Process
-from agentdouble.runtimes.readiness import Readiness
+from agentdouble.runtimes.readiness import Readiness, free_port
+from agentdouble.runtimes.streams import Process
 
 Launch = Callable[[Definition, int, InstanceLog], Awaitable[Process]]
 
@@ -48,7 +46,6 @@ class Instance:
         self.ended_because = ""
         self.in_flight = 0
         self.served = 0
-        self.ready_s = 0.0  # by time.perf_counter()
         self.log = log
         self.on_failed: Callable[[], None] = lambda: None
         self._launch = launch
@@ -96,7 +93,6 @@ class Instance:
         patience_s = definition.scaling.start_timeout_s
         try:
             await asyncio.wait_for(readiness.wait(), patience_s)
-            self.ready_s = time.perf_counter()
         except asyncio.TimeoutError:
             seen = await readiness.why_not()
             why = f"it was not ready after {patience_s:g} s, its start_timeout_s: {seen}"

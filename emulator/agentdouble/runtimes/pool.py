@@ -12,8 +12,8 @@ from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeStartError
 from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.instance import Instance, Launch
+from agentdouble.runtimes.logs import RuntimeLogs
 from agentdouble.runtimes.monitoring import Monitor
-from agentdouble.runtimes.runtime_logs import RuntimeLogs
 
 _log = logging.getLogger(__name__)
 

@@ -1,26 +1,137 @@
-"""Pass a request on to an instance, and its answer back, both as they come.
-
-The gateway writes its requests itself. httpx and httpcore read an answer only after the request
-has been sent, and cost 0.8 and 0.26 ms; ``agentdouble.upstream`` does both at once for 0.03 ms,
-with httptools as parser. It repeats a request only if the request cannot have reached the
-application, because the application may have begun to act. If an answer breaks off, the caller's
-connection is broken, too, so that half an answer is not taken for the whole.
-"""
+"""Pass a request on to an instance and its answer back, with the addresses of the gateway in headers and agent cards."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
+from agentdouble import causes
+from agentdouble.addresses import is_loopback
 from agentdouble.errors import AnswerLostError, InstanceLostError
-from agentdouble.runtimes import headers
-from agentdouble.runtimes.headers import Address
+from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.ports import HOST
-from agentdouble.upstream import Answer, Connection, Connections
+from agentdouble.runtimes.readiness import HOST
+from agentdouble.upstream import Answer, Connection, Connections, RawHeaders
+
+_PLACE = PREFIX.strip("/")
+_OF_ONE_HOP = frozenset(
+    (
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
+        *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+    )
+)
+_SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host", causes.RAW_HEADER))
+_OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server sets them
+_OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # a runtime shares its origin
+_BODILESS = (204, 304)
+OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
+VIA = (b"via", b"1.1 agentdouble")
+
+
+@dataclass(frozen=True)
+class Address:
+    """The runtime ``name``, which answers below ``prefix``, and the ``path`` of a request there.
+
+    ``path`` is as the caller wrote it: ``%2F``, ``//`` and the like mean what they mean to the
+    application. ``name`` is empty if the request is not for a runtime.
+    """
+
+    name: str
+    prefix: str
+    path: str
+
+    def target(self, query: bytes) -> bytes:
+        """Return the request target that is sent to an instance."""
+        return self.path.encode("latin-1") + (b"?" + query if query else b"")
+
+
+def read(scope: Scope) -> Address:
+    """Return the runtime and the path that a request is for."""
+    root: str = scope.get("root_path", "")
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    raw = raw.partition(b"?")[0]  # some clients in this process leave the query there
+    place, name, path = (*raw.removeprefix(root.encode())[1:].split(b"/", 2), b"", b"")[:3]
+    found = unquote(name) if unquote(place) == _PLACE else ""
+    return Address(found, f"{root}{PREFIX}{found}", "/" + path.decode("latin-1"))
+
+
+def value(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """Return the value of the first header with this name, in lower case, or None."""
+    return next((value for given, value in headers if given == name), None)
+
+
+def onward(scope: Scope, address: Address) -> RawHeaders:
+    """Return a request's headers for an instance, without Host and the body's length.
+
+    ``X-Forwarded-For``, ``-Proto``, ``-Host`` and ``-Prefix`` report the caller's address and the
+    URL that it called, and replace those that it sent. Only the double's own server accepts
+    ``-For`` and ``-Proto`` from a caller, and only from loopback, where a proxy may stand in front.
+    """
+    sent = scope["headers"]
+    stays = _OF_ONE_HOP | _SAID_ANEW | _named(sent)
+    passed = [
+        (name, value)
+        for name, value in sent
+        if name not in stays and not name.startswith(b"x-forwarded-")
+    ]
+    cause = [(name.encode(), value.encode()) for name, value in causes.headers().items()]
+    return [*passed, *cause, *_forwarded(scope, address), VIA]
+
+
+def _forwarded(scope: Scope, address: Address) -> RawHeaders:
+    scheme: str = scope["scheme"]
+    client = scope.get("client")
+    told: dict[bytes, bytes | None] = {
+        b"x-forwarded-for": client[0].encode("latin-1") if client else None,
+        b"x-forwarded-proto": scheme.encode("latin-1"),
+        b"x-forwarded-host": value(scope["headers"], b"host"),
+        b"x-forwarded-prefix": address.prefix.encode(),
+    }
+    return [(name, value) for name, value in told.items() if value]
+
+
+def back(status: int, answered: RawHeaders, scope: Scope, address: Address) -> RawHeaders:
+    """Return an answer's headers for the caller, without a length that is not the body's."""
+    stays = _OF_ONE_HOP | _OF_THE_SERVER | _OF_THE_ORIGIN | (_named(answered) - {b"content-length"})
+    if status in _BODILESS or value(answered, b"transfer-encoding") is not None:
+        stays |= {b"content-length"}
+    return [
+        (name, _location(value, scope, address) if name == b"location" else value)
+        for name, value in answered
+        if name not in stays
+    ]
+
+
+def _named(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    """Return the headers that ``Connection`` lists as belonging to this hop alone."""
+    named = [value.lower().split(b",") for name, value in headers if name == b"connection"]
+    return frozenset(name.strip() for names in named for name in names)
+
+
+def _location(location: bytes, scope: Scope, address: Address) -> bytes:
+    """Return the target of a redirect, below the runtime's prefix if the application omitted it."""
+    text = location.decode("latin-1")
+    host = (value(scope["headers"], b"host") or b"").decode("latin-1")
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return location
+    below = parts.path.removeprefix(scope.get("root_path", ""))
+    elsewhere = parts.netloc.lower() not in ("", host.lower()) or not below.startswith("/")
+    if elsewhere or OTHER_RUNTIME.match(below):
+        return location
+    before = text.partition(parts.netloc)[0] + parts.netloc if parts.netloc else ""
+    return f"{before}{address.prefix}{text[len(before) :]}".encode("latin-1")
+
 
 KEPT_S = 1.0  # no common server closes an idle connection earlier
 _STATUSES = range(200, 600)
@@ -80,18 +191,18 @@ class _Request:
     def __init__(self, scope: Scope, address: Address) -> None:
         self.scope = scope
         self.address = address
-        self._length = headers.value(scope["headers"], b"content-length")
-        coding = headers.value(scope["headers"], b"transfer-encoding")
+        self._length = value(scope["headers"], b"content-length")
+        coding = value(scope["headers"], b"transfer-encoding")
         self.chunked = coding is not None
         self.has_body = self.chunked or self._length not in (None, b"0")
 
     def head(self) -> bytes:
         """Return everything that comes before the body."""
         scope = self.scope
-        host = headers.value(scope["headers"], b"host") or HOST.encode()
+        host = value(scope["headers"], b"host") or HOST.encode()
         target = self.address.target(scope["query_string"])
         lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target), b"host: " + host]
-        lines += [b"%b: %b" % pair for pair in headers.onward(scope, self.address)]
+        lines += [b"%b: %b" % pair for pair in onward(scope, self.address)]
         if self.chunked:
             lines.append(b"transfer-encoding: chunked")
         elif self._length is not None:
@@ -152,9 +263,146 @@ class _Exchange:
             raise AnswerLostError(f"its answer has the status {answer.status}")
         self.answered = True
         request, status = self._request, answer.status
-        passed = headers.back(status, answer.headers, request.scope, request.address)
+        passed = back(status, answer.headers, request.scope, request.address)
         await self._send({"type": "http.response.start", "status": status, "headers": passed})
         while not answer.done:
             body = await answer.read()
             more = not answer.done
             await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+LARGEST = 1024 * 1024  # bytes of a card; a larger answer is passed on as it is
+_CARDS = re.compile(r"(^|/)(\.well-known/agent(-card)?\.json|extendedAgentCard|v1/card)/?$")
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (an address to look for, not one to bind)
+_LENGTH = b"content-length"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a runtime answers: at ``host`` of the gateway, below ``root`` and ``prefix``.
+
+    ``port`` is the port of the instance that answers.
+    """
+
+    scheme: str
+    host: str
+    root: str
+    prefix: str
+    port: int
+
+    def address(self, url: str) -> str:
+        """Return the address at the gateway for an interface address of the instance."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            return url
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            return url
+        rest = url.split("://", 1)[1][len(parts.netloc) :]
+        if port == self.port and _is_here(parts.hostname):
+            return self._below(_without(rest, self.prefix))
+        below = _without(rest, self.root)
+        if parts.netloc.lower() != self.host.lower() or OTHER_RUNTIME.match(below):
+            return url
+        return self._below(below)
+
+    def _below(self, rest: str) -> str:
+        return f"{self.scheme}://{self.host}{self.prefix}{rest}"
+
+
+def is_asked_for(scope: Scope, address: Address) -> bool:
+    """Return whether a request is for an agent card."""
+    is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+    return is_read and _CARDS.search(address.path) is not None
+
+
+def uncompressed(scope: Scope) -> Scope:
+    """Return a request whose answer comes as it is, because only such a card can be rewritten."""
+    kept = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+    return {**scope, "headers": [*kept, (b"accept-encoding", b"identity")]}
+
+
+def rewriting(scope: Scope, address: Address, port: int, send: Send) -> Send:
+    """Return a ``send`` that rewrites the card that the instance at a port answers with."""
+    host = value(scope["headers"], b"host")
+    if host is None:
+        return send
+    root = scope.get("root_path", "")
+    place = Place(scope["scheme"], host.decode("latin-1"), root, address.prefix, port)
+    return _Rewriting(place.address, send)
+
+
+class _Rewriting:
+    """Holds an answer back until it is whole, and sends it with other addresses."""
+
+    def __init__(self, rewrite: Callable[[str], str], send: Send) -> None:
+        self._rewrite = rewrite
+        self._send = send
+        self._head: Message | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 200:
+            self._head = message
+        elif self._head is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(self._body) > LARGEST:
+                await self._release(self._head, self._body, more=more)
+            elif not more:
+                body = rewritten(self._body, self._rewrite)
+                await self._release(_with_length(self._head, body), body, more=False)
+
+    async def _release(self, head: Message, body: bytes, *, more: bool) -> None:
+        """Send what was held back; what follows passes at once."""
+        self._head, self._body = None, b""
+        await self._send(head)
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+def _with_length(head: Message, body: bytes) -> Message:
+    """Return the head of an answer with the length of a body, and with none for HEAD's.
+
+    The application tells HEAD the length of its own card.
+    """
+    kept = [pair for pair in head["headers"] if pair[0] != _LENGTH]
+    length = [(_LENGTH, str(len(body)).encode())] if body else []
+    return {**head, "headers": [*kept, *length]}
+
+
+def rewritten(body: bytes, rewrite: Callable[[str], str]) -> bytes:
+    """Return a card with rewritten interface addresses; anything else as it is."""
+    try:
+        card = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    if not isinstance(card, dict) or card.get("signatures"):
+        return body
+    changed = False
+    for one in _with_address(card):
+        address = rewrite(one["url"])
+        changed = changed or address != one["url"]
+        one["url"] = address
+    return json.dumps(card).encode() if changed else body
+
+
+def _with_address(card: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a card with an interface address: of 0.3 the card itself too."""
+    found = [card]
+    for name in ("supportedInterfaces", "additionalInterfaces"):
+        interfaces = card.get(name)
+        found += interfaces if isinstance(interfaces, list) else []
+    yield from (one for one in found if isinstance(one, dict) and isinstance(one.get("url"), str))
+
+
+def _is_here(host: str) -> bool:
+    return is_loopback(host) or host in _EVERYWHERE
+
+
+def _without(path: str, prefix: str) -> str:
+    """Return a path without a prefix of whole segments."""
+    rest = path.removeprefix(prefix)
+    return rest if rest[:1] in ("", "/", "?", "#") else path

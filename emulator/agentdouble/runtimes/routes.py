@@ -18,13 +18,11 @@ from agentdouble.errors import LogQueryError, UnknownInstanceError, UnknownRunti
 from agentdouble.openapi import Answer, Operation, operation
 from agentdouble.openapi.operation import NDJSON, TEXT, described
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.logs import LINES, Line
+from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.runtime_logs import RuntimeLogs
 from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.usage import Used, Watch
-from agentdouble.threads import import_in_thread
 
 _PARAMETERS = ("tail", "instance", "format")
 _FORMATS = ("json", "text")
@@ -112,12 +110,8 @@ class RuntimeRoutes:
     async def metrics(self, request: Request) -> Response:
         """Return the metrics of every runtime in a format of Prometheus."""
         used = await self._watch.look()
-        await import_in_thread("prometheus_client")
-        from agentdouble.runtimes import exposition
-
         accept = request.headers.get("accept", "")
-        figures = self._monitor.figures()
-        content, kind = exposition.render(self._runtimes.all(), figures, used, accept)
+        content, kind = self._monitor.render(self._runtimes.all(), used, accept)
         return Response(content, headers={"content-type": kind})
 
     @operation(ShownRuntimes)

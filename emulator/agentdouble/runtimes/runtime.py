@@ -12,9 +12,9 @@ from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeNameError
 from agentdouble.runtimes.definition import Definition, Version, Versions
 from agentdouble.runtimes.instance import Instance, Launch
+from agentdouble.runtimes.logs import RuntimeLogs
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.pool import ObservedClock, Pool
-from agentdouble.runtimes.runtime_logs import RuntimeLogs
 from agentdouble.runtimes.scaling import Scaler
 
 Word = Literal["Creating", "Ready", "Updating", "Error", "Releasing", "Deleting", "UnReleased"]

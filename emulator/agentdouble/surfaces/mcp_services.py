@@ -27,10 +27,8 @@ from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace
-    from agentdouble.runtimes.logs import InstanceLog
-    from agentdouble.runtimes.process import Process
-    from agentdouble.runtimes.runtime_logs import RuntimeLogs
-    from agentdouble.runtimes.streams import Conversation
+    from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
+    from agentdouble.runtimes.streams import Conversation, Process
 
 
 class ServicePrograms:
@@ -79,7 +77,7 @@ class ServicePrograms:
 
     def logs(self, service: str) -> RuntimeLogs:
         """Return what the processes of a service have printed."""
-        from agentdouble.runtimes.runtime_logs import RuntimeLogs
+        from agentdouble.runtimes.logs import RuntimeLogs
 
         if service not in self._logs:
             self._logs[service] = RuntimeLogs(self._context.clock)

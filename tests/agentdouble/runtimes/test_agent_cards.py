@@ -14,7 +14,7 @@ from a2a.helpers import new_text_message
 from a2a.types import Role, SendMessageRequest
 
 from agentdouble import Emulator
-from agentdouble.runtimes.agent_cards import Place
+from agentdouble.runtimes.proxying import Place
 from tests.agentdouble.calling import TIMEOUT_S, http
 
 APPLICATIONS = Path(__file__).with_name("applications")

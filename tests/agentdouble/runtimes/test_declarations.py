@@ -8,7 +8,7 @@ import pytest
 
 from agentdouble import Emulator, SimpleApp
 from agentdouble.errors import SettingsError
-from agentdouble.runtimes import declarations
+from agentdouble.runtimes import definition
 from agentdouble.runtimes.definition import Program
 from agentdouble.settings import Settings
 
@@ -18,7 +18,7 @@ COMMAND = {"command": "serve --now 'a b'"}
 def refusal(*tables: dict[str, Any], taken: tuple[str, ...] = ()) -> str:
     """Return what is said of tables that are refused."""
     with pytest.raises(SettingsError) as caught:
-        declarations.read_all(tables, taken)
+        definition.read_all(tables, taken)
     assert str(caught.value).startswith(f"The setting {caught.value.key}")
     return str(caught.value)
 
@@ -27,7 +27,7 @@ def test_a_command_is_words_or_a_line(tmp_path: Path) -> None:
     """A line is split as a shell does it; nothing else of a shell is in it."""
     folder = {"directory": str(tmp_path)}
 
-    words, line = declarations.read_all(
+    words, line = definition.read_all(
         [
             {"name": "a", "command": ["serve", "--now", "a b"], **folder},
             {"name": "b", **COMMAND, **folder},
@@ -53,7 +53,7 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
         + table.format("plain")
     )
 
-    found = declarations.read_all(Settings.load(file).runtimes)
+    found = definition.read_all(Settings.load(file).runtimes)
 
     assert [
         Program(folder / "app", "main:app", (), folder / "python"),

@@ -12,7 +12,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.processes import isolation
 from agentdouble.processes.workspace import Workspaces
-from agentdouble.runtimes import confining
+from agentdouble.runtimes import forking
 from agentdouble.runtimes.definition import Program
 from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_not_started(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
         program = Program(tmp_path, command=("true",))
         with pytest.raises(PermissionError, match=r"chmod -R o\+rX") as raised:
-            confining.confinement_of(found, workspace.make(), program, (), 256)
+            forking.confinement_of(found, workspace.make(), program, (), 256)
     finally:
         workspace.remove()
 

@@ -8,8 +8,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.clock import Clock
-from agentdouble.runtimes.logs import LINES, SIZE, InstanceLog
-from agentdouble.runtimes.runtime_logs import ENDED, RuntimeLogs
+from agentdouble.runtimes.logs import ENDED, LINES, SIZE, InstanceLog, RuntimeLogs
 from tests.agentdouble.calling import eventually
 from tests.agentdouble.runtimes.asking import ask, asking
 

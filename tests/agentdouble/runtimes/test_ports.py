@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble.runtimes import ports
-from agentdouble.runtimes.ports import free_port
+from agentdouble.runtimes import readiness
+from agentdouble.runtimes.readiness import free_port
 
 
 def chosen() -> int:
@@ -25,7 +25,7 @@ def test_instances_that_start_at_once_have_ports_of_their_own(
     def alike(among: Sequence[int], count: int) -> list[int]:
         return list(among[:count])
 
-    monkeypatch.setattr(ports._random, "sample", alike)
+    monkeypatch.setattr(readiness._random, "sample", alike)
     with free_port() as one, free_port() as other:
         assert one != other
 
@@ -54,6 +54,6 @@ def test_a_port_is_none_that_a_connection_is_given(
 ) -> None:
     """As far as this system leaves any; it might be taken before the instance binds it."""
     (tmp_path / "range").write_text(given)
-    monkeypatch.setattr(ports, "_GIVEN_FROM", tmp_path / "range")
+    monkeypatch.setattr(readiness, "_GIVEN_FROM", tmp_path / "range")
 
     assert chosen() in among

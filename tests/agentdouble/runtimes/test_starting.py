@@ -14,7 +14,7 @@ from agentdouble import Emulator
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.logs import InstanceLog
-from agentdouble.runtimes.process import Process
+from agentdouble.runtimes.streams import Process
 from tests.agentdouble.calling import eventually, http
 
 PATIENCE_S = 3  # enough for a program that listens already to be asked amid much else

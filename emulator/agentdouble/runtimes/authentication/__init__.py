@@ -12,9 +12,9 @@ from agentdouble.runtimes.authentication.authorizers import (
     JwtAuth,
     KeyAuth,
     location_of,
+    render,
 )
 from agentdouble.runtimes.authentication.gatekeeper import Admission, GatewayAuthenticator
-from agentdouble.runtimes.authentication.refusals import render
 
 __all__ = [
     "Admission",

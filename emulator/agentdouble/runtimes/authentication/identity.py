@@ -1,13 +1,19 @@
-"""The identity of a caller, and the headers that report it, which no client can forge."""
+"""The identity of a caller, and the sessions of other identities, which it does not find (AUT-03)."""
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
-from urllib.parse import quote
+from typing import Any, Literal, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+
+from agentdouble import strict_json
+from agentdouble.runtimes.authentication import authorizers
 
 Header = tuple[bytes, bytes]
 
@@ -126,3 +132,202 @@ class Ownership:
         if len(self._things) > _MOST_IDENTITIES:
             for forgotten in self._things.popitem(last=False)[1]:
                 self._owners.pop(forgotten)
+
+
+_LONGEST = 1024  # characters of a name
+Surface = Literal["simple", "api", "mcp"]
+
+_RUNS = ("run", "run_sse", "run_live")
+
+
+class AmbiguousError(ValueError):
+    """The application might read this in another way than the gateway."""
+
+
+class Fields(list[tuple[str, Any]]):
+    """A JSON object as it was written, as a list of pairs."""
+
+    def all(self, *names: str) -> list[Any]:
+        """Return the values of fields with these names, in any spelling, without null."""
+        return [value for name, value in self if plain(name) in names and value is not None]
+
+
+def read(body: bytes) -> Any:
+    """Return parsed JSON, with its objects as Fields; raise AmbiguousError."""
+    try:
+        return strict_json.loads(body, object_pairs_hook=Fields)
+    except (ValueError, RecursionError) as error:
+        raise AmbiguousError(f"its body is no JSON: {error}") from None
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case and without separators."""
+    return re.sub(r"[^a-z]", "", name.casefold())
+
+
+def checked(names: Iterable[Any]) -> Iterator[str]:
+    """Yield the names that are not empty; raise AmbiguousError for an invalid name."""
+    for name in names:
+        if not isinstance(name, str):
+            raise AmbiguousError("it has a name that is no text")
+        if len(name) > _LONGEST:
+            raise AmbiguousError(f"it names what has more than {_LONGEST} characters")
+        if name:
+            yield name
+
+
+@dataclass(frozen=True)
+class Named:
+    """The names in a request: ``users`` of the API server, ``callers`` from the user header."""
+
+    users: frozenset[str] = frozenset()
+    callers: frozenset[str] = frozenset()
+    sessions: frozenset[str] = frozenset()
+    mcp: frozenset[str] = frozenset()
+
+
+def surface_of(path: str) -> Surface:
+    """Return the interface that a path belongs to, which decides the format of a refusal."""
+    first = next(iter(segments_of(path)), "")
+    if first == "mcp":
+        return "mcp"
+    return "api" if first in ("apps", *_RUNS) else "simple"
+
+
+def in_head(path: str, scope: Scope) -> Named:
+    """Return the names in path, query and headers; raise AmbiguousError."""
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    return Named(
+        frozenset(checked((*_in_path(path), *_in_query(path, scope)))),
+        frozenset(checked(_header(headers, b"user-id"))),
+        frozenset(checked(_header(headers, b"session-id"))),
+        frozenset(checked(_header(headers, b"mcp-session-id"))),
+    )
+
+
+def is_run(path: str, method: str) -> bool:
+    """Return whether a request runs an agent, for the user that its body names."""
+    return method == "POST" and segments_of(path) in (["run"], ["run_sse"])
+
+
+def in_run(body: bytes) -> Named:
+    """Return the names in the body of a run; raise AmbiguousError."""
+    found = read(body)
+    users = found.all("userid") if isinstance(found, Fields) else []
+    return Named(frozenset(checked(users)))
+
+
+def _in_path(path: str) -> Iterator[str]:
+    """Yield the user of ``/apps/<app>/users/<user>/...``."""
+    if {".", ".."} & set(re.split(r"[/\\]", unquote(path))):
+        raise AmbiguousError("its path has dots for segments")
+    raw = [one for one in path.split("/") if one]
+    match segments_of(path):
+        case ["apps", _, "users", _, *_]:
+            if any(re.search(r"[/\\]", unquote(one)) for one in raw[:6]):
+                raise AmbiguousError("its path has an encoded slash")
+            yield unquote(raw[3])
+
+
+def _in_query(path: str, scope: Scope) -> Iterator[str]:
+    """Yield the user of ``/run_live?user_id=...``."""
+    if segments_of(path) == ["run_live"]:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        yield from (value for name, value in query if plain(name) == "userid")
+
+
+def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> Iterator[str]:
+    values = {value.decode("latin-1").strip() for key, value in headers if folded(key) == name}
+    if len(values) > 1:
+        raise AmbiguousError(f"it has several headers {name.decode()}")
+    yield from values
+
+
+def segments_of(path: str) -> list[str]:
+    """Return a path's segments as the most lenient application sees them."""
+    return [one.casefold() for one in unquote(path).split("/") if one]
+
+
+_LONGEST_RUN = 8 * 1024 * 1024  # bytes of a run's body, which is read first
+
+
+class Isolation:
+    """Limits one identity's requests to one runtime to the identity's own sessions."""
+
+    def __init__(self, runtime: str, identity: Identity, owned: Ownership) -> None:
+        self._runtime = runtime
+        self._identity = identity
+        self._owned = owned
+
+    async def check(self, path: str, scope: Scope, receive: Receive) -> Receive:
+        """Check a request; return the application's ``receive``, or raise AccessError."""
+        self._require(segments_of(path)[:2] != ["debug", "trace"])  # ADK shows all sessions
+        try:
+            self._hold(in_head(path, scope))
+            if not is_run(path, scope.get("method", "")):
+                return receive
+            body = await self._body(receive)
+            self._hold(in_run(body))
+        except AmbiguousError as error:
+            raise authorizers.ambiguous(self._runtime, str(error)) from None
+        return _again(body, receive)
+
+    def note(self, send: Send) -> Send:
+        """Return the application's ``send``, which gives the caller an MCP session that begins."""
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                ids = (v for n, v in message["headers"] if n.lower() == b"mcp-session-id")
+                self._take(Thing("mcp", one.decode("latin-1")) for one in ids)
+            await send(message)
+
+        return noting
+
+    def _take(self, things: Iterable[Thing]) -> None:
+        self._owned.take(self._identity, things)
+
+    def _hold(self, named: Named) -> None:
+        """Refuse names that belong to other identities, and give the identity the rest.
+
+        A key stands for many users, and the headers of its requests may name any of them. The API
+        server looks sessions up by user, so each user there belongs to one identity.
+        """
+        users = [Thing("user", name) for name in named.users]
+        callers = [Thing("caller", name) for name in named.callers]
+        sessions = [Thing("session", name) for name in named.sessions]
+        if self._identity.user is not None:
+            self._require(all(user.name == self._identity.user for user in users))
+            users = callers = []
+        of_users = [Thing("user", caller.name) for caller in callers]
+        as_callers = [Thing("caller", user.name) for user in users]
+        for thing in (*users, *as_callers, *of_users, *sessions):
+            self._require(not self._owned.is_anothers(thing, self._identity))
+        for name in named.mcp:
+            self._require(self._owned.owner(Thing("mcp", name)) == self._identity)
+        self._take((*users, *callers, *sessions))
+
+    def _require(self, own: bool) -> None:
+        if not own:
+            raise authorizers.no_session(self._runtime)
+
+    async def _body(self, receive: Receive) -> bytes:
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > _LONGEST_RUN:
+                raise authorizers.too_large(self._runtime, _LONGEST_RUN)
+        return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Return a ``receive`` that first gives a body that was already read."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again

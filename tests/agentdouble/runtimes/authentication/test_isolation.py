@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.runtimes.authentication import isolation
+from agentdouble.runtimes.authentication import identity
 from tests.agentdouble.runtimes.authentication.conftest import Caller
 from tests.agentdouble.runtimes.authentication.issuer import Issuer
 
@@ -135,7 +135,7 @@ def test_a_run_that_is_too_large_to_be_read_is_refused(
     jwt: Caller, tokens: Bearers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For it cannot be known whose it is."""
-    monkeypatch.setattr(isolation, "_LONGEST_RUN", 100)
+    monkeypatch.setattr(identity, "_LONGEST_RUN", 100)
     answer = jwt.ask("/run", tokens["bob"], json={"userId": "bob", "newMessage": "a" * 100})
 
     assert (413, {"detail": "The body of a run has at most 100 bytes here."}) == (

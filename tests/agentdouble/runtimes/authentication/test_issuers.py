@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.runtimes.authentication import issuers
+from agentdouble.runtimes.authentication import tokens
 from tests.agentdouble.calling import background
 from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
 from tests.agentdouble.runtimes.authentication.issuer import Answer, Issuer, answer
@@ -102,7 +102,7 @@ def test_a_slow_issuer_is_given_up(
     double: Emulator, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while that is bounded, whatever it sends meanwhile."""
-    monkeypatch.setattr(issuers, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(tokens, "PATIENCE_S", 0.2)
     go = threading.Event()
     issuer.answers["/slow/keys"] = lambda handler: (go.wait(30), None)[1]
     refused = another(double, issuer, "slow").ask("/a", issuer.token())

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentdouble.errors import SettingsError
-from agentdouble.runtimes import declarations
+from agentdouble.runtimes import definition
 from agentdouble.runtimes.authentication import ApiKey, Authorizer, JwtAuth, KeyAuth
 
 DISCOVERY = "https://issuer.example/.well-known/openid-configuration"
@@ -13,7 +13,7 @@ DISCOVERY = "https://issuer.example/.well-known/openid-configuration"
 
 def read(table: dict[str, Any]) -> Authorizer | None:
     """Return what a runtime with that table asks its callers for."""
-    return declarations.read({"name": "one", "command": "true", "authorizer": table}).authorizer
+    return definition.read({"name": "one", "command": "true", "authorizer": table}).authorizer
 
 
 def test_a_key_stands_in_the_file_or_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_what_is_kept_is_read() -> None:
     """The keys too, or nobody would get in after the double has started anew."""
     authorizer = {"keys": ["one", {"name": "ann", "secret": "two"}]}
     said = {"name": "one", "command": ["true"], "authorizer": authorizer}
-    kept = declarations.declare(said).resolved()
+    kept = definition.declare(said).resolved()
 
     assert authorizer == kept["authorizer"]
-    assert declarations.declare(said).definition() == declarations.declare(kept).definition()
+    assert definition.declare(said).definition() == definition.declare(kept).definition()
