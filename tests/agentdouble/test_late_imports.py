@@ -61,7 +61,6 @@ LATE = {
     # ours
     "agentdouble.api_server.server",
     "agentdouble.control_plane.actions",
-    "agentdouble.runtimes.definition",
     "agentdouble.runtimes.hosting",
     "agentdouble.sandbox.data_plane.routes",
 }

@@ -21,7 +21,7 @@ from agentdouble.imports import import_now
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
-from agentdouble.runtimes.runtimes import Call, HostedRuntimes
+from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.state import MemoryStore
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.resetting import Part, Return
