@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from a2a.server.tasks import TaskStore
     from a2a.types import AgentCard
 
-    from agentdouble.apps.a2a.service import RunningApplication
+    from agentdouble.apps.a2a.service import Service
 
 _CLASSES = "agentdouble.apps.a2a.task_stores"
 
@@ -44,11 +44,23 @@ C = TypeVar("C", bound=type)
 
 TURN_LIMIT_S = 600.0
 CANCEL_LIMIT_S = 5.0
-STORE_LIMIT_S = 30.0
 
 
-class A2ADefinition:
-    """The parts of an A2AApp that the author defines, and those that the host sets."""
+class A2AApp:
+    """An A2A application: an ASGI application that any server can host.
+
+    ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
+    it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
+    the URL of the request, with ``input_modes`` as the accepted media types. With ``keys`` every
+    call except a read of the card needs one of them as ``Authorization: Bearer``, and each key sees
+    only its own tasks. Push notifications are sent to loopback and to ``push_hosts``. A turn that
+    takes longer than ``turn_limit_s`` fails, and ``cancel_limit_s`` limits the wait for ``cancel``.
+    ``show_errors`` sends the text of exceptions to callers.
+
+    Executors run on event loops of their own, so an executor that blocks does not stop the server.
+    """
+
+    _running: asyncio.Future[Service] | None = None
 
     def __init__(
         self,
@@ -61,7 +73,6 @@ class A2ADefinition:
         push_hosts: Sequence[str] = (),
         turn_limit_s: float = TURN_LIMIT_S,
         cancel_limit_s: float = CANCEL_LIMIT_S,
-        store_limit_s: float = STORE_LIMIT_S,
         show_errors: bool = False,
         clock: Clock | None = None,
     ) -> None:
@@ -73,7 +84,6 @@ class A2ADefinition:
         self.push_hosts = tuple(push_hosts)
         self.turn_limit_s = turn_limit_s
         self.cancel_limit_s = cancel_limit_s
-        self.store_limit_s = store_limit_s
         self.show_errors = show_errors
         self.directory: AgentsDirectory | None = None
         self.state: Store | None = None
@@ -142,31 +152,6 @@ class A2ADefinition:
                 return inspect.cleandoc(vars(type(one)).get("__doc__") or inspect.getdoc(one) or "")
         return ""
 
-
-def _twice(decorator: str, cls: type) -> DecorationError:
-    return DecorationError(
-        f"@app.{decorator} has registered a class already; {cls.__qualname__} is a second one.",
-        decorator=decorator,
-    )
-
-
-class A2AApp(A2ADefinition):
-    """An A2A application: an ASGI application that any server can host.
-
-    ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
-    it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
-    the URL of the request, with ``input_modes`` as the accepted media types. With ``keys`` every
-    call except a read of the card needs one of them as ``Authorization: Bearer``, and each key sees
-    only its own tasks. Push notifications are sent to loopback and to ``push_hosts``. A turn that
-    takes longer than ``turn_limit_s`` fails. ``cancel_limit_s`` limits the wait for ``cancel``, and
-    ``store_limit_s`` each call of a task store. ``show_errors`` sends the text of exceptions to
-    callers.
-
-    Executors run on event loops of their own, so an executor that blocks does not stop the server.
-    """
-
-    _running: asyncio.Future[RunningApplication] | None = None
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._lifespans(scope, receive, send)
@@ -189,7 +174,7 @@ class A2AApp(A2ADefinition):
 
     async def late_routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the cards and of the protocol; this starts the application."""
-        return (await self.started()).service.routes
+        return (await self.started()).routes
 
     def run(
         self,
@@ -230,7 +215,7 @@ class A2AApp(A2ADefinition):
         if self.state is not None:
             await self._forget(self.state)
 
-    async def started(self) -> RunningApplication:
+    async def started(self) -> Service:
         """Return the running application; the first request starts it (the SDK imports slowly)."""
         if self._running is None:
             self._running = asyncio.ensure_future(self._start())
@@ -252,10 +237,10 @@ class A2AApp(A2ADefinition):
         return Starlette(lifespan=lambda _app: self.lifespan())
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        running = await self.started()
-        await running.service(scope, receive, send)
+        service = await self.started()
+        await service(scope, receive, send)
 
-    async def _start(self) -> RunningApplication:
+    async def _start(self) -> Service:
         await import_in_thread("agentdouble.apps.a2a.service")
         from agentdouble.apps.a2a.service import assemble
 
@@ -269,6 +254,13 @@ class A2AApp(A2ADefinition):
     async def _forget(self, state: Store) -> None:
         ids = [id_ for id_ in await state.load(paths.KIND) if id_.startswith(f"{self.name}/")]
         await state.write([Change(paths.KIND, id_) for id_ in ids], lambda: None)
+
+
+def _twice(decorator: str, cls: type) -> DecorationError:
+    return DecorationError(
+        f"@app.{decorator} has registered a class already; {cls.__qualname__} is a second one.",
+        decorator=decorator,
+    )
 
 
 def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:

@@ -6,7 +6,6 @@ body that is not JSON, for an unknown path, and for a stream that breaks.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -33,24 +32,8 @@ from agentdouble.guard import Refusal
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
 
-MOST_VALUES = 100_000  # of a body, which the SDK converts in a tenth of a second
 
-
-def check_size(value: object) -> None:
-    """Raise InvalidRequestError for JSON of so many values that the SDK would stop the event loop."""
-    count, ahead = 0, [value]
-    while ahead:
-        inside = ahead.pop()
-        if isinstance(inside, dict | list):
-            count += len(inside)
-            ahead += inside.values() if isinstance(inside, dict) else inside
-        if count > MOST_VALUES:
-            raise InvalidRequestError(
-                f"The body has more than {MOST_VALUES} values: send large data as text or as a file."
-            )
-
-
-def check_text(body: bytes, value: object) -> None:
+def _check_text(body: bytes, value: object) -> None:
     """Raise InvalidRequestError if the value of a JSON body contains a lone surrogate.
 
     JSON can escape a lone surrogate, but protobuf cannot represent it, and fails if it is in a
@@ -182,9 +165,7 @@ async def _read(body: bytes) -> Any:
     Raises InvalidRequestError for another one, and the errors of ``strict_json.loads``.
     """
     value = await strict_json.read(body)
-    if len(body) >= strict_json.LARGE:
-        await asyncio.to_thread(check_size, value)
-    check_text(body, value)
+    _check_text(body, value)
     return value
 
 

@@ -22,13 +22,13 @@ from a2a.utils.errors import (
     TaskNotCancelableError,
     UnsupportedOperationError,
 )
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from agentdouble import causes, ledger
 from agentdouble.agents.loops import AgentLoops, Turn
 from agentdouble.application_loop import CrossLoopQueue
-from agentdouble.apps.a2a import events
-from agentdouble.apps.a2a.application import A2ADefinition
+from agentdouble.apps.a2a.application import A2AApp
 from agentdouble.apps.a2a.events import EventOrder
 from agentdouble.code_tool import DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import TurnTimeoutError
@@ -139,15 +139,15 @@ class _Outbox(EventQueue):
     async def enqueue_event(self, event: Event) -> None:
         """Send an event; wait while the queue is full.
 
-        Raises TypeError for an object that is not an event, and ValueError for an event that cannot
-        be written as JSON.
+        Raises TypeError for an object that is not an event, and an exception of protobuf for an
+        event that cannot be written as JSON.
         """
         if not isinstance(event, _EVENTS):
             raise TypeError(
                 f"The event queue takes a Message, a Task, a TaskStatusUpdateEvent or a "
                 f"TaskArtifactUpdateEvent, not a value of type {type(event).__name__}."
             )
-        events.check(event)
+        MessageToDict(event)  # one that JSON cannot represent would break every later response
         if self.closed:  # the turn has ended, so no caller receives the event
             return
         copy = type(event)()
@@ -171,7 +171,7 @@ class GuardingExecutor(AgentExecutor):
     executor are sent to the caller as they are; the text of other errors only with ``show_errors``.
     """
 
-    def __init__(self, executor: AgentExecutor, app: A2ADefinition, loop: ExecutorLoop) -> None:
+    def __init__(self, executor: AgentExecutor, app: A2AApp, loop: ExecutorLoop) -> None:
         self._executor = executor
         self._app = app
         self._loop = loop

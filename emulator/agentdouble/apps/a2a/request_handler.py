@@ -16,13 +16,10 @@ from a2a.types import (
     CancelTaskRequest,
     SendMessageRequest,
     Task,
-    TaskPushNotificationConfig,
 )
-from a2a.utils.errors import InvalidParamsError, PushNotificationNotSupportedError
+from a2a.utils.errors import PushNotificationNotSupportedError
 from starlette.requests import HTTPConnection, Request
 
-from agentdouble import ledger
-from agentdouble.apps.a2a import events
 from agentdouble.apps.a2a.events import ENDS
 from agentdouble.apps.a2a.guarding_executor import GuardingExecutor
 from agentdouble.mcp_hosting.host import find, presented
@@ -59,25 +56,11 @@ class Handler(DefaultRequestHandler):
         async for event in super().on_message_send_stream(params, context):
             yield event
 
-    async def on_create_task_push_notification_config(
-        self, params: TaskPushNotificationConfig, context: ServerCallContext
-    ) -> TaskPushNotificationConfig:
-        """Register a receiver (U-WEBHOOKS)."""
-        if ledger.choose("U-WEBHOOKS") == "none":
-            raise PushNotificationNotSupportedError
-        created: TaskPushNotificationConfig
-        created = await super().on_create_task_push_notification_config(params, context)
-        return created
-
     def _check(self, params: SendMessageRequest) -> None:
         card = self._agent_card
         wants_push = params.configuration.HasField("task_push_notification_config")
         if wants_push and not card.capabilities.push_notifications:
             raise PushNotificationNotSupportedError
-        try:
-            events.check(params.message)
-        except ValueError as error:
-            raise InvalidParamsError(str(error)) from None
 
 
 class Contexts(SimpleRequestContextBuilder):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import email.utils
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -33,16 +32,15 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble import ledger
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.application_loop import ApplicationLoop
 from agentdouble.apps.a2a import bindings, paths
-from agentdouble.apps.a2a.application import A2ADefinition
+from agentdouble.apps.a2a.application import A2AApp
 from agentdouble.apps.a2a.cards import both_versions, legacy, modern
 from agentdouble.apps.a2a.guarding_executor import ExecutorLoop, GuardingExecutor
 from agentdouble.apps.a2a.paths import VERSION_HEADER
 from agentdouble.apps.a2a.push import Configs, Pusher, Receivers
 from agentdouble.apps.a2a.request_handler import Callers, Contexts, Handler
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
-from agentdouble.apps.a2a.task_stores import GuardedTaskStore, PersistentTaskStore
+from agentdouble.apps.a2a.task_stores import PersistentTaskStore
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.guard import Refusal
 from agentdouble.openapi import operation
@@ -52,36 +50,28 @@ _VARY = {"Vary": f"{VERSION_HEADER}, Accept"}
 _MODERN_TYPE = "application/a2a+json"  # registered with version 1.0 (section 14.1)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts of a service; ``card`` returns the card for the URL of the request."""
-
-    executor: GuardingExecutor
-    store: TaskStore
-    card: Callable[[str], AgentCard]
-    keys: Sequence[str]
-    push_hosts: Sequence[str]
-
-
 class Service:
     """Answers requests of the protocol on one event loop, until ``close()``."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._callers = Callers(parts.keys)
-        self._card = parts.card
+    def __init__(self, app: A2AApp, store: TaskStore) -> None:
+        self._executors = ExecutorLoop(app.name)
+        if app.hosted:
+            self._executors.open()
+        self._callers = Callers(app.keys)
+        self._card = app.card
         self._since = email.utils.formatdate(usegmt=True)
-        card = HandlerCard(parts.card)
+        card = HandlerCard(app.card)
         configs = Configs()
-        receivers = Receivers(parts.push_hosts)
-        self._pusher = Pusher(configs, receivers, parts.store)
+        receivers = Receivers(app.push_hosts)
+        self._pusher = Pusher(configs, receivers, store)
         self.handler = Handler(
-            agent_executor=parts.executor,
-            task_store=parts.store,
+            agent_executor=GuardingExecutor(_executor(app), app, self._executors),
+            task_store=store,
             agent_card=card,  # type: ignore[arg-type]
             push_config_store=configs,
             push_sender=self._pusher,
             push_url_validator=receivers.named,
-            request_context_builder=Contexts(parts.store),
+            request_context_builder=Contexts(store),
         )
         # The ledger's answer may change from one request to the next, so there are two
         # applications.
@@ -104,9 +94,10 @@ class Service:
         await self._apps[ledger.choose("U-A2A-TASK")](scope, receive, send)
 
     async def close(self) -> None:
-        """End every turn and stop sending notifications."""
+        """End every turn and every event loop, and stop sending notifications."""
         await self.handler.aclose()
         await self._pusher.close()
+        await self._executors.close()
 
     def _app(self, operations: list[BaseRoute]) -> Starlette:
         cards = [
@@ -172,51 +163,20 @@ class HandlerCard:
         return without
 
 
-@dataclass(frozen=True)
-class RunningApplication:
-    """The running parts of an application, until it is closed."""
-
-    service: Service
-    executors: ExecutorLoop
-    store_loop: ApplicationLoop
-
-    async def close(self) -> None:
-        """End every turn and every event loop."""
-        await self.service.close()
-        await self.executors.close()
-        await self.store_loop.stop()
-
-
-async def assemble(app: A2ADefinition) -> RunningApplication:
+async def assemble(app: A2AApp) -> Service:
     """Start an application; raise StateError if its tasks cannot be read."""
-    executors, store_loop = ExecutorLoop(app.name), ApplicationLoop()
-    if app.hosted:
-        executors.open()
-    store = await _store(app, store_loop)
-    executor = GuardingExecutor(_executor(app), app, executors)
-    service = Service(Parts(executor, store, app.card, app.keys, app.push_hosts))
-    return RunningApplication(service, executors, store_loop)
+    return Service(app, app.store or await _own_store(app))
 
 
-async def _store(app: A2ADefinition, loop: ApplicationLoop) -> TaskStore:
-    if app.store is not None:
-        if app.hosted:
-            await loop.start()
-        return GuardedTaskStore(app.store, loop.run, app.store_limit_s)
-    if app.memory is None:
-        app.memory = await _own_store(app)
+async def _own_store(app: A2AApp) -> TaskStore:
+    if app.memory is None and app.state is not None:
+        app.memory = store = PersistentTaskStore(app.state, app.name)
+        await store.load(app.clock.now())
+    app.memory = app.memory or InMemoryTaskStore()
     return app.memory
 
 
-async def _own_store(app: A2ADefinition) -> TaskStore:
-    if app.state is None:
-        return InMemoryTaskStore()
-    store = PersistentTaskStore(app.state, app.name)
-    await store.load(app.clock.now())
-    return store
-
-
-def _executor(app: A2ADefinition) -> AgentExecutor:
+def _executor(app: A2AApp) -> AgentExecutor:
     executor = app.executor
     if executor is None and app.runner is None:
         return _NoExecutor()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import inspect
 import logging
 import uuid
-from collections.abc import Awaitable, Coroutine, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
 
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.context import ServerCallContext
@@ -103,49 +102,6 @@ class PersistentTaskStore(TaskStore):
         return f"{self._app}/{task_id}"
 
 
-class Run(Protocol):
-    """A function that runs a coroutine on some event loop and returns its result."""
-
-    async def __call__(self, coroutine: Any, /) -> Any: ...
-
-
-class GuardedTaskStore(TaskStore):
-    """A user's store on a separate event loop, with a time limit for each call.
-
-    Errors of the store are logged; the caller gets an InternalError without their text.
-    """
-
-    def __init__(self, store: TaskStore, run: Run, limit_s: float) -> None:
-        self._store = store
-        self._run = run
-        self._limit_s = limit_s
-
-    async def save(self, task: Task, context: ServerCallContext) -> None:
-        """Save a task."""
-        await self._guarded(self._store.save(task, context))
-
-    async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
-        """Return a task, or None."""
-        return await self._guarded(self._store.get(task_id, context))
-
-    async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """Return a page of tasks."""
-        return await self._guarded(self._store.list(params, context))
-
-    async def delete(self, task_id: str, context: ServerCallContext) -> None:
-        """Delete a task."""
-        await self._guarded(self._store.delete(task_id, context))
-
-    async def _guarded(self, call: Awaitable[T]) -> T:
-        try:
-            return await asyncio.wait_for(self._run(call), self._limit_s)
-        except A2AError:
-            raise
-        except Exception as error:
-            _log.error("The task store failed.", exc_info=error)
-            raise InternalError(FAILED) from None
-
-
 def _nothing() -> None:
     """Undo nothing, because memory is written after the state."""
 
@@ -215,8 +171,14 @@ class UserTaskStore(TaskStore):
             await self._seen.delete(task_id, context)
 
     async def _call(self, name: str, argument: Any) -> Any:
-        result = getattr(self._store, name)(argument)
-        return await result if inspect.isawaitable(result) else result
+        try:
+            result = getattr(self._store, name)(argument)
+            return await result if inspect.isawaitable(result) else result
+        except A2AError:
+            raise
+        except Exception as error:
+            _log.error("The task store failed.", exc_info=error)
+            raise InternalError(FAILED) from None
 
 
 def _copy(task: Task) -> Task:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from a2a.server.tasks import TaskStore
-from a2a.types import ListTasksResponse, Task
+from a2a.types import Task
 
 from agentdouble import A2AApp
 from tests.agentdouble.apps.a2a.wire import Wire, message, talk
@@ -35,9 +34,9 @@ class Kept(TaskStore):
         self.kept.pop(task_id, None)
 
 
-def failing(failure: Callable[[str], Any], **settings: Any) -> A2AApp:
+def failing(failure: Callable[[str], Any]) -> A2AApp:
     """Return an application whose store fails like this."""
-    app = A2AApp(runner="echo", **settings)
+    app = A2AApp(runner="echo")
 
     @app.task_store
     class Failing(Kept):
@@ -79,9 +78,7 @@ async def error_of(wire: Wire, asked: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize(
-    "error", [RuntimeError(SECRET), KeyError("t"), SystemExit(3), OSError(28, SECRET)], ids=repr
-)
+@pytest.mark.parametrize("error", [RuntimeError(SECRET), KeyError("t")], ids=repr)
 def test_a_store_that_cannot_read_is_an_error(asked: str, error: BaseException) -> None:
     """Of every operation, without the text of the exception; the next call is answered too."""
 
@@ -95,8 +92,7 @@ def test_a_store_that_cannot_read_is_an_error(asked: str, error: BaseException) 
 
 
 @pytest.mark.parametrize("asked", ["SendMessage", "SendStreamingMessage"])
-@pytest.mark.parametrize("error", [RuntimeError(SECRET), SystemExit(3)], ids=repr)
-def test_a_store_that_cannot_write_is_an_error(asked: str, error: BaseException) -> None:
+def test_a_store_that_cannot_write_is_an_error(asked: str) -> None:
     """What is not kept is not said to be."""
 
     async def conversation(wire: Wire) -> None:
@@ -104,11 +100,11 @@ def test_a_store_that_cannot_write_is_an_error(asked: str, error: BaseException)
         assert FAILED == found["code"]
         assert SECRET not in str(found)
 
-    talk(failing(when("save", raise_(error))), conversation)
+    talk(failing(when("save", raise_(RuntimeError(SECRET)))), conversation)
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("rubbish", ["text", 7, [1], {"id": "t"}, Task, Task(id="u")], ids=repr)
+@pytest.mark.parametrize("rubbish", ["text", {"id": "t"}, Task(id="u")], ids=repr)
 def test_a_stored_object_that_is_no_task_is_an_error(asked: str, rubbish: object) -> None:
     """Of every operation that reads one."""
 
@@ -116,41 +112,3 @@ def test_a_stored_object_that_is_no_task_is_an_error(asked: str, rubbish: object
         assert FAILED == (await error_of(wire, asked))["code"]
 
     talk(failing(when("get", lambda: rubbish)), conversation)
-
-
-async def _for_ever() -> None:
-    await asyncio.Event().wait()
-
-
-@pytest.mark.parametrize("asked", ["SendMessage", "SendStreamingMessage", "GetTask", "CancelTask"])
-def test_a_store_that_hangs_is_given_up(asked: str) -> None:
-    """Nobody waits longer than store_limit_s."""
-
-    async def conversation(wire: Wire) -> None:
-        assert FAILED == (await error_of(wire, asked))["code"]
-
-    talk(failing(when("get", _for_ever), store_limit_s=0.05), conversation)
-
-
-def test_a_list_of_the_sdk_s_own_store_that_is_none_is_an_error() -> None:
-    """A store may bring its own list, which may be rubbish too."""
-    app = A2AApp(runner="echo")
-
-    @app.task_store
-    class Own(TaskStore):
-        async def save(self, task: Task, context: Any) -> None:
-            pass
-
-        async def get(self, task_id: str, context: Any) -> Task | None:
-            return None
-
-        async def delete(self, task_id: str, context: Any) -> None:
-            pass
-
-        async def list(self, params: Any, context: Any) -> ListTasksResponse:
-            return "no list"  # type: ignore[return-value]
-
-    async def conversation(wire: Wire) -> None:
-        assert FAILED == (await wire.rpc("ListTasks", {}))["error"]["code"]
-
-    talk(app, conversation)
