@@ -1,4 +1,9 @@
-"""x"""
+"""Task stores: in memory, in the double's state, or a user's class; and users' executors (DEC-05, DEC-06).
+
+The specification requires less of a class than the SDK does. An executor may leave out ``cancel``,
+and also ``execute`` if its runner does the work; a task store has three methods with other names.
+The missing methods are added in a subclass.
+"""
 
 from __future__ import annotations
 
