@@ -115,14 +115,6 @@ def test_two_services_are_held_apart(hosting: Hosting, url: str) -> None:
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, there).status_code
 
 
-def test_two_services_of_one_name_are_refused(hosting: Hosting, url: str) -> None:
-    """The one that has the name keeps it."""
-    with pytest.raises(ValueError, match="Another server is hosted as 'keyed'"):
-        hosting.add("keyed", Endpoint(make_server), "x")
-
-    assert mcp_wire.open_session(url, ONE)
-
-
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
 def test_a_session_belongs_to_the_key_that_opened_it(url: str, method: str) -> None:
     """For another key of the service it is not there, and it lives on."""
@@ -142,14 +134,6 @@ def test_another_key_s_session_does_not_come_along_to_the_version_without(hostin
     answer = mcp_wire.http.post(url, headers=mcp_wire.headers(ONE, **more))
 
     assert "mcp-session-id" not in answer.json()
-
-
-def test_a_session_can_be_ended_once(url: str) -> None:
-    """DELETE ends it; afterwards it is not there."""
-    session = mcp_wire.open_session(url, ONE)
-    sent = mcp_wire.headers(ONE, session)
-
-    assert [200, 404] == [mcp_wire.http.delete(url, headers=sent).status_code for _ in range(2)]
 
 
 def test_a_revoked_key_is_refused_at_once(hosting: Hosting) -> None:

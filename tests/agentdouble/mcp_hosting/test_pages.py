@@ -3,17 +3,12 @@ from __future__ import annotations
 import pytest
 from mcp import MCPError
 from mcp.types import INVALID_PARAMS, PaginatedRequestParams, Tool
-from pydantic_core import to_json
 
 from agentdouble.mcp_services.openapi.serving import LARGEST_PAGE, ToolPages
 
 
 def tool(name: str, size: int = 0) -> Tool:
     return Tool(name=name, description="x" * size, input_schema={"type": "object"})
-
-
-def _size(one: Tool) -> int:
-    return len(to_json(one, by_alias=True, exclude_none=True))
 
 
 def pages(tools: list[Tool]) -> list[list[str]]:
@@ -46,16 +41,6 @@ def cursor(tools: list[Tool]) -> PaginatedRequestParams:
 def test_a_page_ends_before_it_is_too_large(sizes: list[int], expected: list[list[str]]) -> None:
     """It has one tool at least."""
     assert expected == pages([tool(str(index), size) for index, size in enumerate(sizes)])
-
-
-def test_a_page_may_be_filled_to_the_last_byte() -> None:
-    """One byte more is a page more."""
-    rest = LARGEST_PAGE - len(b"[,]") - sum(map(_size, (tool("0"), tool("1"))))
-    filled, spilled = ([tool("0"), tool("1", rest + more)] for more in (0, 1))
-
-    page = ToolPages(filled).page(None)
-    assert LARGEST_PAGE == len(to_json(page.tools, by_alias=True, exclude_none=True))
-    assert [[["0", "1"]], [["0"], ["1"]]] == [pages(filled), pages(spilled)]
 
 
 def test_a_cursor_is_right_for_the_same_list_wherever_it_is_made() -> None:

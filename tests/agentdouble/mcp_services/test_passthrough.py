@@ -356,19 +356,6 @@ def test_a_mute_backend_is_left_with_the_caller(services: Emulator, backend: Bac
     assert backend.left.wait(TIMEOUT_S)
 
 
-def test_an_endless_stream_ends_with_the_caller(services: Emulator, backend: Backend) -> None:
-    """It comes as fast as it is read, and is let go of with its reader."""
-    url = service(services, "forever", f"{backend.url}/forever")
-    sent = mcp_wire.headers(KEY)
-    with mcp_wire.http.stream("POST", url, json=mcp_wire.INITIALIZE, headers=sent) as answer:
-        read = answer.iter_raw()
-        while sum(len(next(read)) for _ in range(100)) < 100_000:
-            pass
-        assert not backend.left.is_set()
-
-    assert backend.left.wait(TIMEOUT_S)
-
-
 def test_a_call_that_is_given_up_is_given_up_at_the_backend(url: str, backend: Backend) -> None:
     """In the version without sessions the handler itself is cancelled."""
     sent = mcp_wire.modern_headers(KEY, "hang")

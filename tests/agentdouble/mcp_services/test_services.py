@@ -2,18 +2,16 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from mcp.server import MCPServer, Server
+from mcp.server import MCPServer
 
 from agentdouble import Emulator
 from agentdouble.errors import (
     BackendError,
-    McpServiceError,
     ServiceKeyError,
     ServiceNameError,
     ServiceNameTakenError,
@@ -115,18 +113,6 @@ def test_a_key_can_be_added_and_revoked(services: Emulator, backend: Backend) ->
         services.mcp.record("keys")
 
 
-def test_a_session_is_its_key_s_own(services: Emulator, backend: Backend) -> None:
-    """Another key of the same service does not get at it."""
-    key = services.mcp.create("owned", f"{backend.url}/mcp").keys[0].value
-    other = services.mcp.new_key("owned", "other")
-    session = mcp_wire.open_session(at(services, "owned"), key)
-
-    assert (404, "Session not found") == mcp_wire.error(
-        mcp_wire.post(at(services, "owned"), mcp_wire.message("ping"), other, session)
-    )
-    assert mcp_wire.call(at(services, "owned"), key, session, "echo")
-
-
 def test_another_backend_can_be_put_behind(services: Emulator, backend: Backend) -> None:
     """Address and keys stay, sessions end."""
     made = services.mcp.create("changing", f"{backend.url}/nothing-here")
@@ -146,15 +132,6 @@ def test_a_name_that_is_no_path_segment_is_refused(services: Emulator, name: str
         services.mcp.create(name, "http://127.0.0.1/mcp")
 
     assert name == caught.value.service
-
-
-@pytest.mark.parametrize("name", ["a", "A-b_c.d", "0", "x" * 128])
-def test_a_path_segment_is_a_name(services: Emulator, backend: Backend, name: str) -> None:
-    """Its address is answered."""
-    services.mcp.create(name, f"{backend.url}/mcp")
-
-    assert works(services, name)
-    services.mcp.delete(name)
 
 
 def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backend) -> None:
@@ -252,21 +229,6 @@ def test_a_server_of_this_process_can_be_a_service(services: Emulator, backend: 
     )["structuredContent"]
 
 
-def test_one_server_that_fails_leaves_the_others(services: Emulator, backend: Backend) -> None:
-    """A server whose start fails is a 503 of that service alone."""
-
-    async def lifespan(_server: Any) -> Any:
-        raise OSError("no database")
-        yield
-
-    failing: Server[Any] = Server("failing", lifespan=asynccontextmanager(lifespan))
-    key = services.mcp.create("failing", failing).keys[0].value
-    services.mcp.create("sound", f"{backend.url}/mcp")
-
-    assert 503 == mcp_wire.post(at(services, "failing"), mcp_wire.INITIALIZE, key).status_code
-    assert works(services, "sound")
-
-
 @pytest.mark.parametrize(
     ("sent", "kind"),
     [
@@ -350,13 +312,6 @@ def test_services_and_keys_outlive_the_double(tmp_path: Path, backend: Backend) 
         assert () == double.mcp.list()
 
 
-def test_the_state_file_is_its_user_s_own(tmp_path: Path) -> None:
-    """Keys stand in it, so nobody else may read it."""
-    path = tmp_path / "state.db"
-    with Emulator(state=f"sqlite:///{path}"):
-        assert "0o600" == oct(path.stat().st_mode & 0o777)
-
-
 def test_a_reset_takes_the_services_away(backend: Backend) -> None:
     """As it does with everything that was made at run time."""
     with Emulator() as double:
@@ -397,13 +352,6 @@ def test_a_double_that_does_not_run_has_no_services() -> None:
             double.mcp.list()
     finally:
         double.stop()
-
-
-def test_every_error_is_of_one_tree() -> None:
-    """Whoever makes services can catch one class."""
-    kinds = (BackendError, ServiceKeyError, ServiceNameError, ServiceNameTakenError)
-
-    assert all(issubclass(kind, McpServiceError) for kind in (*kinds, UnknownServiceError))
 
 
 def test_web_pages_that_may_call_see_their_session(backend: Backend) -> None:

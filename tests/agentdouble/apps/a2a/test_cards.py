@@ -70,21 +70,6 @@ def test_a_version_that_is_not_spoken_is_refused(versions: tuple[str, ...]) -> N
         agent_card("x", URL, protocol_versions=versions)
 
 
-def test_a_card_may_declare_both_versions() -> None:
-    """Then one card has the fields of both."""
-    app = A2AApp(runner="echo", card=agent_card("x", URL, protocol_versions=("1.0", "0.3")))
-
-    async def conversation(wire: Wire) -> None:
-        card = (await wire.http.get(CARD)).json()
-        assert (3, URL, "0.3") == (
-            len(card["supportedInterfaces"]),
-            card["url"],
-            card["protocolVersion"],
-        )
-
-    talk(app, conversation)
-
-
 def test_a_card_that_is_given_is_served_as_it_is() -> None:
     """As an AgentCard or as its JSON, with a tag by which it need not be sent again."""
     made = agent_card(Named(), "https://elsewhere.example/agent")

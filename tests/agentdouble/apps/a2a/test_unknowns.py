@@ -53,15 +53,3 @@ def test_no_webhooks(other: Emulator) -> None:
         answer.json()["error"]["code"] for answer in (registered, with_message)
     ]
     assert "U-WEBHOOKS" in with_message.headers["x-agentdouble-unknowns"]
-
-
-def test_a_caller_of_0_3_gets_the_card_of_0_3(shared: Emulator) -> None:
-    """By the version that it names, or by the path of the time before."""
-    modern = http.get(shared.url + CARD, headers={"A2A-Version": "1.0"}).json()
-    named = http.get(shared.url + CARD, headers={"A2A-Version": "0.3"}).json()
-    before = http.get(shared.url + "/.well-known/agent.json").json()
-
-    assert "supportedInterfaces" in modern
-    assert "url" not in modern
-    assert ("0.3.0", shared.url) == (named["protocolVersion"], named["url"])
-    assert named == before

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
-import textwrap
-import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -20,14 +16,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import freezegun
-import httpx
 import httpx2
 import pytest
-import uvicorn
 from mcp import Client, MCPError
 
-from agentdouble import Emulator, MCPApp, SimpleApp, run_code, serving
-from agentdouble.errors import AddressInUseError, ApplicationLoadError
+from agentdouble import Emulator, MCPApp, SimpleApp, run_code
+from agentdouble.errors import ApplicationLoadError
 from doublecheck import Platform, Target
 from doublecheck.errors import RefusedError
 from doublecheck.results import McpClient
@@ -207,23 +201,6 @@ def test_a_tool_that_blocks_does_not_hold_the_server(tool: str) -> None:
         assert "opened" == blocked.result(60).text
 
 
-@pytest.mark.slow
-def test_a_tool_that_blocks_does_not_keep_the_double_from_stopping() -> None:
-    """Its caller gets no answer, or one that says so."""
-    gate, tool = Gate(), "block"
-    with Emulator(sample(gate)) as double:
-        url = f"{double.url}/mcp"
-        body = mcp_wire.modern(tool, {})
-        blocked = background(
-            lambda: http.post(url, json=body, headers=mcp_wire.modern_headers(None, tool))
-        )
-        assert gate.come.wait(30)
-    gate.open.set()
-
-    with contextlib.suppress(httpx.TransportError):
-        assert "result" not in blocked.result(60).text
-
-
 def test_a_call_that_is_cancelled_ends() -> None:
     """By the notification of the version with sessions."""
     gate = Gate()
@@ -360,26 +337,6 @@ def test_without_a_lifespan_the_error_says_so() -> None:
         asyncio.run(ask())
 
 
-def test_another_server_hosts_it_too() -> None:
-    """uvicorn as it is, and the official client."""
-    listener = serving.open_socket("127.0.0.1", 0)
-    url = serving.address_of(listener)
-    server = uvicorn.Server(uvicorn.Config(sample(), log_config=None, ws="none"))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
-    thread.start()
-
-    async def ask() -> Any:
-        async with Client(f"{url}/mcp") as client:
-            return (await client.call_tool("add", {"a": 2})).structured_content
-
-    try:
-        assert {"result": 3} == asyncio.run(asyncio.wait_for(ask(), 30))
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
-
-
 @pytest.mark.slow
 def test_it_runs_alone(tmp_path: Path) -> None:
     """``run()`` says where it answers, answers there, and ends by a signal."""
@@ -409,14 +366,6 @@ def test_it_runs_alone(tmp_path: Path) -> None:
         foreign.status_code,
         ended,
     )
-
-
-def test_a_port_that_is_taken_is_refused() -> None:
-    """Alone it tells so before it starts."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(AddressInUseError, match=str(port)):
-            MCPApp("late").run("127.0.0.1", port)
 
 
 @pytest.mark.slow
@@ -484,15 +433,6 @@ def test_foreign_pages_and_hosts_are_refused(double: Emulator) -> None:
     assert [-32600, -32600] == [answer.json()["error"]["code"] for answer in answers]
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_the_origin_of_the_double_is_accepted(double: Emulator, name: str) -> None:
-    """The official suite sends it, as clients do that fill in an Origin."""
-    own = f"http://{name}:{double.url.rpartition(':')[2]}"
-    headers = {**mcp_wire.headers(None), "Origin": own}
-
-    assert 200 == http.post(f"{own}/mcp", json=mcp_wire.INITIALIZE, headers=headers).status_code
-
-
 def test_the_doubles_api_key_guards_it() -> None:
     """The same key as everywhere; without it 401."""
     with Emulator(sample(), api_key="the-key") as double, Platform(Target.of(double)) as platform:
@@ -523,17 +463,6 @@ def test_a_frozen_clock_does_not_stop_it(double: Emulator) -> None:
     assert {"result": 3} == result["structuredContent"]
 
 
-def test_an_async_test_may_freeze_time() -> None:
-    """The test's own loop goes on with ``real_asyncio=True``."""
-
-    async def ask() -> Any:
-        async with Client(sample().server) as client:
-            return (await client.call_tool("add_later", {"a": 2})).structured_content
-
-    with freezegun.freeze_time("2030-01-01", real_asyncio=True):
-        assert {"result": 3} == asyncio.run(ask())
-
-
 def test_nothing_changes_the_logging_of_the_process() -> None:
     """The SDK's own application class would configure the root logger."""
     root = logging.getLogger()
@@ -542,8 +471,3 @@ def test_nothing_changes_the_logging_of_the_process() -> None:
     assert sample().server
 
     assert before == (list(root.handlers), root.level)
-
-
-def python(script: str) -> str:
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

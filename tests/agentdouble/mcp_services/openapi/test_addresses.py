@@ -85,14 +85,6 @@ def test_a_base_url_is_checked(base_url: str) -> None:
     assert refusal(openapi_3(), base_url).startswith("it does not say where the API is")
 
 
-@pytest.mark.parametrize("base_url", ["http://a.example/?v=1", "http://a.example/#x"])
-def test_a_base_url_ends_with_a_path(base_url: str) -> None:
-    """The operations' paths follow it."""
-    said = refusal(openapi_3(), base_url)
-
-    assert "the API's URL has a query or a fragment, which no path can follow" == said
-
-
 def test_a_base_url_takes_the_place_of_all(api: str) -> None:
     """Of an operation's own too; its path comes before the operation's."""
     document = openapi_3(

@@ -10,7 +10,6 @@ import pytest
 from tests.agentdouble.mcp_services.openapi.backend import PNG
 from tests.agentdouble.mcp_services.openapi.calling import (
     Json,
-    call,
     openapi_3,
     refused,
     schema,
@@ -288,13 +287,6 @@ def test_the_body_of_swagger_2_is_json(api: str, consumes: list[str] | None) -> 
 def test_every_method_is_sent(api: str, method: str, given: Json) -> None:
     """In capitals."""
     assert method.upper() == seen(openapi_3(method=method), api, given)["method"]
-
-
-def test_trace_is_sent(api: str) -> None:
-    """Servers of the field refuse it, which is an answer too."""
-    result = call(openapi_3(method="trace"), api, given={})
-
-    assert result.is_error or {"method": "TRACE"}.items() <= result.structured_content.items()
 
 
 def test_arguments_of_one_name_have_their_places(api: str) -> None:

@@ -86,17 +86,3 @@ def test_a_lone_surrogate_does_not_hinder_pages() -> None:
     (tool,) = tools(openapi_3({"description": "a\ud800b"}))
 
     assert "a\ud800b" == tool.description
-
-
-def test_a_cursor_that_is_nobody_s_is_refused(large: str) -> None:
-    """Before a page is cached and after it; the right ones still work."""
-    session = mcp_wire.open_session(large, KEY)
-    wrong = mcp_wire.message("tools/list", {"cursor": "nobody's"})
-    for _ in range(2):
-        (reply,) = mcp_wire.replies(mcp_wire.post(large, wrong, KEY, session))
-        assert {
-            "code": -32602,
-            "message": 'The list of tools has no page at the cursor "nobody\'s", or has changed '
-            "since: ask for it again without a cursor.",
-        } == reply["error"]
-        every_page(large, [session])

@@ -257,22 +257,6 @@ def test_a_schema_about_itself_comes_to_an_end(schemas: Json, good: Any, bad: An
     assert not validator.is_valid({"body": bad})
 
 
-def test_what_contains_itself_is_kept() -> None:
-    """A tree is checked to its leaves."""
-    tree = {
-        "type": "object",
-        "properties": {
-            "children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}
-        },
-    }
-    validator = Draft202012Validator(
-        argument({"$ref": "#/components/schemas/Tree"}, {"Tree": tree})
-    )
-
-    assert validator.is_valid({"body": {"children": [{"children": []}]}})
-    assert not validator.is_valid({"body": {"children": [{"children": [1]}]}})
-
-
 @pytest.mark.slow
 def test_a_long_chain_of_references_is_no_depth() -> None:
     """More schemas, each with the next one in it, than Python calls can be nested."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -153,13 +152,6 @@ def test_json_of_white_space_is_no_body(api: str) -> None:
     assert ("HTTP 200 OK: an answer without a body", False) == (text(result), result.is_error)
 
 
-def test_head_has_no_body(api: str) -> None:
-    """The status is the answer."""
-    result = call(openapi_3(method="head"), api, given={})
-
-    assert "HTTP 200 OK: an answer without a body" == text(result)
-
-
 @pytest.mark.parametrize(
     ("status", "body", "expected"),
     [
@@ -285,11 +277,3 @@ def test_a_wrong_argument_is_named(api: str, given: dict[str, Any], expected: st
     parameter = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
 
     assert expected == refused(openapi_3({"parameters": [parameter]}), api, given)
-
-
-def test_json_keeps_its_numbers(api: str) -> None:
-    """What is structured is as exact as the text."""
-    body = json.dumps({"id": 12345678901234567890123})
-    result = call(TYPED, api, given={"text": body, "type": "application/json"})
-
-    assert {"id": 12345678901234567890123} == result.structured_content

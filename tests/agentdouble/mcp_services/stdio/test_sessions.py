@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 
-import httpx
 import psutil
 import pytest
 
@@ -137,17 +136,6 @@ def test_a_process_is_confined_and_knows_nothing_of_the_double(
         *("HOME", "TMPDIR", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),
         *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH"),
     }
-
-
-def test_a_session_belongs_to_the_key_that_opened_it(services: Services) -> None:
-    """Another key does not find it."""
-    url = services.make("keys")
-    session = mcp_wire.open_session(url, KEY)
-    other = services.double.mcp.new_key("keys", "other")
-
-    answer: httpx.Response = mcp_wire.post(url, mcp_wire.message("ping"), other, session)
-
-    assert 404 == answer.status_code
 
 
 def test_the_version_without_sessions_is_refused(url: str) -> None:

@@ -112,16 +112,6 @@ def test_the_card_of_0_3_is_for_those_who_ask(
     assert "supportedInterfaces" not in card
 
 
-def test_a_card_is_only_read(ordinary_double: Emulator) -> None:
-    """It can be asked for by its head, and nothing can be put there."""
-    url = ordinary_double.url + CARD
-
-    assert (200, b"") == (http.head(url).status_code, http.head(url).content)
-    assert [404] * 3 == [
-        http.request(method, url).status_code for method in ("POST", "PUT", "DELETE")
-    ]
-
-
 def test_an_application_may_take_more_than_text() -> None:
     """Its card says so, and messages may have it."""
     parts = [{"raw": "dGNr", "mediaType": "image/png"}]

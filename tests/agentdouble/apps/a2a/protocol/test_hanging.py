@@ -152,27 +152,6 @@ def test_two_that_cancel_at_once_are_both_answered() -> None:
     talk(playing(waits), conversation)
 
 
-def test_a_message_to_a_task_at_work_is_answered() -> None:
-    """After the turn that goes on, with the task or the reason why not."""
-    go = threading.Event()
-
-    async def works(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-        await updater.start_work()
-        await asyncio.to_thread(go.wait, 30)
-        await updater.complete()
-
-    async def conversation(wire: Wire) -> None:
-        params = {**message(), "configuration": {"returnImmediately": True}}
-        id_ = (await wire.rpc("SendMessage", params))["result"]["task"]["id"]
-        second = asyncio.ensure_future(wire.send("more", taskId=id_, messageId="m-2"))
-        go.set()
-        answer = await second
-        assert COMPLETED == (await wire.task(id_))["status"]["state"]
-        assert "error" not in answer or -32004 == answer["error"]["code"]
-
-    talk(playing(works), conversation)
-
-
 def test_an_event_after_the_turn_is_dropped() -> None:
     """A task that the executor has left behind finds nobody."""
     ended = threading.Event()

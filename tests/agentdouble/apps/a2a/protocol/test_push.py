@@ -8,7 +8,6 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.apps.a2a.protocol.bindings import Answer, Binding, Refused
-from tests.agentdouble.apps.a2a.protocol.ordinary import message
 from tests.agentdouble.apps.a2a.protocol.receiver import WAIT_S, Receiver
 from tests.agentdouble.apps.a2a.protocol.test_messages import UNKNOWN, send
 from tests.agentdouble.apps.a2a.wire import heard
@@ -40,33 +39,6 @@ def test_a_configuration_is_kept_until_it_is_deleted(wire: Binding) -> None:
     assert [{}] * 2 == [config(wire, "DeleteConfig", **named) for _ in range(2)]
     assert NOT_FOUND == config(wire, "GetConfig", **named)
     assert {} == config(wire, "ListConfigs", taskId=id_)
-
-
-def test_a_configuration_without_an_id_gets_one(wire: Binding) -> None:
-    """By which it can be found."""
-    id_ = send(wire, "hello")["id"]
-    made = config(wire, "CreateConfig", taskId=id_, url="http://127.0.0.1:1")
-    assert isinstance(made, dict)
-
-    assert made["id"]
-    assert made == config(wire, "GetConfig", taskId=id_, id=made["id"])
-
-
-def test_a_task_has_several_configurations(wire: Binding) -> None:
-    """One that is made again replaces the earlier one."""
-    id_ = send(wire, "hello")["id"]
-    for name, url in [
-        ("a", "http://127.0.0.1:1"),
-        ("b", "http://[::1]:1"),
-        ("a", "http://localhost"),
-    ]:
-        config(wire, "CreateConfig", taskId=id_, id=name, url=url)
-    found = config(wire, "ListConfigs", taskId=id_)
-    assert isinstance(found, dict)
-
-    assert [("a", "http://localhost"), ("b", "http://[::1]:1")] == sorted(
-        (one["id"], one["url"]) for one in found["configs"]
-    )
 
 
 @pytest.mark.parametrize(
@@ -155,15 +127,6 @@ def test_a_receiver_elsewhere_is_taken_and_not_called(
         if "Error sending push-notification" in record.getMessage()
         and task["id"] in record.getMessage()
     ]
-
-
-def test_a_stream_and_a_receiver_get_the_same_events(wire: Binding, receiver: Receiver) -> None:
-    """Neither takes anything from the other."""
-    asked = {"taskPushNotificationConfig": {"url": receiver.url}}
-    with wire.stream("SendStreamingMessage", message("work", configuration=asked)) as events:
-        streamed = list(events)
-
-    assert streamed == receiver.until("completed")
 
 
 def test_a_receiver_of_0_3_gets_the_whole_task(

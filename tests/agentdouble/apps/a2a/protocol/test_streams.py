@@ -10,7 +10,7 @@ import pytest
 from agentdouble import A2AApp, Emulator
 from tests.agentdouble.apps.a2a.protocol.bindings import VERSION, Binding, JsonRpc, Refused, Rest
 from tests.agentdouble.apps.a2a.protocol.ordinary import GATE, message, ordinary
-from tests.agentdouble.apps.a2a.protocol.test_messages import UNKNOWN, send
+from tests.agentdouble.apps.a2a.protocol.test_messages import send
 from tests.agentdouble.apps.a2a.wire import heard
 from tests.agentdouble.calling import http
 
@@ -63,16 +63,6 @@ def test_each_event_names_its_task_and_context(wire: Binding) -> None:
     for event, text in [(working, "reading"), (done, "done")]:
         assert {**ids, "status": event["statusUpdate"]["status"]} == event["statusUpdate"]
         assert [{"text": text}] == event["statusUpdate"]["status"]["message"]["parts"]
-
-
-def test_the_stored_task_is_the_streamed_one(wire: Binding) -> None:
-    """The task has the pieces of the artifact as one, and the last state."""
-    events = streamed(wire, "work")
-    task = wire.call("GetTask", {"id": events[0]["task"]["id"]})
-    assert isinstance(task, dict)
-
-    assert [{"text": "one "}, {"text": "two"}] == task["artifacts"][0]["parts"]
-    assert events[-1]["statusUpdate"]["status"] == task["status"]
 
 
 def test_a_follow_up_is_streamed_too(wire: Binding) -> None:
@@ -135,34 +125,6 @@ def test_a_dropped_connection_is_taken_up_again(wire: Binding, gate: None) -> No
     assert ["artifactUpdate", "completed"] == heard(rest)[-2:]
 
 
-def test_a_task_that_waits_for_input_can_be_subscribed_to(wire: Binding) -> None:
-    """Its stream stays open, and ends with the task."""
-    asked = send(wire, "ask")
-    with wire.stream("SubscribeToTask", {"id": asked["id"]}) as events:
-        first = next(events)
-        send(wire, "this", taskId=asked["id"])
-        rest = list(events)
-
-    assert "TASK_STATE_INPUT_REQUIRED" == first["task"]["status"]["state"]
-    assert "completed" == heard(rest)[-1]
-
-
-def test_all_streams_of_a_task_have_the_same_events(wire: Binding, gate: None) -> None:
-    """In the same order (3.5.2)."""
-    id_ = started(wire)["id"]
-    with (
-        wire.stream("SubscribeToTask", {"id": id_}) as one,
-        wire.stream("SubscribeToTask", {"id": id_}) as two,
-    ):
-        begun = next(one), next(two)
-        GATE.open()
-        rest = list(one), list(two)
-
-    assert ({"task"}, {"task"}) == (set(begun[0]), set(begun[1]))
-    assert rest[0][-2:] == rest[1][-2:]
-    assert ["artifactUpdate", "completed"] == heard(rest[0])[-2:]
-
-
 def test_a_stream_that_is_closed_takes_no_other_along(wire: Binding, gate: None) -> None:
     """The others go on to the end (3.5.2)."""
     id_ = started(wire)["id"]
@@ -180,18 +142,6 @@ def test_an_ended_task_cannot_be_subscribed_to(wire: Binding, text: str) -> None
     """Nothing more will happen (3.1.6)."""
     with wire.stream("SubscribeToTask", {"id": send(wire, text)["id"]}) as events:
         assert [Refused("UNSUPPORTED_OPERATION")] == list(events)
-
-
-def test_an_unknown_task_cannot_be_subscribed_to(wire: Binding) -> None:
-    """It is not found (3.1.6)."""
-    with wire.stream("SubscribeToTask", {"id": UNKNOWN}) as events:
-        assert [Refused("TASK_NOT_FOUND")] == list(events)
-
-
-def test_a_stream_that_cannot_begin_is_an_error(wire: Binding) -> None:
-    """Of the binding, and not an event."""
-    with wire.stream("SendStreamingMessage", {"message": {"messageId": "m"}}) as events:
-        assert [Refused("INVALID_PARAMS")] == list(events)
 
 
 @pytest.fixture(scope="module")

@@ -34,27 +34,6 @@ def test_an_unknown_task_is_not_found(wire: Binding, operation: str) -> None:
     assert Refused("TASK_NOT_FOUND") == wire.call(operation, {"id": UNKNOWN})
 
 
-@pytest.mark.parametrize(("length", "kept"), [(0, 0), (1, 1), (2, 2), (9, 3)])
-def test_a_task_has_the_requested_length_of_history(wire: Binding, length: int, kept: int) -> None:
-    """Its newest messages (3.2.4)."""
-    asked = send(wire, "ask")
-    send(wire, "this", taskId=asked["id"])
-    task = wire.call("GetTask", {"id": asked["id"], "historyLength": length})
-    assert isinstance(task, dict)
-
-    assert ["ask", "Which?", "this"][3 - kept :] == [
-        one["parts"][0]["text"] for one in task.get("history", [])
-    ]
-
-
-@pytest.mark.parametrize("operation", ["GetTask", "ListTasks"])
-def test_no_history_is_shorter_than_none(wire: Binding, operation: str) -> None:
-    """A negative length is refused."""
-    params = {"historyLength": -1, **({"id": UNKNOWN} if operation == "GetTask" else {})}
-
-    assert Refused("INVALID_PARAMS") == wire.call(operation, params)
-
-
 def test_tasks_are_listed_with_the_last_changed_first(wire: Binding, context: str) -> None:
     """A task that goes on comes to the top (3.1.4)."""
     made = [send(wire, text, contextId=context)["id"] for text in ("ask", "hello", "fail")]
@@ -80,23 +59,6 @@ def test_a_list_comes_in_pages(wire: Binding, context: str) -> None:
     assert [(2, 5)] * 3 == [(page["pageSize"], page["totalSize"]) for page in pages]
 
 
-def test_pages_stay_right_while_tasks_come(wire: Binding, context: str) -> None:
-    """None is told twice and none is left out."""
-    made = [send(wire, "hello", contextId=context)["id"] for _ in range(4)]
-    first = listed(wire, contextId=context, pageSize=2)
-    send(wire, "hello", contextId=context)
-    second = listed(wire, contextId=context, pageSize=2, pageToken=first["nextPageToken"])
-
-    assert made[::-1] == ids(first) + ids(second)
-
-
-def test_a_page_has_50_tasks_by_default(wire: Binding, context: str) -> None:
-    """Also one that has fewer, and one without any (3.1.4)."""
-    page = listed(wire, contextId=context)
-
-    assert {"tasks": [], "nextPageToken": "", "pageSize": 50, "totalSize": 0} == page
-
-
 def test_tasks_are_listed_by_state(wire: Binding, context: str) -> None:
     """Together with the context (3.1.4)."""
     done, asked = (send(wire, text, contextId=context)["id"] for text in ("hello", "ask"))
@@ -104,17 +66,6 @@ def test_tasks_are_listed_by_state(wire: Binding, context: str) -> None:
     assert [done] == ids(listed(wire, contextId=context, status="TASK_STATE_COMPLETED"))
     assert [asked] == ids(listed(wire, contextId=context, status="TASK_STATE_INPUT_REQUIRED"))
     assert [] == ids(listed(wire, contextId=context, status="TASK_STATE_FAILED"))
-
-
-def test_tasks_are_listed_by_time(wire: Binding, context: str) -> None:
-    """Those that changed at a time or later (3.1.4)."""
-    send(wire, "hello", contextId=context)
-    second = send(wire, "hello", contextId=context)
-    since = second["status"]["timestamp"]
-
-    assert [second["id"]] == ids(listed(wire, contextId=context, statusTimestampAfter=since))
-    future = "2999-01-01T00:00:00Z"
-    assert [] == ids(listed(wire, contextId=context, statusTimestampAfter=future))
 
 
 def test_artifacts_are_listed_where_they_are_asked_for(wire: Binding, context: str) -> None:
@@ -141,17 +92,6 @@ def test_artifacts_are_listed_where_they_are_asked_for(wire: Binding, context: s
 def test_a_question_for_no_list_is_refused(wire: Binding, params: dict[str, Any]) -> None:
     """Its parameters are checked (3.1.4)."""
     assert Refused("INVALID_PARAMS") == wire.call("ListTasks", params)
-
-
-@pytest.mark.parametrize(
-    "params", [{"pageSize": "many"}, {"statusTimestampAfter": "yesterday"}, {"pageSize": 2**40}]
-)
-def test_a_question_of_other_types_is_refused(wire: Binding, params: dict[str, Any]) -> None:
-    """As bad parameters over JSON-RPC, as a bad request over REST."""
-    found = wire.call("ListTasks", params)
-    assert isinstance(found, Refused)
-
-    assert found.reason in ("INVALID_PARAMS", "INVALID_REQUEST")
 
 
 def test_a_task_that_waits_is_canceled(wire: Binding) -> None:
@@ -184,11 +124,3 @@ def test_an_ended_task_cannot_be_canceled(wire: Binding, text: str) -> None:
 
     assert Refused("TASK_NOT_CANCELABLE") == wire.call("CancelTask", {"id": task["id"]})
     assert task == wire.call("GetTask", {"id": task["id"]})
-
-
-def test_a_canceled_task_cannot_be_canceled_again(wire: Binding) -> None:
-    """It has ended like any other."""
-    id_ = send(wire, "ask")["id"]
-    wire.call("CancelTask", {"id": id_})
-
-    assert Refused("TASK_NOT_CANCELABLE") == wire.call("CancelTask", {"id": id_})
