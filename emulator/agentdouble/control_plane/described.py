@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane.envelope import Success
+from agentdouble.control_plane.authentication import Success
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import Error, described
 

@@ -14,8 +14,8 @@ from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
 from agentdouble.control_plane.mcp_auth import Outbound
 from agentdouble.control_plane.mcp_backends import CreateMCPService, UpdateMCPService
-from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.runtime_artifacts import Sources
+from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.tool_requests import Tag
 from agentdouble.control_plane.wire import stamp
 from agentdouble.errors import DefinitionError, McpServiceError

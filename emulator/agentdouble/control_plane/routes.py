@@ -11,11 +11,10 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
 from agentdouble import strict_json
-from agentdouble.control_plane import endpoints, envelope
+from agentdouble.control_plane import authentication, endpoints
 from agentdouble.control_plane.action_errors import REFUSED, Refused, invalid, missing, public_error
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
-from agentdouble.control_plane.authentication import Authenticator
-from agentdouble.control_plane.envelope import Metadata
+from agentdouble.control_plane.authentication import Authenticator, Metadata
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import ActionError, NotBuiltError, StateError
 from agentdouble.failing import KIND, report
@@ -46,7 +45,7 @@ class ControlPlane:
             with endpoints.seen_at(str(request.base_url)), output_feed.named_run(run):
                 asked = await _json_object(body)
                 result = await cancel_on_disconnect(request.receive, action(asked))
-            return envelope.success(metadata, result)
+            return authentication.success(metadata, result)
         except (HTTPException, ClientDisconnect):
             raise
         except REFUSED as error:
@@ -59,11 +58,11 @@ class ControlPlane:
             return self._failed(metadata, error)
         if isinstance(error, StateError):
             _log.error("The action %s: %s", metadata.action, error)
-        return envelope.failure(metadata, error)
+        return authentication.failure(metadata, error)
 
     def _failed(self, metadata: Metadata, error: BaseException) -> Response:
         message = report(error, f"The action {metadata.action}")
-        return envelope.failure(metadata, ActionError(KIND, message, status=500))
+        return authentication.failure(metadata, ActionError(KIND, message, status=500))
 
     def _find(self, request: Request, metadata: Metadata) -> Action:
         """Return the action of a request; name the action or field that is refused (CTL-06)."""
@@ -115,7 +114,7 @@ def is_control_plane(connection: HTTPConnection) -> bool:
 def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
     """Return a refusal of the guard in the control plane's error format."""
     error = ActionError(refusal.kind, refusal.message, status=refusal.status)
-    return envelope.failure(_metadata(connection), error)
+    return authentication.failure(_metadata(connection), error)
 
 
 def _metadata(connection: HTTPConnection) -> Metadata:

@@ -12,7 +12,6 @@ from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.endpoints import NetworkConfiguration
 from agentdouble.control_plane.listing import ListMade
-from agentdouble.control_plane.resource_actions import ResourceActions
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.runtime_requests import (
@@ -22,6 +21,7 @@ from agentdouble.control_plane.runtime_requests import (
     UpdateRuntime,
     asked_authorizer,
 )
+from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.wire import read, variables
 from agentdouble.errors import HostingError, SettingsError
 from agentdouble.runtimes.definition import Scaling

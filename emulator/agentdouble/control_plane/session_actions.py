@@ -7,16 +7,23 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from agentdouble import journal, ledger
-from agentdouble.control_plane import listing, session_requests
+from agentdouble.control_plane import listing
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.endpoints import endpoint
-from agentdouble.control_plane.listing import Listed, Pages
+from agentdouble.control_plane.listing import Filter, Listed, Pages, Paging
 from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.tool_requests import TosMountPoint
 from agentdouble.control_plane.wire import (
+    EnvList,
+    Moment,
+    Seconds,
     Unit,
+    Validity,
+    Wire,
     check_user_session_id,
     read,
     stamp,
@@ -27,8 +34,105 @@ from agentdouble.errors import InstanceEndedError, NotBuiltError, SandboxError
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session import SessionLog
+from agentdouble.sandbox.session import LINES, SessionLog
 from agentdouble.sandbox.tools import Tools
+
+
+class Image(Wire):
+    """A separate image for the session; refused."""
+
+    Command: str
+    Image: str
+    Port: int
+
+
+class CreateSession(Wire):
+    """The body of CreateSession."""
+
+    ToolId: str
+    UserSessionId: str | None = None
+    Ttl: Validity | None = None
+    TtlUnit: Unit | None = None
+    ImageInfo: Image | None = None
+    Envs: EnvList | None = None
+    TosMountPoints: list[TosMountPoint] | None = None
+
+
+class OneSession(Wire):
+    """The body of GetSession and PauseSession."""
+
+    ToolId: str
+    SessionId: str
+
+
+class DeleteSession(Wire):
+    """The body of DeleteSession."""
+
+    ToolId: str | None = None
+    SessionId: str
+
+
+class SetSessionTtl(OneSession):
+    """The body of SetSessionTtl."""
+
+    Ttl: Validity
+    TtlUnit: Unit | None = None
+
+
+class ResumeSession(OneSession):
+    """The body of ResumeSession."""
+
+    Ttl: Validity | None = None
+    TtlUnit: Unit | None = None
+
+
+class GetSessionLogs(OneSession):
+    """The body of GetSessionLogs; ``Limit`` is a number of lines."""
+
+    Limit: int = Field(100, ge=1, le=LINES)
+
+
+class ListSessions(Paging):
+    """The body of ListSessions."""
+
+    ToolId: str
+    CreateTimeAfter: Moment | None = None
+    CreateTimeBefore: Moment | None = None
+    ExpireTimeAfter: Moment | None = None
+    ExpireTimeBefore: Moment | None = None
+    Filters: list[Filter] | None = None
+
+
+class CreateSessionSnapshot(OneSession):
+    """The body of CreateSessionSnapshot."""
+
+    RetentionCount: int | None = Field(None, ge=1)
+
+
+class OneSnapshot(Wire):
+    """The body of GetSessionSnapshot and DeleteSessionSnapshot."""
+
+    ToolId: str
+    SnapshotId: str
+
+
+class ResumeSessionFromSnapshot(OneSnapshot):
+    """The body of ResumeSessionFromSnapshot; ``Ttl`` is in seconds."""
+
+    CreateNewInstance: bool | None = None
+    Ttl: Seconds | None = None
+
+
+class ListSessionSnapshots(Paging):
+    """The body of ListSessionSnapshots."""
+
+    ToolId: str
+    SessionId: str | None = None
+    UserSessionId: str | None = None
+    SnapshotType: str | None = None
+    CreateTimeAfter: Moment | None = None
+    CreateTimeBefore: Moment | None = None
+
 
 _FILTERS = {
     "Id": "SessionId",
@@ -84,10 +188,10 @@ class SessionActions:
             "GetSessionLogs": self.logs,
         }
 
-    @action(session_requests.CreateSession, _Created, SandboxError)
+    @action(CreateSession, _Created, SandboxError)
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create a session, or return the living one with the same UserSessionId."""
-        request = read(session_requests.CreateSession, body)
+        request = read(CreateSession, body)
         _refuse_what_would_mislead(request)
         name = request.UserSessionId
         if name is None:
@@ -106,10 +210,10 @@ class SessionActions:
             "InternalEndpoint": "",
         }
 
-    @action(session_requests.OneSession, ShownSession, SandboxError)
+    @action(OneSession, ShownSession, SandboxError)
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a session."""
-        request = read(session_requests.OneSession, body)
+        request = read(OneSession, body)
         self._tools.get(request.ToolId)
         try:
             return dict(self._shown(await self._look_up(request)))
@@ -119,10 +223,10 @@ class SessionActions:
         ended = self._instances.look_up_ended(request.SessionId, request.ToolId)
         return dict(self._shown_ended(ended))
 
-    @action(session_requests.ListSessions, _Listed, SandboxError)
+    @action(ListSessions, _Listed, SandboxError)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sessions of a tool that pass every filter, the oldest first."""
-        request = read(session_requests.ListSessions, body)
+        request = read(ListSessions, body)
         checks = (
             listing.matching(request.Filters, _FILTERS),
             listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore),
@@ -135,10 +239,10 @@ class SessionActions:
         items, token = self._pages.cut("ListSessions", request, passing)
         return {"SessionInfos": items, "NextToken": token}
 
-    @action(session_requests.SetSessionTtl, _Set, SandboxError)
+    @action(SetSessionTtl, _Set, SandboxError)
     async def set_ttl(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Set the lifetime of a session to Ttl from now on."""
-        request = read(session_requests.SetSessionTtl, body)
+        request = read(SetSessionTtl, body)
         ttl = _ttl(request.Ttl, request.TtlUnit)
         instance = await self._look_up(request)
         self._instances.set_ttl(instance, ttl)
@@ -148,18 +252,18 @@ class SessionActions:
             "ExpireAt": stamp(instance.deadline),
         }
 
-    @action(session_requests.OneSession, _Paused, SandboxError)
+    @action(OneSession, _Paused, SandboxError)
     async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Pause a session, so that it runs nothing until it is resumed."""
-        request = read(session_requests.OneSession, body)
+        request = read(OneSession, body)
         instance = await self._look_up(request)
         self._instances.pause(instance)
         return {"SessionId": instance.id, "Status": _status(instance)}
 
-    @action(session_requests.ResumeSession, _Resumed, SandboxError)
+    @action(ResumeSession, _Resumed, SandboxError)
     async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Resume a paused session; with Ttl, also set its lifetime from now on."""
-        request = read(session_requests.ResumeSession, body)
+        request = read(ResumeSession, body)
         ttl = None if request.Ttl is None else _ttl(request.Ttl, request.TtlUnit)
         instance = await self._look_up(request)
         self._instances.resume(instance)
@@ -171,22 +275,22 @@ class SessionActions:
             "ExpireAt": stamp(instance.deadline),
         }
 
-    @action(session_requests.DeleteSession, _Deleted, SandboxError)
+    @action(DeleteSession, _Deleted, SandboxError)
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a session; return when its processes have ended."""
-        request = read(session_requests.DeleteSession, body)
+        request = read(DeleteSession, body)
         instance = await self._instances.look_up(request.SessionId, request.ToolId)
         await self._instances.destroy(instance, "deleted by caller")
         return {"SessionId": instance.id}
 
-    @action(session_requests.GetSessionLogs, _Logs, SandboxError)
+    @action(GetSessionLogs, _Logs, SandboxError)
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the log of a session, the last Limit lines."""
-        request = read(session_requests.GetSessionLogs, body)
+        request = read(GetSessionLogs, body)
         log = await self._log(request)
         return {"Logs": log.text(request.Limit)}
 
-    async def _log(self, request: session_requests.OneSession) -> SessionLog:
+    async def _log(self, request: OneSession) -> SessionLog:
         """Return the log of a session, which is kept for a while after its end."""
         try:
             return (await self._look_up(request)).log
@@ -196,7 +300,7 @@ class SessionActions:
                 raise
             return log
 
-    async def _look_up(self, request: session_requests.OneSession) -> Instance:
+    async def _look_up(self, request: OneSession) -> Instance:
         return await self._instances.look_up(request.SessionId, request.ToolId)
 
     def _listed(self, tool_id: str) -> Iterator[Listed]:
@@ -235,7 +339,7 @@ class SessionActions:
         }
 
 
-def _refuse_what_would_mislead(request: session_requests.CreateSession) -> None:
+def _refuse_what_would_mislead(request: CreateSession) -> None:
     if request.ImageInfo is not None:
         raise NotBuiltError("A session's own image (ImageInfo)")
     if request.TosMountPoints:

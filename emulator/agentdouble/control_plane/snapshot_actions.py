@@ -8,7 +8,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from agentdouble import ledger
-from agentdouble.control_plane import listing, session_requests
+from agentdouble.control_plane import listing, session_actions
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.listing import Listed, Pages
 from agentdouble.control_plane.routes import Action
@@ -79,10 +79,10 @@ class SnapshotActions:
             "ResumeSessionFromSnapshot": self.resume,
         }
 
-    @action(session_requests.CreateSessionSnapshot, _Created, SandboxError)
+    @action(session_actions.CreateSessionSnapshot, _Created, SandboxError)
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Take a snapshot of a session's Python kernel and files, while it runs no code."""
-        request = read(session_requests.CreateSessionSnapshot, body)
+        request = read(session_actions.CreateSessionSnapshot, body)
         tool = self._tools.get(request.ToolId)
         instance = await self._instances.look_up(request.SessionId, request.ToolId)
         if not tool.enables_snapshots and ledger.choose("U-SNAPSHOT-ENABLED") == "required":
@@ -94,10 +94,10 @@ class SnapshotActions:
         at_once = ledger.choose("U-SNAPSHOT-STATUS") == "ready"
         return {"SnapshotId": taken.id, "Status": "Ready" if at_once else "Creating"}
 
-    @action(session_requests.ListSessionSnapshots, _Listed, SandboxError)
+    @action(session_actions.ListSessionSnapshots, _Listed, SandboxError)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the snapshots of a tool's sessions that pass every filter, the newest first."""
-        request = read(session_requests.ListSessionSnapshots, body)
+        request = read(session_actions.ListSessionSnapshots, body)
         self._tools.get(request.ToolId)
         passes = _filter(request)
         every = map(_as_listed, self._snapshots.of_tool(request.ToolId))
@@ -114,33 +114,33 @@ class SnapshotActions:
             "TotalCount": len(found),
         }
 
-    @action(session_requests.OneSnapshot, _Got, SandboxError)
+    @action(session_actions.OneSnapshot, _Got, SandboxError)
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a session snapshot."""
-        return {"Snapshot": _shown(self._find(read(session_requests.OneSnapshot, body)))}
+        return {"Snapshot": _shown(self._find(read(session_actions.OneSnapshot, body)))}
 
-    @action(session_requests.OneSnapshot, _Deleted, SandboxError)
+    @action(session_actions.OneSnapshot, _Deleted, SandboxError)
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Delete a session snapshot; sessions that were resumed from it live on."""
-        found = self._find(read(session_requests.OneSnapshot, body))
+        found = self._find(read(session_actions.OneSnapshot, body))
         await self._snapshots.delete(found)
         return {"SnapshotId": found.id}
 
-    @action(session_requests.ResumeSessionFromSnapshot, _Resumed, SandboxError)
+    @action(session_actions.ResumeSessionFromSnapshot, _Resumed, SandboxError)
     async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a session to a snapshot, or with CreateNewInstance make another one of it."""
-        request = read(session_requests.ResumeSessionFromSnapshot, body)
+        request = read(session_actions.ResumeSessionFromSnapshot, body)
         resumed = await self._snapshots.resume(
             self._find(request), request.Ttl, new_instance=bool(request.CreateNewInstance)
         )
         return {"SessionId": resumed.id}
 
-    def _find(self, request: session_requests.OneSnapshot) -> SessionSnapshot:
+    def _find(self, request: session_actions.OneSnapshot) -> SessionSnapshot:
         self._tools.get(request.ToolId)
         return self._snapshots.get(request.SnapshotId, request.ToolId)
 
 
-def _filter(request: session_requests.ListSessionSnapshots) -> Callable[[Listed], bool]:
+def _filter(request: session_actions.ListSessionSnapshots) -> Callable[[Listed], bool]:
     inside = listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore)
     names = ("SessionId", "UserSessionId", "SnapshotType")
     wanted = {name: value for name in names if (value := getattr(request, name)) is not None}

@@ -2,19 +2,142 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import builtins
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, create_model
 
 from agentdouble import journal
 from agentdouble.control_plane.action_errors import invalid
+from agentdouble.control_plane.described import action_of, fields
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
-from agentdouble.control_plane.listing import ListMade
-from agentdouble.control_plane.resource_actions import ResourceActions
+from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, Pages
+from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
-from agentdouble.control_plane.wire import stamp
+from agentdouble.control_plane.wire import Wire, read, stamp
 from agentdouble.errors import NotBuiltError, SandboxError
+from agentdouble.openapi.operation import Error
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
+from agentdouble.state import Registry, Resource
+
+R = TypeVar("R", bound=Resource)
+C = TypeVar("C", bound=BaseModel)
+U = TypeVar("U", bound=BaseModel)
+
+
+class ResourceActions(Generic[R, C, U]):
+    """The actions on one kind of resource, which a subclass describes.
+
+    ``_create`` and ``_update`` carry out a request, ``_shown`` returns the fields that GetX shows.
+    """
+
+    noun: ClassVar[str]  # CreateTool, GetTool, ListTools, UpdateTool, DeleteTool
+    id_field: ClassVar[str]
+    list_field: ClassVar[str]
+    get_field: ClassVar[str | None] = None  # None: GetX shows the fields themselves
+    filters: ClassVar[tuple[str, ...]]  # fields that filters may name, in addition to the id
+    unlisted: ClassVar[tuple[str, ...]] = ()  # fields that GetX shows and ListX does not
+    list_request: ClassVar[type[ListNamed]] = ListNamed
+    shown: ClassVar[Any]  # the type of what GetX shows
+    listed: ClassVar[Any] = None  # the type of what ListX shows, if it is another one
+    errors: ClassVar[tuple[Error, ...]]
+    create_request: type[C]
+    update_request: type[U]
+
+    def __init__(self, registry: Registry[R]) -> None:
+        self._registry = registry
+        self._pages = Pages()
+        one: Any = {self.id_field: (str, ...)}
+        self._one_request = create_model(f"One{self.noun}", __base__=Wire, **one)
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by their names on the platform."""
+        return {
+            f"Create{self.noun}": self.create,
+            f"Get{self.noun}": self.get,
+            f"List{self.noun}s": self.list,
+            f"Update{self.noun}": self.update,
+            f"Delete{self.noun}": self.delete,
+        }
+
+    @action_of(lambda self: (self.create_request, self._id_result()))
+    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Create a resource, or return the id of the one that the same ClientToken created."""
+        request = read(self.create_request, body)
+        made = await self._create(request)
+        return {self.id_field: made.id}
+
+    @action_of(lambda self: (self._one_request, self._get_result()))
+    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a resource."""
+        shown = self._shown(self._find(body))
+        return shown if self.get_field is None else {self.get_field: shown}
+
+    @action_of(lambda self: (self.list_request, self._list_result()))
+    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the resources that pass every filter, the oldest first."""
+        request = read(self.list_request, body)
+        passes = request.passes({"Id": self.id_field, **{name: name for name in self.filters}})
+        found = (listed for listed in map(self._as_listed, self._registry.all()) if passes(listed))
+        items, token = self._pages.cut(f"List{self.noun}s", request, found)
+        return {self.list_field: items, "NextToken": token}
+
+    @action_of(lambda self: (self.update_request, self._id_result()))
+    async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change a resource; fields that are not in the request stay."""
+        request = read(self.update_request, body)
+        await self._update(request)
+        return {self.id_field: getattr(request, self.id_field)}
+
+    @action_of(lambda self: (self._one_request, self._id_result()))
+    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Delete a resource."""
+        found = self._find(body)
+        await self._delete(found)
+        return {self.id_field: found.id}
+
+    def _id_result(self) -> Any:
+        return fields(f"{self.noun}Id", **{self.id_field: str})
+
+    def _get_result(self) -> Any:
+        if self.get_field is None:
+            return self.shown
+        return fields(f"Get{self.noun}Result", **{self.get_field: self.shown})
+
+    def _list_result(self) -> Any:
+        one: Any = self.listed or self.shown
+        items = {self.list_field: builtins.list[one]}
+        return fields(f"List{self.noun}sResult", **items, NextToken=str)
+
+    def _find(self, body: Mapping[str, Any]) -> R:
+        """Return the resource with the id of a request that has no other field."""
+        request = read(self._one_request, body)
+        return self._registry.get(getattr(request, self.id_field))
+
+    def _as_listed(self, one: R) -> Listed:
+        times = {"CreatedAt": one.created_at, "UpdatedAt": one.updated_at}
+        return Listed(one.id, times, self._listed(one))
+
+    async def _create(self, request: C) -> R:
+        raise NotImplementedError
+
+    async def _update(self, request: U) -> None:
+        raise NotImplementedError
+
+    async def _delete(self, one: R) -> None:
+        await self._registry.delete(one.id)
+
+    def _shown(self, one: R) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _listed(self, one: R) -> dict[str, Any]:
+        """Return the fields that ListX shows."""
+        shown = self._shown(one).items()
+        return {name: value for name, value in shown if name not in self.unlisted}
+
 
 READY = "Ready"
 _OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")

@@ -88,13 +88,8 @@ Messages are for people: what happened, where, what to do. Programs use the attr
 
 from __future__ import annotations
 
-from agentdouble.errors.api_server import *
-from agentdouble.errors.apps import *
-from agentdouble.errors.base import AgentDoubleError as AgentDoubleError
-from agentdouble.errors.control_plane import *
-from agentdouble.errors.ground import *
-from agentdouble.errors.mcp_services import *
-from agentdouble.errors.run_code import *
+from agentdouble.errors.general import *
+from agentdouble.errors.general import AgentDoubleError as AgentDoubleError
 from agentdouble.errors.runtimes import *
 from agentdouble.errors.sandbox import *
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentdouble.errors.base import AgentDoubleError
+from agentdouble.errors.general import AgentDoubleError
 
 
 class LiveError(AgentDoubleError):

@@ -5,9 +5,14 @@ Only this package opens a listening socket.
 
 from __future__ import annotations
 
-from agentdouble.serving.connections import PEER, TRANSPORT, hang_up, is_closed
 from agentdouble.serving.loops import SteadyLoop, new_event_loop, run
-from agentdouble.serving.protocols import LARGEST_WEBSOCKET_MESSAGE
+from agentdouble.serving.protocols import (
+    LARGEST_WEBSOCKET_MESSAGE,
+    PEER,
+    TRANSPORT,
+    hang_up,
+    is_closed,
+)
 from agentdouble.serving.sockets import address_of, open_socket, open_unix_socket
 from agentdouble.serving.starting import ServerThread, serve
 

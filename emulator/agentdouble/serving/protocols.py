@@ -1,15 +1,146 @@
-"""uvicorn's protocols, changed for a double."""
+"""The protocols of a connection: HTTP/1.1 and WebSockets, with bounds on heads and connections."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import re
+import socket
+import struct
 from typing import Any, cast
 
+import httptools
+from starlette.types import Receive, Scope
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from agentdouble.serving.connections import PEER, TRANSPORT
-from agentdouble.serving.one_protocol import OneProtocol
+PEER = "agentdouble.peer"  # in the scope: the address at the other end, whatever a proxy says
+TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for code that must end it
+
+
+def is_closed(scope: Scope) -> bool:
+    """Return whether the connection of a request is closed, as far as this side knows."""
+    transport: asyncio.Transport | None = scope.get(TRANSPORT)
+    return transport is not None and transport.is_closing()
+
+
+async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> None:
+    """Close the connection of a request after the data was sent; return when it is closed.
+
+    With ``reset`` the other end gets a connection reset. Data that the application sends after
+    that is dropped. If there is no socket, because the application is called in this process, it
+    raises ConnectionResetError.
+    """
+    transport: asyncio.Transport | None = scope.get(TRANSPORT)
+    if transport is None:
+        raise ConnectionResetError("The connection was closed, as a fault says.")
+    await asyncio.sleep(0)  # send a head that waits for its body
+    if reset:
+        no_farewell = struct.pack("ii", 1, 0)
+        # through a copy, because uvloop's socket does not have all methods
+        with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as copy:
+            copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_farewell)
+    encrypted = transport.get_extra_info("ssl_object") is not None
+    if reset or (encrypted and not transport.get_write_buffer_size()):
+        transport.abort()  # over TLS a close would wait for the client's closing alert
+    else:
+        transport.close()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+LARGEST_HEAD = 256 * 1024  # bytes
+_INVALID = "Invalid HTTP request received."
+
+_log = logging.getLogger("uvicorn.error")
+
+
+class OneProtocol(HttpToolsProtocol):
+    """A connection that continues with HTTP if a request asks for an unsupported protocol."""
+
+    _head = 0  # bytes received since the last head or body ended
+
+    def data_received(self, data: bytes) -> None:
+        """Read bytes; if a request asks for an unsupported protocol, continue with HTTP.
+
+        httptools leaves the body of such a request unread. For example, Java's client asks for
+        HTTP/2 with its first POST.
+        """
+        self._unset_keepalive_if_required()
+        self._head += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+                return
+            rest = self._head_without_upgrade() + data[upgrade.args[0] :]
+            self.parser = httptools.HttpRequestParser(self)
+            OneProtocol.data_received(self, rest)
+        except httptools.HttpParserError:
+            _log.warning(_INVALID)
+            self.send_400_response(_INVALID)
+        else:
+            if self._head > LARGEST_HEAD:
+                self._refuse_head()
+
+    def _refuse_head(self) -> None:
+        reason = b"The head of the request is too large.\n"
+        head = b"content-type: text/plain\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        self.transport.write(STATUS_LINE[431] + head % len(reason) + reason)
+        self.transport.close()
+
+    def _head_without_upgrade(self) -> bytes:
+        said = b",".join(value for name, value in self.headers if name == b"connection")
+        tokens = [one.strip() for one in said.split(b",")]
+        kept = b", ".join(one for one in tokens if one.lower() != b"upgrade")
+        others = [one for one in self.headers if one[0] not in (b"connection", b"upgrade")]
+        lines = [b"%s: %s" % one for one in (*others, (b"connection", kept))]
+        first = b"%s %s HTTP/%s" % (
+            self.scope["method"].encode(),
+            self.url,
+            self.parser.get_http_version().encode(),
+        )
+        return b"\r\n".join([first, *lines, b"", b""])
+
+    def _should_upgrade(self) -> bool:
+        """Return whether the connection becomes a WebSocket, which needs the method GET."""
+        return bool(self.scope["method"] == "GET" and super()._should_upgrade())
+
+    def _is_asked_again(self) -> bool:
+        """Return whether this head asks for an unsupported protocol."""
+        if not self.parser.should_upgrade():
+            return False
+        if self.parser.get_method() == b"CONNECT":
+            raise ValueError("This server is no proxy.")  # the answer is a 400
+        self.scope["method"] = self.parser.get_method().decode("ascii")
+        return not self._should_upgrade()
+
+    def on_message_complete(self) -> None:
+        self._head = 0
+        if not self._is_asked_again():
+            super().on_message_complete()
+
+    def on_headers_complete(self) -> None:
+        if self._is_asked_again():
+            return
+        named = _authority(self.url)
+        if named and named != next((v for n, v in self.headers if n == b"host"), named):
+            self.headers.append((b"host", named))  # two hosts, so it is refused
+        super().on_headers_complete()
+        self._head = 0
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._head = 0
+
+
+def _authority(target: bytes) -> bytes | None:
+    """Return the host of a target that is a whole URL, as sent to proxies (RFC 9112, 3.2.2)."""
+    _, scheme, rest = target.partition(b"://")
+    return re.split(b"[/?#]", rest, maxsplit=1)[0] if scheme and target[:1] not in b"/*" else None
+
 
 LARGEST_WEBSOCKET_MESSAGE = 64 * 1024 * 1024  # bytes
 

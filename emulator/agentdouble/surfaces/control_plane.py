@@ -15,8 +15,7 @@ from agentdouble.control_plane import (
     refuse_method,
 )
 from agentdouble.control_plane.action_errors import PUBLIC
-from agentdouble.control_plane.authentication import Authenticator
-from agentdouble.control_plane.envelope import Failure
+from agentdouble.control_plane.authentication import Authenticator, Failure
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import NotBuiltError
 from agentdouble.invoke_tool import VERSION

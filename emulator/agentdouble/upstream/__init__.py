@@ -4,7 +4,6 @@
 same time. ``connections`` keeps the connections to one server.
 """
 
-from agentdouble.upstream.connection import Answer, Connection, RawHeaders
-from agentdouble.upstream.connections import Connections
+from agentdouble.upstream.connections import Answer, Connection, Connections, RawHeaders
 
 __all__ = ["Answer", "Connection", "Connections", "RawHeaders"]

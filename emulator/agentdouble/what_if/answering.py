@@ -4,22 +4,223 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+import dataclasses
+import itertools
+import json
+import re
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+import httpx
+
+from agentdouble import causes, resending
 from agentdouble.errors import AgentDoubleError, LedgerError
-from agentdouble.journal import Entry, Journal
+from agentdouble.journal import Entry, Journal, Start
 from agentdouble.ledger import Ledger, find
 from agentdouble.redaction import without_secrets
 from agentdouble.resending import CannotRepeatError, gone, headers, whole_body
 from agentdouble.signing import Credentials
 from agentdouble.threads import run_in_thread
+from agentdouble.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.what_if.beside import Beside
-from agentdouble.what_if.differences import differences
-from agentdouble.what_if.earlier import MOST, relied_on
-from agentdouble.what_if.sending import Answer, Sender
+from agentdouble.what_if.differences import differences, leaves, unfolded
 from agentdouble.what_if.values import Found, Question, Reply, WhatIfError
+
+MOST = 20
+_READING = ("GET", "HEAD", "OPTIONS")
+_READING_ACTIONS = ("Get", "List")
+_ID = re.compile(r"(?:id|Id|ID)$")
+_NO_ID = re.compile(r"(?:user|app|message|request|invocation|caller)_?id$|^id$", re.IGNORECASE)
+_SESSION_HEADERS = (b"mcp-session-id", b"session_id")
+
+
+def relied_on(entry: Entry, entries: Sequence[Entry], known: Collection[str]) -> list[Entry]:
+    """Return the requests that came before an entry and made what it relies on, oldest first.
+
+    ``known`` are the ids that every double has. At most the last ``MOST`` are returned.
+    """
+    by_id = {one.id: one for one in entries}
+    sessions = {entry.session} | {one.session for one in entries if one.caused_by == entry.id}
+    sessions.discard(None)
+    wanted = _uses(entry) - set(known)
+    found: dict[int, Entry] = {}
+    for one in reversed([one for one in entries if one.id < entry.id]):
+        if not _changes(one) or one.id == entry.caused_by:
+            continue
+        uses = _uses(one) - set(known)
+        if one.session in sessions or (uses | _makes(one)) & wanted:
+            first = _first_cause(one, by_id, entry)
+            found[first.id] = first
+            wanted |= uses
+    kept = sorted(found)
+    inner = {id_ for id_ in kept if found[id_].caused_by in found}
+    return [found[id_] for id_ in kept if id_ not in inner][-MOST:]
+
+
+def _first_cause(one: Entry, by_id: Mapping[int, Entry], entry: Entry) -> Entry:
+    """Return the request of a client whose code sent this one.
+
+    What code sent relies on what code sent before it, and not on the agent that ran it.
+    """
+    return one if entry.caused_by else by_id.get(one.caused_by or 0, one)
+
+
+def _changes(one: Entry) -> bool:
+    """Return whether a request was accepted and may have changed something."""
+    action = _action(one)
+    reads = action.startswith(_READING_ACTIONS) if action else one.method in _READING
+    return not reads and one.status is not None and one.status < 400
+
+
+def _action(one: Entry) -> str:
+    return parse_qs(urlsplit(one.url).query).get("Action", [""])[0]
+
+
+def _uses(one: Entry) -> set[str]:
+    """Return the ids that a request names."""
+    segments = [unquote(part) for part in urlsplit(one.url).path.split("/")]
+    after = {"sessions", "tasks", "mcp"}
+    named = {two for first, two in itertools.pairwise(segments) if first in after}
+    sent = {value.decode("latin-1") for name, value in one.request_head if name in _SESSION_HEADERS}
+    return {id_ for id_ in (*named, *sent, *_ids(_json(one.request_start))) if id_}
+
+
+def _makes(one: Entry) -> set[str]:
+    """Return the ids in an answer, and the name of what an action created."""
+    heads = {
+        value.decode("latin-1") for name, value in one.response_head if name == b"mcp-session-id"
+    }
+    answer, asked = _json(one.response_start), _json(one.request_start)
+    named = [asked.get("Name")] if _action(one) and isinstance(asked, dict) else []
+    own = [answer.get("id")] if isinstance(answer, dict) else []
+    return {*heads, *_ids(answer), *(text for text in (*named, *own) if isinstance(text, str))}
+
+
+def _json(start: Start | None) -> Any:
+    body = start.whole() if start is not None else None
+    try:
+        return json.loads(body) if body else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _ids(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _ids(one)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if isinstance(one, str) and _ID.search(name) and not _NO_ID.search(name):
+                yield one
+            else:
+                yield from _ids(one)
+
+
+LARGEST = 1024 * 1024  # bytes of an answer that are read
+_OF_THE_CONNECTION = frozenset(
+    {b"host", b"content-length", b"connection", b"transfer-encoding", b"expect", causes.RAW_HEADER}
+)
+_ID_TEXT = re.compile(r"[\w.:+/=-]{8,}", re.ASCII)
+_PATH = "/:@!$&'()*+,;=~-._"
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID_TEXT.fullmatch(value) is not None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer; ``status`` is None if the connection ended, and ``text`` says why."""
+
+    status: int | None
+    headers: Mapping[str, str]
+    text: str
+    is_cut: bool = False
+
+    def document(self) -> Mapping[str, Any]:
+        """Return all of it as one JSON value, with the JSON inside texts unfolded."""
+        kind = self.headers.get("content-type", "")
+        return {
+            "status": self.status,
+            "headers": dict(self.headers),
+            "body": unfolded(self.text, kind),
+        }
+
+
+@dataclass
+class Sender:
+    """A client of one double; it learns which ids that double gave for those of the journal."""
+
+    url: str
+    credentials: Credentials
+    _known: dict[str, str] = field(default_factory=dict)
+
+    async def repeat(self, entry: Entry) -> Answer:
+        """Send a request that was answered before, and learn from the answer."""
+        answer = await self.send(entry)
+        kept = entry.response_start.whole() if entry.response_start is not None else None
+        kind = answer.headers.get("content-type", "")
+        head = {k.decode("latin-1"): v.decode("latin-1") for k, v in entry.response_head}
+        before = {"headers": head, "body": unfolded((kept or b"").decode("utf-8", "replace"), kind)}
+        now = leaves(answer.document())
+        for path, old in leaves(before).items():
+            new = now.get(path)
+            if old != new and _is_id(old) and _is_id(new):
+                self._known[str(old)] = str(new)
+        return answer
+
+    async def send(self, entry: Entry) -> Answer:
+        """Send a request; raise CannotRepeatError if the journal does not have it completely."""
+        body = self._with_ids(resending.whole_body(entry).decode("latin-1")).encode("latin-1")
+        parts = urlsplit(self._with_ids(entry.url))
+        query = f"?{parts.query}" if parts.query else ""
+        here = dataclasses.replace(
+            entry,
+            url=f"{self.url}{quote(parts.path, _PATH)}{query}",
+            request_head=[
+                (name, self._with_ids(value.decode("latin-1")).encode("latin-1"))
+                for name, value in entry.request_head
+            ],
+        )
+        signed = resending.headers(here, body, self.credentials)
+        head = [one for one in signed if one[0] not in _OF_THE_CONNECTION]
+        try:
+            request = httpx.Request(here.method, here.url, headers=head, content=body)
+            async with AsyncClient(transport=AsyncTransport(verify=False), timeout=None) as client:
+                return await self._read(await client.send(request, stream=True))
+        except httpx.InvalidURL as error:
+            raise CannotRepeatError(
+                f"The address of this request cannot be sent: {error}"
+            ) from None
+        except httpx.HTTPError as error:
+            return Answer(None, {}, f"{type(error).__name__}: {error}")
+
+    async def _read(self, response: httpx.Response) -> Answer:
+        kept, size = [], 0
+        try:
+            async for part in response.aiter_bytes():
+                kept.append(part[: LARGEST - size])
+                size += len(part)
+                if size > LARGEST:
+                    break
+        finally:
+            await response.aclose()
+        text = b"".join(kept).decode("utf-8", "replace")
+        headers = {name: self._anywhere(value) for name, value in response.headers.items()}
+        return Answer(response.status_code, headers, self._anywhere(text), size > LARGEST)
+
+    def _anywhere(self, text: str) -> str:
+        """Return text without the address of this double."""
+        return text.replace(self.url, "http://double").replace(self.url[7:], "double")
+
+    def _with_ids(self, text: str) -> str:
+        for old in sorted(self._known, key=len, reverse=True):
+            text = text.replace(old, self._known[old])
+        return text
+
 
 LONGEST_S = 60.0
 _SHOWN = 64 * 1024  # characters of a body

@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from agentdouble.apps import simple
-from agentdouble.control_plane import envelope
+from agentdouble.control_plane import authentication
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Target
 from doublecheck.client.doubles import serving_double
@@ -103,7 +103,7 @@ def test_a_signed_request_is_told_without_its_signature(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Neither keys nor tokens nor signatures are printed; how to sign it is said."""
-    monkeypatch.setattr(envelope.Metadata, "to_dict", lambda _self: {})
+    monkeypatch.setattr(authentication.Metadata, "to_dict", lambda _self: {})
 
     assert {"CTL-01": Verdict.FAILED} == verdicts(
         run(*declared, "-k", "CTL-01", module="test_control_plane")
@@ -148,7 +148,7 @@ def test_what_is_left_open_is_observed_and_never_fails(
 ) -> None:
     """What was seen is told with the unknown that it is about; what cannot be seen is said."""
     seen = run(*declared, "-k", "U-INVOKE-ERROR or U-ERROR-SHAPE", module="test_unspecified")
-    monkeypatch.setattr(envelope, "failure", lambda *_: PlainTextResponse("no"))
+    monkeypatch.setattr(authentication, "failure", lambda *_: PlainTextResponse("no"))
     unseen = run(*declared, "-k", "U-ERROR-SHAPE", module="test_unspecified")
 
     assert [
