@@ -123,7 +123,7 @@ class Gateway:
     ) -> None:
         scope, receive, send = request
         async with runtime.lease(_session(scope)) as instance:
-            observed.leased(instance)
+            observed.leased()
             if serving.is_closed(scope):
                 raise ClientDisconnect
             if proxying.is_asked_for(scope, address):

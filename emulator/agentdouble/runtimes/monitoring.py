@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
-
-if TYPE_CHECKING:
-    from agentdouble.runtimes.instance import Instance
-    from agentdouble.runtimes.runtime import Runtime
-    from agentdouble.runtimes.usage import Used
 
 GONE = 499  # the client disconnected before the answer began
 _PREFIX = "agentdouble_runtime_"
@@ -60,21 +53,20 @@ class Monitor:
         self._memory = gauge("memory_bytes", "Resident memory of the processes.")
         self._processes = gauge("processes", "Processes of the instances.")
 
-    def render(
-        self, runtimes: Iterable[Runtime], used: Mapping[str, Used], accept: str
-    ) -> tuple[bytes, str]:
+    def show(
+        self, runtime: str, *, memory: int, processes: int, lines: int, states: Mapping[str, int]
+    ) -> None:
+        """Set what a runtime has now: memory (bytes), processes, printed lines, instances."""
+        for metric in (self.in_flight, self.durations, self.first_bytes, self.waits, self._cpu):
+            metric.labels(runtime)  # zero, also where nothing has happened
+        self._memory.labels(runtime).set(memory)
+        self._processes.labels(runtime).set(processes)
+        self._lines.labels(runtime).set(lines)
+        for state in ("starting", "ready", "draining"):
+            self._instances.labels(runtime, state).set(states.get(state, 0))
+
+    def render(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their content type, in the format that ``Accept`` requests."""
-        for runtime in runtimes:
-            name = runtime.name
-            for metric in (self.in_flight, self.durations, self.first_bytes, self.waits, self._cpu):
-                metric.labels(name)  # zero, also where nothing has happened
-            of_runtime = [used[one.name] for one in runtime.begun if one.name in used]
-            self._memory.labels(name).set(sum(one.memory for one in of_runtime))
-            self._processes.labels(name).set(sum(one.processes for one in of_runtime))
-            self._lines.labels(name).set(runtime.logs.printed)
-            states = Counts(instance.state for instance in runtime.begun)
-            for state in ("starting", "ready", "draining"):
-                self._instances.labels(name, state).set(states[state])
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
 
@@ -139,7 +131,7 @@ class Observed:
             self._monitor.first_bytes.labels(self._runtime).observe(self.passed_s())
         self._status = status
 
-    def leased(self, _instance: Instance) -> None:
+    def leased(self) -> None:
         """Note that the request has an instance."""
         if not self._has_instance:  # otherwise the first instance could not be reached
             self._monitor.waits.labels(self._runtime).observe(self.passed_s())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -110,8 +111,16 @@ class RuntimeRoutes:
     async def metrics(self, request: Request) -> Response:
         """Return the metrics of every runtime in a format of Prometheus."""
         used = await self._watch.look()
-        accept = request.headers.get("accept", "")
-        content, kind = self._monitor.render(self._runtimes.all(), used, accept)
+        for runtime in self._runtimes.all():
+            of_runtime = [used[one.name] for one in runtime.begun if one.name in used]
+            self._monitor.show(
+                runtime.name,
+                memory=sum(one.memory for one in of_runtime),
+                processes=sum(one.processes for one in of_runtime),
+                lines=runtime.logs.printed,
+                states=Counter(instance.state for instance in runtime.begun),
+            )
+        content, kind = self._monitor.render(request.headers.get("accept", ""))
         return Response(content, headers={"content-type": kind})
 
     @operation(ShownRuntimes)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.ready_kernels import PooledKernel
-    from agentdouble.sandbox.session import SessionEvents
+    from agentdouble.sandbox.session_events import SessionEvents
     from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
 

@@ -29,7 +29,7 @@ from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.questions import State, Variable
-from agentdouble.sandbox.session import EndedSession, LivingSession, ended, living
+from agentdouble.sandbox.session_events import EndedSession, LivingSession, ended, living
 from agentdouble.surfaces.surface import RefusedError
 
 

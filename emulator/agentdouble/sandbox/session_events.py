@@ -1,0 +1,98 @@
+"""Sessions as the double's own routes and events show them, and the events about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from typing_extensions import TypedDict
+
+from agentdouble.clock import Clock
+from agentdouble.event_bus import EventBus
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.ended_instances import EndedInstance
+    from agentdouble.sandbox.instance import Instance
+
+Happened = Literal["begun", "busy", "idle", "paused", "resumed", "ttl"]
+
+
+class LivingSession(TypedDict):
+    """A living session instance."""
+
+    SessionId: str
+    UserSessionId: str
+    ToolId: str
+    state: str
+    busy: bool
+    created_at: str
+    deadline: str
+    remaining_s: float
+    executions: int
+    pids: list[int]
+    home: str | None
+    memory_bytes: int | None
+    cpu_s: float | None
+
+
+class EndedSession(TypedDict):
+    """A session instance that has ended."""
+
+    SessionId: str
+    UserSessionId: str
+    ToolId: str
+    state: Literal["destroyed"]
+    ended_at: str
+    reason: str
+    executions: int
+
+
+def living(instance: Instance, clock: Clock) -> LivingSession:
+    """Return how a living instance is shown."""
+    used = instance.used
+    return {
+        "SessionId": instance.id,
+        "UserSessionId": instance.key.user_session_id,
+        "ToolId": instance.key.tool_id,
+        "state": instance.state,
+        "busy": instance.busy,
+        "created_at": instance.created_at.isoformat(),
+        "deadline": instance.deadline.isoformat(),
+        "remaining_s": (instance.deadline - clock.now()).total_seconds(),
+        "executions": instance.executions,
+        "pids": list(instance.pids),
+        "home": None if instance.home is None else str(instance.home),
+        "memory_bytes": None if used is None else used.memory,
+        "cpu_s": None if used is None else used.cpu_s,
+    }
+
+
+def ended(one: EndedInstance) -> EndedSession:
+    """Return how an instance that has ended is shown."""
+    return {
+        "SessionId": one.id,
+        "UserSessionId": one.key.user_session_id,
+        "ToolId": one.key.tool_id,
+        "state": "destroyed",
+        "ended_at": one.at.isoformat(),
+        "reason": one.reason,
+        "executions": one.executions,
+    }
+
+
+class SessionEvents:
+    """Publishes what happens to session instances; callers look at ``bus.watched`` first."""
+
+    def __init__(self, bus: EventBus, clock: Clock) -> None:
+        self.bus = bus
+        self._clock = clock
+
+    def publish(self, instance: Instance, happened: Happened) -> None:
+        """Publish what happened to a living instance."""
+        if instance.end_reason is None:  # the end was the last event of its session
+            self.bus.publish(
+                "session", instance.id, happened, lambda: living(instance, self._clock)
+            )
+
+    def ended(self, one: EndedInstance) -> None:
+        """Publish the end of an instance."""
+        self.bus.publish("session", one.id, "ended", lambda: ended(one))
