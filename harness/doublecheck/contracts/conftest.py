@@ -18,7 +18,6 @@ from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import verdicts
-from doublecheck.contracts.a2a import agent  # noqa: F401 (a fixture)
 from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     app,
     other_user,

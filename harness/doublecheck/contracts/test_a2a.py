@@ -5,56 +5,128 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
+from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
-from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import for_each
+from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.errors import NoAnswerError
-from doublecheck.wire import calls
+from doublecheck.errors import NoAnswerError, RefusedError
+from doublecheck.values.agents import A2aAnswer
+from doublecheck.wire import a2a, calls
+from doublecheck.wire.calls import Call
+
+T = TypeVar("T")
 
 ENDED_BADLY = ("failed", "rejected", "canceled", "error")
+NOT_FOUND = "-32001"
+
+
+class Agent:
+    """The A2A application of a platform; ``tasks`` are the ids of its tasks."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._agent = _call(platform, a2a.card(platform.target, a2a.PATH))
+        self.tasks: set[str] = set()
+
+    def send(self, *texts: str, context_id: str | None = None) -> A2aAnswer:
+        """Send a message with a part for each text, and wait for its result."""
+        return self._noted(
+            _call(self._platform, a2a.send(self._agent, *texts, contextId=context_id))
+        )
+
+    def order(self, do: str, texts: list[str]) -> A2aAnswer:
+        """Send the reference application an order, and wait for its result."""
+        return self.send(json.dumps({"do": do, "texts": texts}))
+
+    def failure(self, texts: list[str]) -> str | None:
+        """Send an order that fails; return the state of its task, or "error" for an error."""
+        try:
+            return self.order("fail", texts).state
+        except RefusedError:
+            return "error"
+
+    def stream(self, text: str) -> Generator[A2aAnswer, None, None]:
+        """Send a message and yield each event as it arrives."""
+        with closing(self._platform.a2a().stream(text)) as events:
+            yield from map(self._noted, events)
+
+    def task(self, task_id: str | None) -> A2aAnswer | None:
+        """Return a stored task, or None."""
+        try:
+            return _call(self._platform, a2a.task(self._agent, str(task_id)))
+        except RefusedError as error:
+            if error.code == NOT_FOUND:
+                return None
+            raise
+
+    def forget(self) -> None:
+        """Make the reference application forget its tasks."""
+        for task_id in tuple(self.tasks):
+            self.send(f"forget {task_id}")
+
+    def _noted(self, answer: A2aAnswer) -> A2aAnswer:
+        if answer.task_id:
+            self.tasks.add(answer.task_id)
+        return answer
+
+
+@pytest.fixture
+def agent(platform: Platform, leftovers: Leftovers) -> Agent:
+    """The A2A application of the platform; its tasks are removed afterwards."""
+    agent = Agent(platform)
+    leftovers.add(agent.forget)
+    return agent
+
+
+def _call(platform: Platform, call: Call[T]) -> T:
+    return call.read(platform.send(call.request))
+
+
+def _urls(agent: a2a.Agent) -> list[str]:
+    """Return the URLs at which a card says that JSON-RPC is answered."""
+    interfaces = agent.card.get("supportedInterfaces") or [{"url": agent.card.get("url")}]
+    rpc = [one for one in interfaces if one.get("protocolBinding", "JSONRPC") == "JSONRPC"]
+    return [str(one["url"]) for one in rpc if one.get("url")]
 
 
 @clause("A2A-01")
 def test_the_card_is_served(platform: Platform) -> None:
     """The card has a name, a description, a version, skills, and the agent's URLs, each time."""
-    card = Agent.of(platform).card
-    told = [name for name in ("name", "description", "version", "skills") if card.get(name)]
-    urls = Agent.of(platform).urls
+    agent = _call(platform, a2a.card(platform.target, a2a.PATH))
+    card, urls = agent.card, _urls(agent)
+    present = [name for name in ("name", "description", "version", "skills") if card.get(name)]
 
-    assert ["name", "description", "version", "skills"] == told
+    assert ["name", "description", "version", "skills"] == present
     assert urls
     assert [] == [url for url in urls if not url.startswith(("http://", "https://"))]
-    assert card == Agent.of(platform).card
+    assert card == platform.a2a().card
 
 
 @clause("A2A-01", reference_app=True)
 def test_the_card_is_of_the_agent(platform: Platform) -> None:
     """Its name is the one of the agent from which it was built."""
-    assert executor.NAME == Agent.of(platform).card["name"]
+    assert executor.NAME == platform.a2a().card["name"]
 
 
 @clause("A2A-01")
 def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
     """Each URL leads to an agent; one of another host is not asked."""
-    agent = Agent.of(platform)
-    headers = {"Content-Type": "application/json", "A2A-Version": "1.0" if agent.modern else "0.3"}
-    method = "GetTask" if agent.modern else "tasks/get"
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"id": uuid.uuid4().hex}}
-    key = calls.request(platform.target, "POST", "/", surface="a2a").headers
-    for url in agent.urls:
+    agent = _call(platform, a2a.card(platform.target, a2a.PATH))
+    for url in _urls(agent):
         _require_ours(platform, url)
-        answer = platform.send(
-            calls.Request("POST", url, {**key, **headers}, calls.json_content(body))
-        )
+        request = a2a.request(agent, "task", {"id": uuid.uuid4().hex})
+        answer = platform.send(replace(request, url=url))
 
         document = calls.read_json(answer) if answer.is_success else None
         assert isinstance(document, dict), f"{url}: HTTP {answer.status_code} {answer.text!r}"
@@ -110,7 +182,7 @@ def test_an_executor_may_answer_with_a_message(agent: Agent, text: str) -> None:
 def test_an_executor_that_raises_has_failed(agent: Agent) -> None:
     """Before it sent something, and afterwards; the next message has its result."""
     for texts in ([], ["sent"]):
-        assert agent.failure("fail", texts=texts) in ENDED_BADLY
+        assert agent.failure(texts) in ENDED_BADLY
 
         assert ("completed", ("next",)) == _told(agent, "next")
 
@@ -121,13 +193,13 @@ def test_intermediate_results_arrive_while_it_works(agent: Agent, text: str) -> 
     """The client reads each result before the executor may continue to the next."""
     gate, steps = uuid.uuid4().hex, ["one", text, "three", "ü", "one", "six"]
     arrived: list[str] = []
-    tasks: set[str] = set()
+    tasks: set[str | None] = set()
 
     order = json.dumps({"do": "steps", "gate": gate, "texts": steps})
-    with closing(agent.stream(order)) as events:  # type: ignore[type-var]
+    with closing(agent.stream(order)) as events:
         for event in events:
             tasks.add(event.task_id)
-            if event.texts and not event.is_task:
+            if event.texts and event.kind != "task":
                 arrived += event.texts
                 assert steps[: len(arrived)] == arrived
                 agent.send(f"release {gate}")
@@ -141,16 +213,16 @@ def test_intermediate_results_arrive_while_it_works(agent: Agent, text: str) -> 
 def test_a_stream_of_an_executor_that_raises_is_no_success(agent: Agent) -> None:
     """How it ends is left open: in a state, with an error, or broken off."""
     order = json.dumps({"do": "fail", "texts": ["one", "two"]})
-    states: list[str] = []
+    states: list[str | None] = []
 
-    with contextlib.suppress(AssertionError, NoAnswerError):  # an error of JSON-RPC, or broken off
+    with contextlib.suppress(RefusedError, NoAnswerError):  # an error of JSON-RPC, or broken off
         states += (event.state for event in agent.stream(order))
 
     assert "completed" not in states
     assert ("completed", ("next",)) == _told(agent, "next")
 
 
-def _told(agent: Agent, text: str) -> tuple[str, tuple[str, ...]]:
+def _told(agent: Agent, text: str) -> tuple[str | None, tuple[str, ...]]:
     answer = agent.order("say", texts=[text])
     return answer.state, answer.texts
 
@@ -181,9 +253,9 @@ def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
     gate, steps = uuid.uuid4().hex, ["one", "two ü", "three"]
     order = json.dumps({"do": "steps", "gate": gate, "texts": steps})
     states = []
-    with closing(agent.stream(order)) as events:  # type: ignore[type-var]
+    with closing(agent.stream(order)) as events:
         for event in events:
-            if event.texts and not event.is_task:
+            if event.texts and event.kind != "task":
                 found = agent.task(event.task_id)
                 assert found is not None, "the task is not found while its executor works"
                 states.append(found.state)
@@ -200,7 +272,7 @@ def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
 def test_the_task_of_an_executor_that_raised_is_not_completed(agent: Agent) -> None:
     """Where it has been stored at all, it is as the caller was told."""
     before = set(agent.tasks)
-    told = agent.failure("fail", texts=["sent"])
+    told = agent.failure(["sent"])
 
     for task_id in agent.tasks - before:
         found = agent.task(task_id)
@@ -211,7 +283,7 @@ def test_the_task_of_an_executor_that_raised_is_not_completed(agent: Agent) -> N
 def test_there_is_nothing_for_another_id(agent: Agent) -> None:
     """Not for one that nobody has, nor for a part or another form of one that a task has."""
     told = agent.order("say", texts=["kept"])
-    id_ = told.task_id
+    id_ = str(told.task_id)
     others = {uuid.uuid4().hex, id_[:-1], id_[1:], id_[: len(id_) // 2], f"{id_}0", id_.swapcase()}
 
     assert told == agent.task(id_)

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 import agentdouble
-from doublecheck.contracts.a2a import CARD
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.in_process import accepted, rpc, sent
+from doublecheck.wire.a2a import CARD
 
 if TYPE_CHECKING:
     from a2a.server.agent_execution import AgentExecutor

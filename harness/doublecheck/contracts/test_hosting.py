@@ -14,7 +14,6 @@ import pytest
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import hosting, wire
-from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.verdicts import Verdict
@@ -160,15 +159,13 @@ def _speak_mcp(app: Platform) -> None:
 
 def _speak_a2a(app: Platform) -> None:
     """Send two messages to the agent of a card, and read their tasks again, where there are any."""
-    agent = Agent.of(app)
+    agent = app.a2a()
     for said in (SAID, "again"):
         answer = agent.send(f"say {said}")
-        found = agent.task(answer.task_id) if answer.task_id else answer
-
         assert said == "".join(answer.texts)
-        assert found is not None
-        assert answer.texts == found.texts
-    agent.forget()
+        if answer.task_id:
+            assert answer.texts == agent.task(answer.task_id).texts
+            agent.send(f"forget {answer.task_id}")
 
 
 def _print(hosted: Hosted, name: str, lines: Iterable[str]) -> list[str]:

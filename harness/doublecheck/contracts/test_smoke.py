@@ -17,11 +17,10 @@ import pytest
 from agentdouble.signing import Credentials
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
-from doublecheck.contracts.a2a import Agent
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.target.facts import variable
-from doublecheck.wire import api_server, calls, event_stream, mcp
+from doublecheck.wire import a2a, api_server, event_stream, mcp
 from doublecheck.wire.mcp import McpServer
 
 NOBODYS = "doublecheck-nobody-has-this"
@@ -78,22 +77,15 @@ def test_an_mcp_server_refuses_without_its_key(platform: Platform) -> None:
 @clause("A2A-02", smoke=True)
 def test_an_empty_message_is_refused(platform: Platform) -> None:
     """A message without its parts is an error in the terms of the protocol; nothing runs."""
-    agent = Agent.of(platform)
-    method = "SendMessage" if agent.modern else "message/send"
-
-    assert _refused(_asked(agent, method, {})) in ERRORS_OF_JSON_RPC
+    assert _refused(_asked(platform, "send", {})) in ERRORS_OF_JSON_RPC
 
 
 @clause("A2A-02", smoke=True, writes=True)
 def test_a_message_is_answered_or_refused(platform: Platform) -> None:
     """The answer is a task, a message, or an error in the terms of the protocol."""
-    agent = Agent.of(platform)
-    method = "SendMessage" if agent.modern else "message/send"
-    part = {"text": "hello"} if agent.modern else {"kind": "text", "text": "hello"}
-    role = "ROLE_USER" if agent.modern else "user"
-    message = {"messageId": uuid.uuid4().hex, "role": role, "parts": [part]}
+    agent = _agent(platform)
 
-    answer = _asked(agent, method, {"message": message})
+    answer = _asked(platform, "send", a2a.message(agent, ["hello"], {}))
 
     if "error" in answer:
         assert _refused(answer) in ERRORS_OF_JSON_RPC
@@ -107,16 +99,13 @@ def test_a_message_is_answered_or_refused(platform: Platform) -> None:
 @clause("A2A-04", smoke=True)
 def test_an_unknown_task_is_refused(platform: Platform) -> None:
     """Nobody has made a task of this id."""
-    agent = Agent.of(platform)
-    method = "GetTask" if agent.modern else "tasks/get"
-
-    assert _refused(_asked(agent, method, {"id": uuid.uuid4().hex})) in ERRORS_OF_JSON_RPC
+    assert _refused(_asked(platform, "task", {"id": uuid.uuid4().hex})) in ERRORS_OF_JSON_RPC
 
 
 @clause("A2A-02", smoke=True)
 def test_an_unknown_method_is_refused(platform: Platform) -> None:
     """By an error of JSON-RPC; which code it has is left open."""
-    assert _refused(_asked(Agent.of(platform), "doublecheck/nothing", {})) in ERRORS_OF_JSON_RPC
+    assert _refused(_asked(platform, "doublecheck/nothing", {})) in ERRORS_OF_JSON_RPC
 
 
 @clause("INV-04", smoke=True, writes=True)
@@ -202,15 +191,14 @@ def _application(platform: Platform) -> str:
     return names[0]
 
 
-def _asked(agent: Agent, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def _agent(platform: Platform) -> a2a.Agent:
+    card = a2a.card(platform.target, a2a.PATH)
+    return card.read(platform.send(card.request))
+
+
+def _asked(platform: Platform, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to any method of JSON-RPC, whatever its status."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    headers = {"Content-Type": "application/json"}
-    if agent.modern:
-        headers["A2A-Version"] = "1.0"
-    target, content = agent.platform.target, calls.json_content(body)
-    request = calls.request(target, "POST", "/", surface="a2a", headers=headers, content=content)
-    answer: httpx.Response = agent.platform.send(request)
+    answer = platform.send(a2a.request(_agent(platform), method, params))
     document = wire.json_of(answer)
     assert isinstance(document, dict), answer.text
     return document

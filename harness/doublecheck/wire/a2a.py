@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 PATH = "/"
-_CARD = ".well-known/agent-card.json"
+CARD = "/.well-known/agent-card.json"
 _METHODS = {  # in version 1.0 and in version 0.3
     "send": ("SendMessage", "message/send"),
     "stream": ("SendStreamingMessage", "message/stream"),
@@ -55,28 +55,28 @@ class Agent:
 
 def card(target: Target, path: str) -> Call[Agent]:
     """Return the call that reads the card of the application at a path (A2A-01)."""
-    request = calls.request(target, "GET", path.rstrip("/") + "/" + _CARD, surface="a2a")
-    return Call(request, lambda response: Agent(target, path, _object(response)))
+    call = calls.request(target, "GET", path.rstrip("/") + CARD, surface="a2a")
+    return Call(call, lambda response: Agent(target, path, _object(response)))
 
 
-def send(agent: Agent, text: str, **ids: str | None) -> Call[A2aAnswer]:
+def send(agent: Agent, *texts: str, **ids: str | None) -> Call[A2aAnswer]:
     """Return the call that sends a message and waits for the answer (A2A-02)."""
-    return Call(_request(agent, "send", _message(agent, text, ids)), read_answer)
+    return Call(request(agent, "send", message(agent, texts, ids)), read_answer)
 
 
 def stream(agent: Agent, text: str, **ids: str | None) -> Request:
     """Return the request that sends a message and streams the answers (A2A-03)."""
-    return _request(agent, "stream", _message(agent, text, ids))
+    return request(agent, "stream", message(agent, [text], ids))
 
 
 def task(agent: Agent, task_id: str) -> Call[A2aAnswer]:
     """Return the call that reads a task (A2A-04)."""
-    return Call(_request(agent, "task", {"id": task_id}), read_answer)
+    return Call(request(agent, "task", {"id": task_id}), read_answer)
 
 
 def cancel(agent: Agent, task_id: str) -> Call[A2aAnswer]:
     """Return the call that ends a task."""
-    return Call(_request(agent, "cancel", {"id": task_id}), read_answer)
+    return Call(request(agent, "cancel", {"id": task_id}), read_answer)
 
 
 def read_event(response: httpx.Response, data: str) -> A2aAnswer:
@@ -94,17 +94,20 @@ def refuse_no_stream(response: httpx.Response) -> None:
     raise _wrong_answer(response, response.text)
 
 
-def _message(agent: Agent, text: str, ids: Mapping[str, str | None]) -> dict[str, Any]:
-    given = {name: value for name, value in ids.items() if value is not None}
-    message: dict[str, Any] = {"messageId": uuid.uuid4().hex, **given}
+def message(agent: Agent, texts: Sequence[str], ids: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the parameters of a message with a part for each text."""
+    fields: dict[str, Any] = {name: value for name, value in ids.items() if value is not None}
+    fields["messageId"] = uuid.uuid4().hex
     if agent.modern:
-        return {"message": {**message, "role": "ROLE_USER", "parts": [{"text": text}]}}
-    part = {"kind": "text", "text": text}
-    return {"message": {**message, "kind": "message", "role": "user", "parts": [part]}}
+        parts = [{"text": text} for text in texts]
+        return {"message": {**fields, "role": "ROLE_USER", "parts": parts}}
+    parts = [{"kind": "text", "text": text} for text in texts]
+    return {"message": {**fields, "kind": "message", "role": "user", "parts": parts}}
 
 
-def _request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
-    modern, older = _METHODS[method]
+def request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
+    """Return a request of JSON-RPC; the method is named in the version of the card."""
+    modern, older = _METHODS.get(method, (method, method))
     body = {
         "jsonrpc": "2.0",
         "id": next(_ids),
@@ -135,12 +138,18 @@ def _answer(response: httpx.Response, document: Any, text: str) -> A2aAnswer:
             code=str(error.get("code")),
         )
     result = document.get("result") if isinstance(document, dict) else None
-    if not isinstance(result, dict):
+    if not isinstance(result, dict) or not _is_answer(document, response.request):
         raise _wrong_answer(response, text)
     try:
         return _read_result(result)
     except (AttributeError, TypeError, KeyError):
         raise _wrong_answer(response, text) from None
+
+
+def _is_answer(document: Mapping[str, Any], request: httpx.Request) -> bool:
+    """Whether a document of JSON-RPC answers this request."""
+    sent = json.loads(request.content)
+    return ("2.0", sent["id"]) == (document.get("jsonrpc"), document.get("id"))
 
 
 def _read_result(result: Mapping[str, Any]) -> A2aAnswer:

@@ -12,7 +12,7 @@ import pytest
 from agentdouble import Emulator
 from doublecheck import Platform, Target
 from doublecheck.client import doubles
-from doublecheck.contracts import a2a, conftest, wire
+from doublecheck.contracts import conftest, wire
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.reference_app import reference_apps
@@ -88,13 +88,13 @@ def test_nothing_is_left_behind_by_what_fails(
     target = Target.of(double)
     before = _listed(target)
     # by import: a run of pytester's leaves a module that it has forgotten in its package
-    users, sandboxes = (
+    users, sandboxes, agents = (
         importlib.import_module(f"doublecheck.contracts.{name}")
-        for name in ("agent_users", "sandboxes")
+        for name in ("agent_users", "sandboxes", "test_a2a")
     )
     monkeypatch.setattr(sandboxes.Sandbox, "with_session", broken)
     monkeypatch.setattr(users.User, "post", broken)
-    monkeypatch.setattr(a2a.Agent, "task", broken)
+    monkeypatch.setattr(agents.Agent, "task", broken)
 
     ended = runner.run(
         [f"--platform-url={double.url}", "-k", "SBX-04 or API-08 or A2A-04"], verbose=False
