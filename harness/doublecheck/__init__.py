@@ -15,13 +15,13 @@ from doublecheck.lazy_names import LazyNames
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from doublecheck.api.calibrate import calibrate as calibrate
+    from doublecheck.api.check import calibrate as calibrate
     from doublecheck.api.check import check as check
+    from doublecheck.api.check import unknowns as unknowns
     from doublecheck.api.connect import connect as connect
     from doublecheck.api.connect import connect_async as connect_async
     from doublecheck.api.platform import AsyncPlatform as AsyncPlatform
     from doublecheck.api.platform import Platform as Platform
-    from doublecheck.api.unknowns import unknowns as unknowns
     from doublecheck.client.session_target import PlatformConfig as PlatformConfig
     from doublecheck.compare.twin import twin as twin
     from doublecheck.errors import DoubleCheckError as DoubleCheckError

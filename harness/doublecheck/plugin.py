@@ -12,7 +12,7 @@ import pytest
 from doublecheck import traceback_filter
 from doublecheck.compare import pytest_unknowns
 from doublecheck.contracts import exit_status
-from doublecheck.reports import pytest_calls, pytest_report
+from doublecheck.reports import pytest_report
 from doublecheck.target import pytest_options
 
 pytest_plugins = ("doublecheck.fixtures",)
@@ -54,7 +54,7 @@ def _config_of(request: pytest.FixtureRequest) -> object:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
-    with pytest_calls.of_test():
+    with pytest_report.of_test():
         return (yield)
 
 
@@ -63,7 +63,7 @@ def pytest_assertrepr_compare(
     op: str, left: object, right: object
 ) -> Generator[None, list[list[str]], list[list[str]]]:
     explanations = yield
-    return pytest_calls.explained(explanations, op, left, right)
+    return pytest_report.explained(explanations, op, left, right)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,5 +81,5 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     traceback_filter.cut(item, call, report)
-    pytest_calls.add_section(item, report)
+    pytest_report.add_section(item, report)
     return report

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from doublecheck.values.sandbox import Completion as Completion
     from doublecheck.values.sandbox import LiveOutput as LiveOutput
     from doublecheck.values.sandbox import Output as Output
-    from doublecheck.values.session_snapshots import SessionSnapshot as SessionSnapshot
+    from doublecheck.values.sandbox import SessionSnapshot as SessionSnapshot
     from doublecheck.values.unknowns import Unknown as Unknown
     from doublecheck.values.unknowns import Unknowns as Unknowns
     from doublecheck.wire.exchanges import Exchange as Exchange

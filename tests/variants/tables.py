@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from doublecheck.target.surfaces import Surface
+from doublecheck.target.facts import Surface
 from tests.mutants.agents import APPS, ARTIFACTS, CREATE, DELETE, LIST, NAMED, READ, RUN, STREAM
 from tests.mutants.changes import OfValue, always, at, drop, put, where
 from tests.mutants.protocols import CARD, schemas, tasks, tools

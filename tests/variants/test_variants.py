@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 
-from doublecheck.compare import pytest_usage
+from doublecheck.compare import pytest_unknowns
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner
-from doublecheck.target.surfaces import Surface
+from doublecheck.target.facts import Surface
 from tests.mutants import campaign
 from tests.mutants.wire import installed
 from tests.variants.tables import VARIANTS, Variant
@@ -66,7 +66,7 @@ def test_each_surface_has_variants_and_each_variant_a_name() -> None:
 def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:
     """Run every check of a surface on a double."""
     chosen = {id_ for id_, clause in clauses().items() if clause.surface == surface}
-    patch.setattr(pytest_usage._Journal, "relied_on", lambda _self: frozenset())
+    patch.setattr(pytest_unknowns._Journal, "relied_on", lambda _self: frozenset())
     patch.setattr(Leftovers, "remove", lambda _self: None)
     return runner.run(
         ["-k", " or ".join(sorted(chosen - APART)), FEW, *QUIET],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from doublecheck.api.platform import AsyncPlatform, Platform
 from doublecheck.client._async.connection import TIMEOUT_S
 from doublecheck.client.arguments import checked
-from doublecheck.client.find_target import Stop, Wanted
+from doublecheck.client.open_target import Stop, Wanted
 from doublecheck.target.target import Target
 
 if TYPE_CHECKING:

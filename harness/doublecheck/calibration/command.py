@@ -7,23 +7,116 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rich import table as rich_table
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from agentdouble import ledger
-from agentdouble.errors import LedgerError
-from doublecheck.calibration import findings, profile_file
+from agentdouble import ledger, profiles
+from agentdouble.errors import LedgerError, ProfileError
+from doublecheck import atomic_files
+from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
-from doublecheck.errors import CalibrationError, TargetError
+from doublecheck.errors import CalibrationError, MissingExtraError, TargetError
 from doublecheck.sanitize import visible
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
+
+_HEAD = "What a deployment answers where the specification leaves it open: doublecheck calibrate."
+
+
+def check(file: Path) -> None:
+    """Raise an error if the profile could not be written, before any request is sent.
+
+    Raises CalibrationError for an invalid profile or a missing folder, and MissingExtraError.
+    """
+    try:
+        import tomlkit  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "tomlkit, which writes profiles,", install="agentdouble[calibrate]"
+        ) from None
+    if not file.absolute().parent.is_dir():
+        raise CalibrationError(f"There is no folder {file.absolute().parent} to write {file} to.")
+    if file.exists():
+        _read(file)
+
+
+def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
+    """Write the settled unknowns; keep the rest of an existing profile, with its comments.
+
+    An answer that the double does not support yet is only added as evidence. Raises
+    CalibrationError.
+    """
+    import tomlkit
+
+    document = _read(file) if file.exists() else _new()
+    chosen, evidence = (_table(document, name) for name in ("unknowns", "evidence"))
+    for one in findings:
+        if not one.settled:
+            continue
+        if one.lived:
+            chosen[one.unknown] = one.answer
+        else:
+            chosen.pop(one.unknown, None)
+        evidence[one.unknown] = _evidence(one, target)
+    _replace(file, tomlkit.dumps(document))
+
+
+def _new() -> TOMLDocument:
+    import tomlkit
+
+    document = tomlkit.document()
+    document.add(tomlkit.comment(_HEAD))
+    return document
+
+
+def _read(file: Path) -> TOMLDocument:
+    import tomlkit
+
+    try:
+        profiles.read(file)
+    except ProfileError as error:
+        raise CalibrationError(f"It cannot be extended: {error}") from None
+    return tomlkit.parse(file.read_text("utf-8"))
+
+
+def _table(document: TOMLDocument, name: str) -> Any:
+    import tomlkit
+
+    if name not in document:
+        document.add(name, tomlkit.table(is_super_table=name == "evidence"))
+    return document[name]
+
+
+def _evidence(finding: Finding, target: str) -> Table:
+    import tomlkit
+
+    table = tomlkit.table()
+    table.update(
+        {"answer": finding.answer, "target": target, "date": finding.date, "seen": finding.meaning}
+    )
+    exchanges = tomlkit.array()
+    for one in finding.exchanges:
+        exchanges.append(tomlkit.string(one, multiline=True))
+    table.add("exchanges", exchanges.multiline(True))
+    return table
+
+
+def _replace(file: Path, text: str) -> None:
+    try:
+        atomic_files.write(file, text)
+    except OSError as error:
+        raise CalibrationError(f"{file} cannot be written: {error.strerror}.") from None
+
 
 SETTLED, NOTHING_SETTLED = 0, 3
 
@@ -37,7 +130,7 @@ def calibrate(
     CalibrationError and MissingExtraError.
     """
     _check(only)
-    profile_file.check(output)
+    check(output)
     sources = _sources(options)
     planned = plan(sources)
     if "url" not in planned.facts:
@@ -49,7 +142,7 @@ def calibrate(
             found.append(one)
     settled = any(one.settled for one in found)
     if settled:
-        profile_file.write(output, target.url, found)
+        write(output, target.url, found)
     if as_json:
         print(json.dumps(_document(target.url, found), indent=2))  # noqa: T201
     else:
@@ -79,7 +172,7 @@ def show(found: Sequence[Finding], output: Path, console: Console) -> None:
     console.print()
     settled = [one for one in found if one.settled]
     if settled:
-        console.print(_table(settled))
+        console.print(_printed_table(settled))
         console.print()
     for reason, unknowns in _unsettled(found).items():
         console.print(Text(f"not settled: {visible(reason)}", "yellow"), soft_wrap=True)
@@ -87,8 +180,8 @@ def show(found: Sequence[Finding], output: Path, console: Console) -> None:
     console.print(Text(_sum(found, output)), soft_wrap=True)
 
 
-def _table(settled: Sequence[Finding]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _printed_table(settled: Sequence[Finding]) -> rich_table.Table:
+    table = rich_table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("unknown", no_wrap=True)
     table.add_column("answer", no_wrap=True)
     table.add_column("")

@@ -49,7 +49,7 @@ def twin(
     from rich.console import Console
 
     from doublecheck.api.platform import Platform
-    from doublecheck.compare import html_page, text
+    from doublecheck.compare import rendering
     from doublecheck.compare.twin import compare, configured, double_of
 
     if html is not None and not html.parent.is_dir():
@@ -63,13 +63,13 @@ def twin(
         comparison = compare(ours, theirs, None, agent, live.allow_writes, _progress)
     if html is not None:
         try:
-            atomic_files.write(html, html_page.page(comparison))
+            atomic_files.write(html, rendering.page(comparison))
         except OSError as error:
             raise TargetError(f"{html} cannot be written: {error.strerror}.") from None
     if as_json:
-        print(json.dumps(text.document(comparison), indent=2))  # noqa: T201
+        print(json.dumps(rendering.document(comparison), indent=2))  # noqa: T201
     else:
-        text.show(comparison, Console())
+        rendering.show(comparison, Console())
     raise typer.Exit(comparison.exit_code)
 
 

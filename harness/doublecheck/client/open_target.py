@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 import secrets
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentdouble.environment import TOKEN
+from doublecheck import log_filter
 from doublecheck.client import doubles, emulator_command, preflight
-from doublecheck.errors import TargetError
+from doublecheck.client.doubles import answers_as_double, environment_of, start_double
+from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target import from_plan
+from doublecheck.target.config_files import nearest_project
+from doublecheck.target.facts import FACTS, variable
 from doublecheck.target.plan import Plan, SourcedValue, Sources, plan
-from doublecheck.target.target import Target
+from doublecheck.target.target import Target, is_loopback, named_url
+
+if TYPE_CHECKING:
+    from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 
 
 @contextmanager
@@ -75,3 +86,93 @@ def _located(sources: Sources, planned: Plan) -> Target:
     known = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
     facts = {**known.facts, "url": planned.facts["url"]}
     return from_plan.target(replace(known, facts=facts), environ)
+
+
+Stop: TypeAlias = Callable[[], None]
+
+_ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
+_OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and fact.name != "url")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The arguments of ``connect()``."""
+
+    url: str | Emulator | None
+    target: str | None = None
+    control_plane: str | None = None
+    tool_id: str | None = None
+    access_key: str | None = field(default=None, repr=False)
+    secret_key: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    region: str | None = None
+    apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
+
+    def open(self) -> tuple[Target, Stop | None]:
+        """Open the target; the exit stack stops the servers that are started for it."""
+        log_filter.keep_noise_out()
+        if self.apps != ():
+            return self._double_of_apps()
+        if self.target is not None:
+            return self._configured(self.target)
+        url = self.url or named_url()
+        if url is None:
+            return _own_double()
+        return (self._at(url) if isinstance(url, str) else _target_of(url)), None
+
+    def _double_of_apps(self) -> tuple[Target, Stop]:
+        if isinstance(self.apps, str) or not isinstance(self.apps, Sequence):
+            raise TargetError("apps is a list: connect(apps=[app]).")
+        if self.url is not None or self.target is not None:
+            raise TargetError(
+                "apps are served by a double that connect() starts for them, and a platform was "
+                "named as well: leave out url and target, or apps."
+            )
+        return _own_double(*self.apps)
+
+    def _at(self, url: str) -> Target:
+        is_double = is_loopback(url) and answers_as_double(url)
+        found = Target.find(
+            url,
+            "double" if is_double else "live",
+            environ=environment_of(url) if is_double else os.environ,
+            **{fact.name: getattr(self, fact.name) for fact in _ARGUMENTS if fact.name != "url"},
+        )
+        return replace(found, **({} if self.url else self._named_addresses()))
+
+    def _named_addresses(self) -> dict[str, Any]:
+        """Return the addresses of surfaces in the environment, which go with the URL there."""
+        if not os.environ.get(variable("url")):
+            return {}
+        named = {name: os.environ.get(variable(name)) for name in _OF_SURFACES}
+        given = {name for name in _OF_SURFACES if getattr(self, name, None) is not None}
+        return {name: url for name, url in named.items() if url and name not in given}
+
+    def _configured(self, name: str) -> tuple[Target, Stop]:
+        """Return the platform with this name in the configuration."""
+        if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
+            raise TargetError(f"The target {name!r} has its keys from the environment.")
+        given = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
+        sources = Sources(given, project=nearest_project(), spelled=str)
+        planned = plan(sources, name)
+        if planned.in_process:
+            return _own_double()
+        with ExitStack() as stack:
+            target = stack.enter_context(opened(sources, planned))
+            return target, stack.pop_all().close
+
+
+def _target_of(double: Emulator) -> Target:
+    """Return the target of a double in this process; raise ArgumentError for anything else."""
+    kind = sys.modules.get("agentdouble.emulator")
+    if kind is None or not isinstance(double, kind.Emulator):
+        raise ArgumentError(
+            "connect() takes url as str, as an Emulator or None, and was given "
+            f"{type(double).__name__}: {reprlib.repr(double)}."
+        )
+    return Target.of(double)
+
+
+def _own_double(*apps: SimpleApp | MCPApp | A2AApp | str) -> tuple[Target, Stop]:
+    double = start_double(*apps)
+    return Target.of(double), double.stop

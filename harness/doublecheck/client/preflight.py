@@ -12,17 +12,28 @@ import queue
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from agentdouble import invoke_tool
 from doublecheck.client import transport
-from doublecheck.errors import DoubleCheckError, NoAnswerError, WrongAddressError
-from doublecheck.target.surfaces import Surface
+from doublecheck.errors import (
+    CredentialsRefusedError,
+    DoubleCheckError,
+    NoAnswerError,
+    RefusedError,
+    WrongAddressError,
+)
+from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
-from doublecheck.wire import calls
+from doublecheck.wire import calls, sandbox
 from doublecheck.wire.event_stream import is_stream
+from doublecheck.wire.exchanges import redact, secrets_of
+
+if TYPE_CHECKING:
+    from doublecheck.target.target import Target
 
 PATIENCE_S = 10.0
 _MARGIN_S = 1.0
@@ -170,3 +181,40 @@ def _redirect_target(response: httpx.Response) -> str:
     url = urljoin(str(response.request.url), response.headers["location"])
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+
+
+_NO_TOOL = invoke_tool.RunCode(  # no tool has this id, so no code runs
+    "t-doublecheck-nobody-has-this", "doublecheck_doublecheck", "1"
+)
+
+
+def require(target: Target, variables: tuple[str, str]) -> None:
+    """Raise CredentialsRefusedError if the control plane refuses the key pair in these variables.
+
+    Only HTTP 401 in the control plane's own envelope counts, because gateways refuse signed
+    requests for other reasons. If there is no answer, the checks report that.
+    """
+    if "control_plane" in target.problems or target.credentials is None:
+        return
+    if not target.offers("control_plane") and not target.offers("sandbox"):
+        return
+    refusal = _refusal(target)
+    if refusal is not None:
+        reason = redact(str(refusal), secrets_of(target))
+        raise CredentialsRefusedError(target.control_plane, reason, variables)
+
+
+def _refusal(target: Target) -> RefusedError | None:
+    """Return the error with which the control plane refuses a key pair, or None."""
+    request = sandbox.signed(target, _NO_TOOL.body(), transport.signing_time())
+    try:
+        with (
+            transport.translated(request.url),
+            transport.client(**transport.options(target, PATIENCE_S)) as client,
+        ):
+            sandbox.read_envelope(client.request(**transport.arguments(request)))
+    except RefusedError as error:
+        return error if error.status == httpx.codes.UNAUTHORIZED else None
+    except DoubleCheckError:
+        return None
+    return None

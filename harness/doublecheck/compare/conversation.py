@@ -13,7 +13,7 @@ from functools import partial
 
 from doublecheck.api.platform import Platform
 from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
-from doublecheck.target.surfaces import Surface
+from doublecheck.target.facts import Surface
 from doublecheck.values.agents import AgentSession, McpTool
 from doublecheck.wire import calls
 from doublecheck.wire.mcp import next_cursor

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from doublecheck.compare.pytest_usage import RELIED_ON, SWEPT, Noting
+from doublecheck.compare.pytest_unknowns import RELIED_ON, SWEPT, Noting
 from doublecheck.errors import DoubleCheckError
 
 if TYPE_CHECKING:

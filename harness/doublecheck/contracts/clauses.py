@@ -15,7 +15,7 @@ import pytest
 
 from agentdouble import ledger
 from doublecheck.errors import ClauseError
-from doublecheck.target.surfaces import Surface
+from doublecheck.target.facts import Surface
 
 if sys.version_info >= (3, 11):
     import tomllib

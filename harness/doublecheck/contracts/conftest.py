@@ -43,9 +43,9 @@ from doublecheck.contracts.traffic import TRAFFIC, Traffic
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import DoubleCheckError, TargetError
 from doublecheck.target import pytest_options
-from doublecheck.target.surfaces import Surface
+from doublecheck.target.facts import Surface
 from doublecheck.wire import request_log
-from doublecheck.wire.redaction import redact, secrets_of
+from doublecheck.wire.exchanges import redact, secrets_of
 
 if TYPE_CHECKING:
     from doublecheck.target.target import Target

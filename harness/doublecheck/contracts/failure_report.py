@@ -11,8 +11,7 @@ from typing import Any
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import Clause
 from doublecheck.contracts.hosting import Hosted
-from doublecheck.wire.exchanges import Exchange, curl, redacted
-from doublecheck.wire.redaction import redact
+from doublecheck.wire.exchanges import Exchange, curl, redact, redacted
 
 SHOWN = 2
 BODY_CHARS = 2000

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from doublecheck.client._sync.platform import Platform
     from doublecheck.contracts.clauses import Clause
-    from doublecheck.target.surfaces import Surface
+    from doublecheck.target.facts import Surface
     from doublecheck.target.target import Target
 
 ANSWER_WITHIN_S = 10.0

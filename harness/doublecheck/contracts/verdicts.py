@@ -26,7 +26,7 @@ from doublecheck.errors import (
 
 if TYPE_CHECKING:
     from doublecheck.contracts.clauses import Clause
-    from doublecheck.target.surfaces import Surface
+    from doublecheck.target.facts import Surface
     from doublecheck.target.target import Target
 
 CLAUSE = "clause"

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.errors import NotADoubleError
-from doublecheck.magics.durations import format_duration, parse_duration
-from doublecheck.magics.messages import refuse, refuse_unknown, write_line
-from doublecheck.magics.options import Parser, words
-from doublecheck.magics.platforms import Platforms
-from doublecheck.magics.sessions import refuse_absent
+from doublecheck.magics.options import (
+    Parser,
+    format_duration,
+    parse_duration,
+    refuse,
+    refuse_unknown,
+    words,
+    write_line,
+)
+from doublecheck.magics.platforms import Platforms, refuse_absent
 from doublecheck.wire import admin, sandbox
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from IPython.core.completer import SimpleCompletion, completion_matcher
 from agentdouble.code_tool import DEFAULT_USER
 from doublecheck.client._sync.platform import Platform
 from doublecheck.magics import commands, options
-from doublecheck.magics.platforms import Platforms
-from doublecheck.magics.sessions import living
+from doublecheck.magics.platforms import Platforms, living
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext

@@ -1,15 +1,57 @@
-"""The options of ``%%sandbox``: the session, the language and the platform."""
+"""The options and the messages of the magics."""
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import difflib
+import re
 import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
+from IPython.core.error import UsageError
+
+from agentdouble import tracebacks
 from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck.magics.messages import refuse, refuse_unknown
+from doublecheck.errors import DoubleCheckError, FailedCellError
+
+
+def write_line(message: str) -> None:
+    """Write a line to the output of the cell."""
+    sys.stdout.write(f"{message}\n")
+
+
+@contextmanager
+def short_errors() -> Iterator[None]:
+    """Make an error show only its message: the magic itself is the line that caused it.
+
+    After ``%xmode Verbose`` every frame is shown, as usual.
+    """
+    try:
+        yield
+    except FailedCellError:  # it shows the sandbox's traceback
+        raise
+    except (DoubleCheckError, KeyboardInterrupt) as error:
+        tracebacks.leave_message(error)
+        raise
+
+
+def refuse(message: str) -> NoReturn:
+    """Fail the cell with an error that IPython shows as one line."""
+    raise UsageError(message)
+
+
+def refuse_unknown(what: str, word: str, words: Iterable[str]) -> NoReturn:
+    """Fail the cell because of an unknown word, and suggest the nearest."""
+    known = list(words)
+    near = difflib.get_close_matches(word.lower(), known, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    refuse(f"There is no {what} {word!r}. {hint}There are: {', '.join(known) or 'none'}.")
+
 
 BASH = "bash"
 LANGUAGES = ("python3", "javascript", "typescript", BASH)
@@ -125,3 +167,31 @@ def _variable(name: str | None) -> str | None:
     if name is not None and not name.isidentifier():
         refuse(f"--out takes the name of a variable, --out result say, not {name!r}.")
     return name
+
+
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([dhms])", re.ASCII)
+_WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
+
+
+def parse_duration(text: str) -> dt.timedelta:
+    """Parse a duration; raise UsageError if it is not one."""
+    if not _WHOLE.fullmatch(text.strip().lower()):
+        refuse(f"A duration is 90s, 30m, 2h or 1h30m, not {text.strip()!r}.")
+    try:
+        return sum(map(_part, _PART.findall(text.lower())), dt.timedelta(0))
+    except OverflowError:
+        refuse(f"{text.strip()!r} is longer than a clock can be moved.")
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration as people write it: ``29m 58s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [(hours, "h"), (minutes, "m"), (rest, "s")]
+    return " ".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+
+
+def _part(found: tuple[str, str]) -> dt.timedelta:
+    number, unit = found
+    return dt.timedelta(**{_UNITS[unit]: float(number)})

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from agentdouble.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.api.connect import connect
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
-from doublecheck.magics.messages import refuse, write_line
+from doublecheck.magics.options import refuse, write_line
 from doublecheck.target.target import Target
-from doublecheck.values.session_snapshots import SessionSnapshot
+from doublecheck.values.sandbox import SessionSnapshot
+
+if TYPE_CHECKING:
+    from doublecheck.client._sync.platform import Platform
+    from doublecheck.errors import RefusedError
 
 DOUBLE, VARIABLE = "double", "platform"
 _URL = ("http://", "https://")
@@ -134,3 +140,38 @@ def _emulator() -> tuple[Any, ...]:
     """Return the class of doubles, or an empty tuple if it was never imported."""
     module = sys.modules.get("agentdouble.emulator")
     return () if module is None else (module.Emulator,)
+
+
+_BAD_REQUEST = 400
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,200}")
+
+
+def user_session_id(user: str, session: str) -> str:
+    """Return the UserSessionId of a user's session."""
+    return Invocation(user, session, DEFAULT_AGENT).user_session_id
+
+
+def refuse_name(user: str, session: str, error: RefusedError) -> NoReturn:
+    """Raise UsageError if a session's name was refused, otherwise the platform's refusal."""
+    if error.status == _BAD_REQUEST and not _PLAIN.fullmatch(user_session_id(user, session)):
+        refuse(
+            f"The platform takes no session {session!r} of user {user!r}: write letters, digits, "
+            "'_' and '-', fewer than 200 in all."
+        )
+    raise error
+
+
+def refuse_absent(platform: Platform, user: str, session: str) -> NoReturn:
+    """Raise UsageError for a session that is not living."""
+    named = ", ".join(living(platform, user)) or "none"
+    there = f" Living are: {named}." if platform.target.admin else ""
+    refuse(f"There is no living session {session!r}.{there}")
+
+
+def living(platform: Platform, user: str) -> tuple[str, ...]:
+    """Return the names of a user's active sessions on a double, () on a live platform."""
+    if not platform.target.admin:
+        return ()
+    prefix = user_session_id(user, "")
+    ids = (session.user_session_id for session in platform.sessions())
+    return tuple(sorted(id_.removeprefix(prefix) for id_ in ids if id_.startswith(prefix)))

@@ -9,7 +9,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from doublecheck.magics import cells, commands, completion, options
 from doublecheck.magics.cells import Cell
-from doublecheck.magics.messages import refuse, short_errors
+from doublecheck.magics.options import refuse, short_errors
 from doublecheck.magics.platforms import Platforms
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Mapping
 
 from agentdouble import ledger
-from doublecheck.probes.probe import NotSettledError, Probe, registered
+from doublecheck.probes.probing import NotSettledError, Probe, registered
 
 __all__ = ["NotSettledError", "Probe", "probes"]
 

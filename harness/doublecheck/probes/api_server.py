@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.probes.probe import NotSettledError, probe
 from doublecheck.probes.probing import (
     REFERENCE_AGENT,
+    NotSettledError,
     Probing,
     answered_meanwhile,
     background,
+    probe,
     unlike,
 )
 from doublecheck.values.agents import AgentSession

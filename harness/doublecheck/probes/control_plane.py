@@ -6,8 +6,7 @@ import datetime as dt
 import json
 
 from agentdouble import invoke_tool
-from doublecheck.probes.probe import NotSettledError, probe
-from doublecheck.probes.probing import TTL_S, Answer, Probing, unlike
+from doublecheck.probes.probing import TTL_S, Answer, NotSettledError, Probing, probe, unlike
 from doublecheck.probes.sandbox import moment
 from doublecheck.wire.calls import Request
 

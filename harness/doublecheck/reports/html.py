@@ -16,10 +16,10 @@ from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Check
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
-from doublecheck.notebook.display.frames import framed
-from doublecheck.notebook.display.markup import Markup, element, joined
+from doublecheck.notebook.display.markup import Markup, element, framed, joined
 from doublecheck.notebook_repr import counted
-from doublecheck.reports.matrix import (
+from doublecheck.reports.report import Report
+from doublecheck.reports.terminal import (
     Cell,
     Row,
     carried_out,
@@ -28,7 +28,6 @@ from doublecheck.reports.matrix import (
     names,
     not_carried_out,
 )
-from doublecheck.reports.report import Report
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _HEIGHT_PX = 460

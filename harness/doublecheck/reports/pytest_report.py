@@ -7,10 +7,13 @@ modules for a report only if one is requested.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from doublecheck import call_log
 
 if TYPE_CHECKING:
     from doublecheck.reports.collector import Collector
@@ -34,13 +37,13 @@ def configure(config: pytest.Config) -> None:
     if not paths or hasattr(config, "workerinput"):  # xdist's workers report to their controller
         return
     from doublecheck.errors import ReportError
-    from doublecheck.reports import files
+    from doublecheck.reports import report
     from doublecheck.reports.collector import Collector
 
     try:
         for path in paths:
-            files.require_format(path)
-            files.require_writable(path)
+            report.require_format(path)
+            report.require_writable(path)
     except ReportError as error:
         raise pytest.UsageError(str(error)) from None
     collector = Collector()
@@ -61,8 +64,7 @@ class ReportWriter:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports."""
         from doublecheck.errors import ReportError
-        from doublecheck.reports import files
-        from doublecheck.reports.report import Report
+        from doublecheck.reports.report import Report, write
         from doublecheck.target.pytest_options import plan_of
 
         plan = plan_of(self._config)
@@ -70,7 +72,7 @@ class ReportWriter:
         report = Report(plan.name, plan.kind, plan.value("url"), run)
         for path in self._paths:
             try:
-                files.write([report], path)
+                write([report], path)
             except ReportError as error:
                 session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
                 self._lines.append(str(error))
@@ -81,3 +83,49 @@ class ReportWriter:
         """Write the paths of the reports."""
         for line in self._lines:
             terminalreporter.write_line(line)
+
+
+_TITLE = "Captured platform calls"
+
+
+def of_test() -> AbstractContextManager[None]:
+    """Keep the calls of a test while the context lasts."""
+    return call_log.of_test()
+
+
+def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Add the calls of a failed test to its report; contract checks show their own."""
+    log = call_log.current()
+    if not report.failed or log is None or not log.calls or not _is_users(item):
+        return
+    from doublecheck.reports.captured_calls import section
+
+    text = section(log)
+    if text:
+        report.sections.append((_TITLE, text))
+
+
+def explained(explanations: list[list[str]], op: str, left: Any, right: Any) -> list[list[str]]:
+    """Add the failure behind a result to the explanations of a failed comparison."""
+    log = call_log.current()
+    if log is None or not log.calls:
+        return explanations
+    from doublecheck.reports.captured_calls import explain
+
+    lines = explain(log, left, right)
+    if not lines:
+        return explanations
+    given: Sequence[str] = next(filter(None, explanations), ())
+    return [[*(given or (_summary(op, left, right),)), "", *lines]]
+
+
+def _summary(op: str, left: Any, right: Any) -> str:
+    from reprlib import repr as shortened
+
+    return f"{shortened(left)} {op} {shortened(right)}"
+
+
+def _is_users(item: pytest.Item) -> bool:
+    from agentdouble.code_origin import whose
+
+    return whose(str(item.path)) == "user"

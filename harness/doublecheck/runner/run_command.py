@@ -79,23 +79,23 @@ class Outputs:
 
     def require_writable(self) -> None:
         """Raise ReportError, before a run, for a file that could not be written after it."""
-        from doublecheck.reports import files
+        from doublecheck.reports import report
 
         if self.html is not None:
-            files.require_writable(self.html)
+            report.require_writable(self.html)
 
     def write(self, reports: Sequence[Report]) -> None:
         """Print the reports and write the files; raise ReportError if a file cannot be written."""
         from rich.console import Console
 
-        from doublecheck.reports import document, files, html, terminal
+        from doublecheck.reports import document, html, report, terminal
 
         if self.as_json:
             print(document.render(reports), end="")  # noqa: T201
         else:
             terminal.show(reports, Console())
         if self.html is not None:
-            files.write_text(html.render(reports), self.html)
+            report.write_text(html.render(reports), self.html)
 
 
 def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
@@ -157,11 +157,11 @@ def require_target(run: RunOptions) -> None:
     if run.plan.in_process:
         _require_double()
     elif run.url is not None:
-        from doublecheck.client import credentials_check, open_target
+        from doublecheck.client import open_target, preflight
         from doublecheck.target import from_plan
 
         with open_target.opened(run.sources, run.plan) as target:
-            credentials_check.require(target, from_plan.pair_variables(run.plan))
+            preflight.require(target, from_plan.pair_variables(run.plan))
 
 
 def _require_double() -> None:

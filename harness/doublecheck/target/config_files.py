@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from doublecheck.errors import ConfigurationError, TargetError
-from doublecheck.target.facts import BY_KEY, BY_NAME, Fact, Type
-from doublecheck.target.surfaces import SURFACES, Surface
+from doublecheck.target.facts import BY_KEY, BY_NAME, SURFACES, Fact, Surface, Type
 from doublecheck.target.target import checked
 
 Value = str | bool | int | tuple[str, ...] | frozenset[Surface] | Mapping[str, str]

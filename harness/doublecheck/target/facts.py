@@ -15,7 +15,7 @@ because files are committed and shared: in a file, its key names the variable wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 # The names of types and variables are literals here: every run of pytest imports this module, and
 # the modules that define them (config_files, agentdouble.environment) take 70 ms to import.
@@ -193,3 +193,38 @@ def variable(name: str) -> str:
     found = BY_NAME[name].variable
     assert found is not None, name
     return found
+
+
+Surface = Literal[
+    "application",
+    "api_server",
+    "mcp",
+    "a2a",
+    "control_plane",
+    "sandbox",
+    "services",
+    "runtimes",
+    "library",
+]
+
+SURFACES: frozenset[Surface] = frozenset(get_args(Surface))
+
+_HTTP: tuple[tuple[Surface, tuple[str, ...]], ...] = (
+    ("api_server", ("/list-apps", "/apps", "/run", "/run_sse", "/version")),
+    ("mcp", ("/mcp",)),
+    ("a2a", ("/.well-known",)),
+)
+
+
+def surface_of(path: str) -> Surface:
+    """Return the surface of a path in the specification.
+
+    Probes belong to the application; for the API server's ``/health``, pass its surface.
+    """
+    route = path.partition("?")[0]
+    if route == "/":
+        return "a2a"
+    for surface, prefixes in _HTTP:
+        if any(route == prefix or route.startswith(f"{prefix}/") for prefix in prefixes):
+            return surface
+    return "application"

@@ -9,9 +9,8 @@ from agentdouble.signing import Credentials
 from doublecheck.errors import ConfigurationError
 from doublecheck.secret import Secret
 from doublecheck.target.config_files import KEYED
-from doublecheck.target.facts import BY_NAME, FACTS, variable
+from doublecheck.target.facts import BY_NAME, FACTS, SURFACES, Surface, variable
 from doublecheck.target.plan import Plan
-from doublecheck.target.surfaces import SURFACES, Surface
 from doublecheck.target.target import DEFAULT_OFFERS, Target
 
 # the fields that a target stores unchanged; others are secrets, or say how a target is made

@@ -13,8 +13,7 @@ from agentdouble.invoke_tool import DEFAULT_REGION, Address
 from agentdouble.signing import Credentials
 from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
 from doublecheck.secret import Secret
-from doublecheck.target.facts import variable
-from doublecheck.target.surfaces import SURFACES, Surface
+from doublecheck.target.facts import SURFACES, Surface, variable
 
 if TYPE_CHECKING:
     from agentdouble import Emulator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from doublecheck.errors import AnswerError, ArgumentError, DoubleCheckError, RefusedError
 from doublecheck.notebook_repr import without_token
-from doublecheck.target.surfaces import Surface, surface_of
+from doublecheck.target.facts import Surface, surface_of
 from doublecheck.target.target import Target
 
 if TYPE_CHECKING:

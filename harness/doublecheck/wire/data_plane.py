@@ -6,14 +6,14 @@ import datetime as dt
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
 from agentdouble.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.secret import Secret
 from doublecheck.target.target import Target
-from doublecheck.values.sandbox import BashResult
+from doublecheck.values.sandbox import BashResult, BrowserInfo
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.calls import Call, Request
 
@@ -156,3 +156,37 @@ def field_of(response: httpx.Response, data: Mapping[str, Any], name: str) -> An
     raise AnswerError(
         f"The answer's data has no {name}.", status=response.status_code, body=response.text
     )
+
+
+Format = Literal["jpeg", "png"]
+
+
+def info(endpoint: Endpoint) -> Call[BrowserInfo]:
+    """Return the call that describes the browser, which is started if it does not run."""
+    return Call(Request("GET", endpoint.at("/v1/browser/info")), _read_info)
+
+
+def screenshot(endpoint: Endpoint, kind: Format | None) -> Call[bytes]:
+    """Return the call that takes a picture of the active page."""
+    chosen = "" if kind is None else f"&format={kind}"
+    return Call(Request("GET", endpoint.at("/v1/browser/screenshot") + chosen), _read_picture)
+
+
+def _read_info(response: httpx.Response) -> BrowserInfo:
+    data = data_of(response, calls.read_json(response))
+    size = field_of(response, data, "viewport")
+    return BrowserInfo(
+        user_agent=field_of(response, data, "user_agent"),
+        cdp_url=Secret(field_of(response, data, "cdp_url")),
+        width=field_of(response, size, "width"),
+        height=field_of(response, size, "height"),
+    )
+
+
+def _read_picture(response: httpx.Response) -> bytes:
+    calls.refuse(response)
+    if response.headers.get("content-type", "").startswith("image/"):
+        return response.content
+    data_of(response, calls.read_json(response))  # the JSON says why
+    message = "The answer is not an image."
+    raise AnswerError(message, status=response.status_code, body=response.text)

@@ -15,7 +15,7 @@ import pytest
 
 import doublecheck
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import check_target, checks_process, subject
+from doublecheck.runner import check_target, subject
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 pytestmark = pytest.mark.once
@@ -68,12 +68,12 @@ def test_cancelling_ends_the_checks(
 ) -> None:
     """Nothing of them is left when it is over."""
     begun: list[psutil.Process] = []
-    interrupted: list[checks_process.ChecksProcess] = []
+    interrupted: list[check_target.ChecksProcess] = []
 
     async def cancelled() -> None:
         started, loop = asyncio.Event(), asyncio.get_running_loop()
 
-        class Begun(checks_process.ChecksProcess):
+        class Begun(check_target.ChecksProcess):
             def advance(self) -> Iterator[None]:
                 begun.append(psutil.Process(self._process.pid))
                 loop.call_soon_threadsafe(started.set)
@@ -135,7 +135,7 @@ def test_a_process_that_dies_is_told_with_what_it_said(
 ) -> None:
     """Whoever waits for it learns why, also when it was dead before it was told anything."""
 
-    class Dead(checks_process.ChecksProcess):
+    class Dead(check_target.ChecksProcess):
         def _begin(self, arguments: Sequence[str]) -> None:
             if early:
                 self._process.wait()
@@ -189,9 +189,9 @@ def test_an_interrupt_loses_nothing_of_what_is_being_told(monkeypatch: pytest.Mo
     """The report is long, and comes in pieces."""
     telling = """import os, sys; sys.stdin.readline(); os.write(1, b'{"chosen": 2}\\n{"run": {"a":')
 sys.stdin.read(); os.write(1, b' 1}}\\n')"""
-    monkeypatch.setattr(checks_process, "_BEGIN", telling)
+    monkeypatch.setattr(check_target, "_BEGIN", telling)
 
-    with checks_process.ChecksProcess([], os.environ) as begun:
+    with check_target.ChecksProcess([], os.environ) as begun:
         for _ in begun.advance():
             if begun.chosen:
                 break

@@ -76,7 +76,7 @@ def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.Monkey
         with pytest.raises(asyncio.CancelledError):
             await connecting
 
-    monkeypatch.setattr("doublecheck.client.find_target.start_double", start)
+    monkeypatch.setattr("doublecheck.client.open_target.start_double", start)
     asyncio.run(interrupted())
 
     (double,) = started

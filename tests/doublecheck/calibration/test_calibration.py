@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from agentdouble import Emulator, SimpleApp, profiles
 from doublecheck import Platform, Target
-from doublecheck.calibration import command, findings, profile_file
+from doublecheck.calibration import command, findings
 from doublecheck.calibration.findings import Finding
 from doublecheck.cli.app import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
@@ -67,7 +67,7 @@ def test_a_double_with_the_profile_behaves_as_the_deployment(
     """What is found at a deployment is written, lived by a second double, and found there."""
     file = tmp_path / "profile.toml"
     found = calibrated(deployment, *LIVED)
-    profile_file.write(file, "https://agent.example.com", found)
+    command.write(file, "https://agent.example.com", found)
 
     with Emulator(*reference_apps(), agents=REFERENCE_AGENTS, profile=file) as double:
         again = calibrated(double, *LIVED)
@@ -81,7 +81,7 @@ def test_the_evidence_has_the_exchange_and_no_secret(deployment: Emulator, tmp_p
     """What was asked and answered, when and where; keys and tokens are hidden."""
     file = tmp_path / "profile.toml"
     found = calibrated(deployment, "U-LIST-APPS", "U-MCP-UNAUTHORIZED", "U-TOOL-TTL-UNIT")
-    profile_file.write(file, "https://agent.example.com", found)
+    command.write(file, "https://agent.example.com", found)
 
     about = profiles.read(file).evidence["U-LIST-APPS"]
     [exchange] = about["exchanges"]
@@ -169,7 +169,7 @@ def test_a_profile_is_added_to(tmp_path: Path) -> None:
         '# ours\n[unknowns]\nU-LIST-APPS = "names"  # as told\nU-TTL-EXTENDS = "sliding"\n'
     )
     date = "2026-11-21T22:00:00+00:00"
-    profile_file.write(
+    command.write(
         file,
         "https://one",
         [
@@ -192,14 +192,14 @@ def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> 
     file.write_text(text)
 
     with pytest.raises(CalibrationError, match="cannot be extended"):
-        profile_file.check(file)
+        command.check(file)
     assert text == file.read_text()
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """Before anything is asked."""
     with pytest.raises(CalibrationError, match="There is no folder"):
-        profile_file.check(tmp_path / "none" / "profile.toml")
+        command.check(tmp_path / "none" / "profile.toml")
 
 
 def test_a_target_is_found_from_a_folder_of_the_project(

@@ -8,7 +8,7 @@ import pytest
 
 from doublecheck.compare.answers import Answer, differences
 from doublecheck.compare.differences import Class, Difference
-from doublecheck.compare.ids import Pairs
+from doublecheck.compare.fields import Pairs
 
 pytestmark = pytest.mark.smoke
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from doublecheck.compare.answers import Documents
 from doublecheck.compare.differences import Difference
-from doublecheck.compare.documents import Documents
-from doublecheck.compare.fields import Fields
-from doublecheck.compare.ids import Pairs
+from doublecheck.compare.fields import Fields, Pairs
 from doublecheck.wire.calls import Request
 
 pytestmark = pytest.mark.smoke

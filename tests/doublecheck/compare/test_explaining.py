@@ -8,7 +8,7 @@ import pytest
 from agentdouble import ledger
 from doublecheck.compare.answers import Answer, differences
 from doublecheck.compare.differences import Class
-from doublecheck.compare.ids import Pairs
+from doublecheck.compare.fields import Pairs
 
 pytestmark = pytest.mark.smoke
 

@@ -219,7 +219,7 @@ def test_a_double_that_is_gone_costs_nothing_but_the_note(pytester: pytest.Pytes
         def test_it(request, platform_server):
             target = request.getfixturevalue("platform_server")
             assert target.url
-            import doublecheck.compare.pytest_usage
+            import doublecheck.compare.pytest_unknowns
             object.__setattr__(target, "url", "http://127.0.0.1:1")
     """
     run(pytester, test=test).assert_outcomes(passed=1)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from doublecheck import DoubleCheckError, Platform, Secret, Target
 from doublecheck.client.doubles import serving_double
-from doublecheck.compare import conversation, html_page, text
+from doublecheck.compare import conversation, rendering
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Class, Compared, Comparison, Part
 from doublecheck.compare.run import run
@@ -121,7 +121,7 @@ def test_no_secret_is_shown(two: Platform) -> None:
     with Platform(dataclasses.replace(two.target, api_key=Secret(secret))) as keyed:
         comparison = run([Topic("t", (), talk)], keyed, keyed, allow_writes=False)
 
-    shown = json.dumps(text.document(comparison)) + html_page.page(comparison)
+    shown = json.dumps(rendering.document(comparison)) + rendering.page(comparison)
     assert (False, True) == (secret in shown, "invoke?***" in shown)
 
 
@@ -131,7 +131,7 @@ def test_pages_and_notebooks_escape_the_answers_of_platforms(one: Platform, two:
 
     comparison = run([topic], one, two, allow_writes=False)
 
-    page = html_page.page(comparison)
+    page = rendering.page(comparison)
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "default-src &#x27;none&#x27;" in page
@@ -148,7 +148,7 @@ def test_the_tree_shows_parts_calls_and_differences(one: Platform, three: Platfo
     comparison = Comparison(one.url, three.url, (_part(invoke(one, three)),))
     console = Console(width=100, file=io.StringIO(), record=True)
 
-    text.show(comparison, console)
+    rendering.show(comparison, console)
 
     assert [
         f"double {one.url}, live {three.url}",
@@ -226,12 +226,12 @@ def test_a_lie_diverges_and_the_reports_show_its_place(
     assert not comparison.cls.harmless
     assert (operation, path) in places
     console = Console(width=300, file=io.StringIO(), record=True)
-    text.show(comparison, console)
+    rendering.show(comparison, console)
     assert f"{path}: " in console.export_text()
-    assert path in html_page.page(comparison).replace("&quot;", '"')
+    assert path in rendering.page(comparison).replace("&quot;", '"')
     assert path in {
         each["path"]
-        for part in text.document(comparison)["parts"]
+        for part in rendering.document(comparison)["parts"]
         for call in part["calls"]
         for each in call["differences"]
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck.errors import ReportError
-from doublecheck.reports import files
+from doublecheck.reports import report
 from tests.doublecheck.reports.examples import DOUBLE
 
 
@@ -15,8 +15,8 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
     old.write_text("old")
     link.symlink_to(old)
 
-    files.require_writable(link)
-    files.write([DOUBLE], link)
+    report.require_writable(link)
+    report.write([DOUBLE], link)
 
     assert (True, "<!doctype") == (link.is_symlink(), old.read_text("utf-8")[:9])
     assert ["link.html", "old.html"] == sorted(path.name for path in tmp_path.iterdir())
@@ -30,7 +30,7 @@ def test_what_cannot_be_written_is_found_out_beforehand(
 ) -> None:
     """In one line, and nothing is left behind."""
     with pytest.raises(ReportError, match=f"No report can be written to .*: {told}"):
-        files.require_writable(tmp_path / name)
+        report.require_writable(tmp_path / name)
 
     assert [] == list(tmp_path.iterdir())
 
@@ -40,8 +40,8 @@ def test_the_suffix_is_the_format(tmp_path: Path) -> None:
     starts = {".html": "<!doctype", ".JSON": "{"}
 
     for suffix, start in starts.items():
-        files.write([DOUBLE], tmp_path / f"report{suffix}")
+        report.write([DOUBLE], tmp_path / f"report{suffix}")
         assert start == (tmp_path / f"report{suffix}").read_text("utf-8")[: len(start)]
 
     with pytest.raises(ReportError, match=r"must end in one of \.html, \.json"):
-        files.write([DOUBLE], tmp_path / "report.pdf")
+        report.write([DOUBLE], tmp_path / "report.pdf")

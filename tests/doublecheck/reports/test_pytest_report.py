@@ -11,7 +11,7 @@ from doublecheck import Credentials, Secret, Target
 from doublecheck.contracts import failure_report
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import document
-from doublecheck.wire import redaction
+from doublecheck.wire import exchanges
 
 CHECKS = ("--pyargs", "doublecheck.contracts.test_decorators", "-p", "no:cacheprovider")
 
@@ -93,7 +93,7 @@ def test_every_secret_of_a_target_is_hidden_in_every_form() -> None:
     told = " ".join((*FORMS, "the-secret-key", "the-session-token", "the-restricted-key"))
     looks = "GET /v1?Authorization=unknown-token HTTP/1.1 Bearer unknown-key"
 
-    shown = redaction.redact(f"{told} {looks} AKLTknown", redaction.secrets_of(TARGET))
+    shown = exchanges.redact(f"{told} {looks} AKLTknown", exchanges.secrets_of(TARGET))
 
     assert f"{'*** ' * 6}GET /v1?Authorization=*** HTTP/1.1 Bearer *** AKLTknown" == shown
 
@@ -114,7 +114,7 @@ def test_no_report_has_a_secret(
         "    pytest.fail(f'{keys} http://x/?Authorization=the-token')\n"
     )
     if not redacting:
-        monkeypatch.setattr(redaction, "redact", _as_it_is)
+        monkeypatch.setattr(exchanges, "redact", _as_it_is)
         monkeypatch.setattr(failure_report, "redact", _as_it_is)
     every = _checks(pytester)
     arguments = (*CHECKS, "-k", "DEC-03", "-p", "breaking")

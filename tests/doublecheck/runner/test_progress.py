@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from doublecheck.runner.progress import Progress, shown
+from doublecheck.runner.runner import Progress, shown
 
 TWO = "def test_a(): pass\ndef test_b(): print('mine')\n"
 

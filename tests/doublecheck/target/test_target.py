@@ -6,7 +6,7 @@ import pytest
 
 from doublecheck import Credentials, Platform, Secret, Target
 from doublecheck.errors import CredentialsMissingError, TargetError, UnreachableError
-from doublecheck.target.surfaces import SURFACES, surface_of
+from doublecheck.target.facts import SURFACES, surface_of
 from doublecheck.target.target import is_loopback, named_url
 
 pytestmark = pytest.mark.smoke

@@ -5,9 +5,8 @@ from __future__ import annotations
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import checked_class
 from doublecheck.values.sandbox import BrowserInfo
-from doublecheck.wire import browser
-from doublecheck.wire.browser import Format
-from doublecheck.wire.data_plane import Endpoint
+from doublecheck.wire import data_plane
+from doublecheck.wire.data_plane import Endpoint, Format
 
 
 @checked_class
@@ -20,8 +19,8 @@ class AsyncBrowser:
 
     async def info(self) -> BrowserInfo:
         """Return the browser's properties, with the address of its DevTools protocol."""
-        return await self._connection.call(browser.info(self._endpoint))
+        return await self._connection.call(data_plane.info(self._endpoint))
 
     async def screenshot(self, format: Format | None = None) -> bytes:  # noqa: A002 (the wire's)
         """Return a picture of the page in front."""
-        return await self._connection.call(browser.screenshot(self._endpoint, format))
+        return await self._connection.call(data_plane.screenshot(self._endpoint, format))

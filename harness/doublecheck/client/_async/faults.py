@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import checked_class
 from doublecheck.values.double import ArmedFault
-from doublecheck.wire import faults
-from doublecheck.wire.faults import FaultPlan
+from doublecheck.wire import admin
+from doublecheck.wire.admin import FaultPlan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,7 +48,7 @@ class AsyncPlatformFaults:
     async def arm(self, kind: str, operation: str, **fields: Any) -> ArmedFault:
         """Arm a fault of any kind, with the fields that the double accepts for it."""
         document = {"kind": kind, "operation": operation, **fields}
-        return await self._connection.call(faults.arm(self._connection.target, document))
+        return await self._connection.call(admin.arm(self._connection.target, document))
 
     async def fail(
         self,
@@ -150,26 +150,26 @@ class AsyncPlatformFaults:
 
     async def plan(self) -> FaultPlan:
         """Return the armed faults with their counts, and the operations called meanwhile."""
-        return await self._connection.call(faults.plan(self._connection.target))
+        return await self._connection.call(admin.plan(self._connection.target))
 
     async def wait(
         self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S
     ) -> ArmedFault:
         """Wait until a fault has fired ``fired`` times; raise FaultError on timeout."""
         target = self._connection.target
-        return await self._connection.call(faults.wait(target, fault.id, fired, within_s))
+        return await self._connection.call(admin.wait(target, fault.id, fired, within_s))
 
     async def release(self, fault: ArmedFault) -> ArmedFault:
         """Release the calls that a fault delays."""
-        return await self._connection.call(faults.release(self._connection.target, fault.id))
+        return await self._connection.call(admin.release(self._connection.target, fault.id))
 
     async def disarm(self, fault: ArmedFault) -> ArmedFault:
         """Disarm a fault and return its final state."""
-        return await self._connection.call(faults.disarm(self._connection.target, fault.id))
+        return await self._connection.call(admin.disarm(self._connection.target, fault.id))
 
     async def clear(self) -> FaultPlan:
         """Disarm all faults and return their final states."""
-        return await self._connection.call(faults.clear(self._connection.target))
+        return await self._connection.call(admin.clear(self._connection.target))
 
     async def _arm(self, kind: str, operation: str, which: Which, **fields: Any) -> ArmedFault:
         given = {name: value for name, value in fields.items() if value is not None}

@@ -27,7 +27,7 @@ from doublecheck.client._async.sandbox import AsyncPlatformSandbox
 from doublecheck.client.arguments import checked_class
 from doublecheck.client.live_outputs import run_async
 from doublecheck.errors import RefusedError
-from doublecheck.target.surfaces import Surface
+from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
 from doublecheck.values.agents import (
     AgentEvent,
@@ -38,8 +38,14 @@ from doublecheck.values.agents import (
 )
 from doublecheck.values.double import Journal, Sessions, Snapshot
 from doublecheck.values.failures import checked
-from doublecheck.values.sandbox import BashResult, CodeResult, Completion, OnOutput, Ran
-from doublecheck.values.session_snapshots import SessionSnapshot
+from doublecheck.values.sandbox import (
+    BashResult,
+    CodeResult,
+    Completion,
+    OnOutput,
+    Ran,
+    SessionSnapshot,
+)
 from doublecheck.values.unknowns import Unknowns
 from doublecheck.wire import (
     a2a,
@@ -48,10 +54,9 @@ from doublecheck.wire import (
     application,
     calls,
     data_plane,
+    event_stream,
     mcp,
-    output_feed,
     sandbox,
-    session_snapshots,
 )
 from doublecheck.wire.calls import Call, Request
 
@@ -212,7 +217,7 @@ class AsyncPlatform:
         """Run code or a command in a session and pass its output to ``on_output``, if given."""
         outputs = None
         if on_output is not None:
-            outputs = output_feed.outputs(
+            outputs = event_stream.outputs(
                 self.target,
                 user_id=user_id,
                 session_id=session_id,
@@ -236,7 +241,7 @@ class AsyncPlatform:
         """
         place = len(code) if cursor is None else cursor
         return await self._call(
-            output_feed.complete(
+            event_stream.complete(
                 self.target, code, place, language, user_id=user_id, session_id=session_id
             )
         )
@@ -399,21 +404,21 @@ class AsyncPlatform:
         session = instance_id
         if session is None:
             when = transport.signing_time()
-            call = session_snapshots.session(self.target, user_id, session_id, when)
+            call = sandbox.session(self.target, user_id, session_id, when)
             session = await self._call(call)
         when = transport.signing_time()
-        made = await self._call(session_snapshots.create(self.target, session, when))
+        made = await self._call(sandbox.create(self.target, session, when))
         self._session_snapshots.append(made)
-        return await self._call(session_snapshots.get(self.target, made, transport.signing_time()))
+        return await self._call(sandbox.get(self.target, made, transport.signing_time()))
 
     async def session_snapshots(self) -> tuple[SessionSnapshot, ...]:
         """Return the snapshots of sandbox sessions."""
         when = transport.signing_time()
-        page = await self._call(session_snapshots.page(self.target, "", when))
+        page = await self._call(sandbox.page(self.target, "", when))
         found = page.snapshots
         while page.next_token:
             when = transport.signing_time()
-            page = await self._call(session_snapshots.page(self.target, page.next_token, when))
+            page = await self._call(sandbox.page(self.target, page.next_token, when))
             found += page.snapshots
         return found
 
@@ -427,15 +432,13 @@ class AsyncPlatform:
     async def _resume(self, snapshot: SessionSnapshot, *, as_new: bool, ttl_s: int | None) -> str:
         when = transport.signing_time()
         return await self._call(
-            session_snapshots.resume(
-                self.target, snapshot.id, as_new=as_new, ttl_s=ttl_s, when=when
-            )
+            sandbox.resume(self.target, snapshot.id, as_new=as_new, ttl_s=ttl_s, when=when)
         )
 
     async def delete_session_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Delete a snapshot of a sandbox session; its copies live on."""
         when = transport.signing_time()
-        await self._call(session_snapshots.delete(self.target, snapshot.id, when))
+        await self._call(sandbox.delete(self.target, snapshot.id, when))
 
     async def _end_copies(self) -> None:
         """End the copies of sessions and delete the snapshots that were made here."""
@@ -445,7 +448,7 @@ class AsyncPlatform:
             when = transport.signing_time()
             made = self._session_snapshots.pop()
             with contextlib.suppress(RefusedError):  # it was deleted, or the double was reset
-                await self._call(session_snapshots.delete(self.target, made, when))
+                await self._call(sandbox.delete(self.target, made, when))
 
     async def _endpoint(
         self, user_id: str, session_id: str, instance_id: str | None, ttl_s: int | None

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from doublecheck.client._async.browser import AsyncBrowser
     from doublecheck.client._async.platform import AsyncPlatform
-    from doublecheck.values.sandbox import BashResult, CodeResult
-    from doublecheck.values.session_snapshots import SessionSnapshot
+    from doublecheck.values.sandbox import BashResult, CodeResult, SessionSnapshot
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from doublecheck.notebook.display.markup import (
     table,
     title,
     toned,
+    tree,
 )
-from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import counted
 from doublecheck.values.agents import (
     A2aAnswer,

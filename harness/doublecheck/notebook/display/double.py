@@ -26,11 +26,10 @@ from doublecheck.notebook.display.markup import (
     table,
     title,
     toned,
+    tree,
 )
-from doublecheck.notebook.display.trees import tree
 from doublecheck.notebook_repr import clock_time, counted
-from doublecheck.wire.exchanges import Exchange, curl, redacted
-from doublecheck.wire.redaction import redacted_text
+from doublecheck.wire.exchanges import Exchange, curl, redacted, redacted_text
 
 if TYPE_CHECKING:
     from doublecheck.values.double import JournalEntry, Session

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from doublecheck.notebook.display.bundles import safe
+from doublecheck.notebook.display.outputs import safe
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 HOSTILE = [

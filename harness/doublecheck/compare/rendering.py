@@ -1,14 +1,125 @@
-"""A comparison as an HTML page: self-contained, escaped, readable in light and dark."""
+"""A comparison as text for a terminal, and as a page for browsers."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
 
 from doublecheck.compare.differences import Class, Compared, Comparison, Difference, Part
-from doublecheck.notebook.display.frames import framed
-from doublecheck.notebook.display.markup import Markup, element, joined
+from doublecheck.notebook.display.markup import Markup, element, framed, joined
+from doublecheck.sanitize import without_controls
 from doublecheck.wire.exchanges import Exchange
+
+_FORMAT = "doublecheck-comparison/1"
+_STYLES = {
+    Class.DIVERGES: "bold red",
+    Class.ONLY_LIVE: "magenta",
+    Class.ONLY_DOUBLE: "magenta",
+    Class.ASSUMED: "yellow",
+    Class.SAME: "green",
+}
+_VALUE_CHARS = 120
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """Print the parts, calls and differences as a tree, and a line that sums it up."""
+    tree = Tree(Text(f"double {comparison.double}, live {comparison.live}"))
+    for part in comparison.parts:
+        if part.skipped:
+            tree.add(Text(f"{part.name}  skipped: {part.skipped}", "dim"))
+            continue
+        branch = tree.add(_labelled(part.name, part.cls))
+        for call in part.calls:
+            _add_call(branch, call)
+    console.print(tree)
+    console.print()
+    console.print(Text(comparison.summary()))
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """Return the comparison as a document: the class of each call and its differences."""
+    return {
+        "format": _FORMAT,
+        "double": comparison.double,
+        "live": comparison.live,
+        "class": comparison.outcome,
+        "summary": {cls.value: count for cls, count in comparison.counts().items()},
+        "parts": [_part(part) for part in comparison.parts],
+    }
+
+
+def _add_call(branch: Tree, call: Compared) -> None:
+    twig = branch.add(_labelled(call.operation, call.cls))
+    reasons = Counter(each.because for each in call.differences if each.because)
+    for reason, count in reasons.items():
+        twig.add(Text(f"{reason} explains {count} difference{'s' if count > 1 else ''}", "dim"))
+    for difference in call.differences:
+        if difference.because is None:
+            twig.add(_difference(difference))
+
+
+def _difference(difference: Difference) -> Text:
+    text = Text(f"{difference.path}: {difference.kind}", _STYLES[difference.cls])
+    if difference.kind != "only live":
+        text.append(f"\n  double {_short(difference.double)}", "default")
+    if difference.kind != "only double":
+        text.append(f"\n  live   {_short(difference.live)}", "default")
+    return text
+
+
+def _labelled(name: str, cls: Class) -> Text:
+    return Text.assemble(without_controls(name), "  ", (cls.value, _STYLES[cls]))
+
+
+def _short(value: Any) -> str:
+    written = without_controls(json.dumps(value, ensure_ascii=False))
+    return written if len(written) <= _VALUE_CHARS else written[: _VALUE_CHARS - 1] + "…"
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "class": None if part.skipped else part.cls.value,
+        "skipped": part.skipped,
+        "calls": [
+            {
+                "operation": call.operation,
+                "class": call.cls.value,
+                "double": _exchange(call.double),
+                "live": _exchange(call.live),
+                "differences": [
+                    {"class": difference.cls.value, **vars(difference)}
+                    for difference in call.differences
+                ],
+            }
+            for call in part.calls
+        ],
+    }
+
+
+def _exchange(exchange: Exchange | None) -> dict[str, Any] | None:
+    if exchange is None:
+        return None
+    request = exchange.request
+    headers = {name.lower(): value for name, value in exchange.headers.items()}
+    return {
+        "request": {
+            "method": request.method,
+            "url": request.url,
+            "body": request.content.decode("utf-8", "replace"),
+        },
+        "status": exchange.status,
+        "error": exchange.error,
+        "content_type": headers.get("content-type"),
+        "body": exchange.body.decode("utf-8", "replace"),
+    }
+
 
 _TITLE = "The double and the live platform"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -54,7 +165,7 @@ def page(comparison: Comparison) -> str:
         element("h1", _TITLE, _verdict(comparison.cls, comparison.outcome)),
         element("p", _quiet("double "), addresses[0], _quiet(", live "), addresses[1]),
         element("p", comparison.summary()),
-        *(child for part in comparison.parts for child in _part(part)),
+        *(child for part in comparison.parts for child in _html_part(part)),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
@@ -64,7 +175,7 @@ def frame(comparison: Comparison) -> Markup:
     return framed(page(comparison))
 
 
-def _part(part: Part) -> Iterator[Markup]:
+def _html_part(part: Part) -> Iterator[Markup]:
     if part.skipped:
         yield element("h2", part.name)
         yield element("p", _quiet(f"skipped: {part.skipped}"))
