@@ -7,7 +7,6 @@ Exceptions are in ``doublecheck.errors``; the results of platforms and checks ar
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.lazy_names import LazyNames
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from doublecheck.target.target import Target as Target
 
 _NAMES = LazyNames(__file__)
-_PLACES = ("errors", "results")
+_MODULES = ("errors", "results")
 
 __all__ = [*_NAMES]
 
@@ -54,23 +53,12 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return _NAMES.load(name)
-    if name in _PLACES:
-        return _place(name)
-    # The names that were moved are classes. Python also looks up modules here, before it imports
-    # them.
-    for place in _PLACES if name[0].isupper() else ():
-        if name in dir(_place(place)):
-            told = f"from doublecheck.{place} import {name}"
-            warnings.warn(f"doublecheck.{name} has moved: {told}", DeprecationWarning, stacklevel=2)
-            return getattr(_place(place), name)
+    if name in _MODULES:
+        from agentdouble.imports import import_now
+
+        import_now(f"doublecheck.{name}")
+        return sys.modules[f"doublecheck.{name}"]
     raise AttributeError(f"module 'doublecheck' has no attribute {name!r}")
-
-
-def _place(name: str) -> Any:
-    from agentdouble.imports import import_now
-
-    import_now(f"doublecheck.{name}")
-    return sys.modules[f"doublecheck.{name}"]
 
 
 def __dir__() -> list[str]:

@@ -28,84 +28,51 @@ NAMES = [
     "unknowns",
 ]
 
-MOVED = {
-    "errors": [
-        "AnswerError",
-        "ArgumentError",
-        "CalibrationError",
-        "ChecksCrashedError",
-        "ClauseError",
-        "ClosedError",
-        "ConfigurationError",
-        "CredentialsMissingError",
-        "CredentialsRefusedError",
-        "EmulatorCommandError",
-        "FaultError",
-        "FolderError",
-        "FrozenLoopError",
-        "InterruptedCalibrationError",
-        "InterruptedChecksError",
-        "InterruptedRunError",
-        "InterruptedTwinError",
-        "MissingExtraError",
-        "NoAnswerError",
-        "NotADoubleError",
-        "NotCheckedError",
-        "RefusedError",
-        "ReportError",
-        "TargetError",
-        "UnexpectedHostError",
-        "UnreachableError",
-        "UnseenRequestError",
-        "UntrustedError",
-        "WrongAddressError",
-    ],
-    "results": [
-        "A2aAnswer",
-        "A2aClient",
-        "AgentEvent",
-        "AgentEvents",
-        "AgentSession",
-        "AgentSessions",
-        "ArmedFault",
-        "AsyncA2aClient",
-        "AsyncBrowser",
-        "AsyncMcpClient",
-        "AsyncPlatformSandbox",
-        "BashResult",
-        "Browser",
-        "BrowserInfo",
-        "Check",
-        "Clause",
-        "CodeError",
-        "CodeResult",
-        "Comparison",
-        "Completion",
-        "Difference",
-        "Exchange",
-        "ExitCode",
-        "Finding",
-        "Findings",
-        "Journal",
-        "JournalEntry",
-        "LiveOutput",
-        "McpClient",
-        "McpResult",
-        "McpTool",
-        "McpTools",
-        "Output",
-        "PlatformSandbox",
-        "Report",
-        "Reports",
-        "Session",
-        "SessionSnapshot",
-        "Sessions",
-        "Snapshot",
-        "StreamEvent",
-        "Unknown",
-        "Unknowns",
-    ],
-}
+RESULTS = [
+    "A2aAnswer",
+    "A2aClient",
+    "AgentEvent",
+    "AgentEvents",
+    "AgentSession",
+    "AgentSessions",
+    "ArmedFault",
+    "AsyncA2aClient",
+    "AsyncBrowser",
+    "AsyncMcpClient",
+    "AsyncPlatformSandbox",
+    "BashResult",
+    "Browser",
+    "BrowserInfo",
+    "Check",
+    "Clause",
+    "CodeError",
+    "CodeResult",
+    "Comparison",
+    "Completion",
+    "Difference",
+    "Exchange",
+    "ExitCode",
+    "Finding",
+    "Findings",
+    "Journal",
+    "JournalEntry",
+    "LiveOutput",
+    "McpClient",
+    "McpResult",
+    "McpTool",
+    "McpTools",
+    "Output",
+    "PlatformSandbox",
+    "Report",
+    "Reports",
+    "Session",
+    "SessionSnapshot",
+    "Sessions",
+    "Snapshot",
+    "StreamEvent",
+    "Unknown",
+    "Unknowns",
+]
 
 _LIGHT = """
 import sys
@@ -130,21 +97,12 @@ def test_the_public_names_are_these() -> None:
     assert NAMES == [getattr(doublecheck, name).__name__ for name in NAMES]
 
 
-@pytest.mark.parametrize("place", MOVED)
-def test_a_name_that_has_moved_says_where_it_is(place: str) -> None:
-    """It is still there, and what it was is what it is."""
-    new = import_module(f"doublecheck.{place}")
-    for name in MOVED[place]:
-        with pytest.warns(DeprecationWarning, match=f"from doublecheck.{place} import {name}$"):
-            assert getattr(new, name) is getattr(doublecheck, name)
-
-
 def test_results_are_these() -> None:
     """All of them have their own names."""
     found = import_module("doublecheck.results")
 
-    assert MOVED["results"] == found.__all__ == dir(found)
-    assert MOVED["results"] == [getattr(found, name).__name__ for name in found.__all__]
+    assert RESULTS == found.__all__ == dir(found)
+    assert RESULTS == [getattr(found, name).__name__ for name in found.__all__]
 
 
 def test_importing_the_package_imports_nothing_of_it() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.reference.tools import AGENT, TOOLS
-from doublecheck.contracts.reference_app import reference_apps
 from tests.real_targets.installed import case
 from tests.real_targets.platforms import Implementation
 

@@ -64,7 +64,7 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
     with ExitStack() as stack:
         config, hosted = PlatformConfig(), None
         if pytest_options.plan_of(request.config).in_process:
-            from doublecheck.contracts.reference_app import reference_apps
+            from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 
             if _any_of_runtimes(request.session):
                 hosted = stack.enter_context(declared())

@@ -12,15 +12,18 @@ from doublecheck.errors import FolderError
 Sdk = Literal["agentdouble", "agentkit"]
 
 _HERE = Path(contracts.__file__).parent
-_KNOWS_NO_SDK = _HERE / "reference"
+_SHARED = _HERE / "reference"
+_OF_ONE_SDK = "agentdouble_apps.py"
 
 
 def files(sdk: Sdk) -> Mapping[Path, bytes]:
     """Return the files for an SDK: contents by path in the folder."""
     own = _HERE / "applications" / sdk
-    found = {path.relative_to(own): path for path in _below(own)}
-    shared = {path.relative_to(_HERE): path for path in _below(_KNOWS_NO_SDK)}
-    return {place: path.read_bytes() for place, path in sorted({**shared, **found}.items())}
+    paths = {path.relative_to(own): path for path in _below(own)}
+    for path in _below(_SHARED):
+        if sdk == "agentdouble" or path.name != _OF_ONE_SDK:
+            paths[path.relative_to(_HERE)] = path
+    return {place: path.read_bytes() for place, path in sorted(paths.items())}
 
 
 def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:

@@ -14,7 +14,7 @@ from doublecheck.probes.probing import NotSettledError, Probe, registered
 
 __all__ = ["NotSettledError", "Probe", "probes"]
 
-_TOPICS = ("api_server", "control_plane", "invocation", "protocols", "sandbox", "snapshots")
+_TOPICS = ("api_server", "control_plane", "invocation", "sandbox")
 
 
 def probes() -> Mapping[str, Probe]:

@@ -17,7 +17,7 @@ from doublecheck.calibration import command, findings
 from doublecheck.calibration.findings import Finding
 from doublecheck.cli.app import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
-from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.errors import CalibrationError
 from doublecheck.probes.probing import Patience, Probing
 from tests.doublecheck import bad_servers

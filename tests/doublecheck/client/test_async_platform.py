@@ -9,7 +9,7 @@ import pytest
 
 from doublecheck import AsyncPlatform, Credentials, Target
 from doublecheck.client.doubles import serving_double
-from doublecheck.contracts.reference_app import reference_app
+from doublecheck.contracts.reference.agentdouble_apps import reference_app
 from doublecheck.errors import AnswerError, NotADoubleError, RefusedError, UnreachableError
 from doublecheck.results import StreamEvent
 

@@ -12,7 +12,7 @@ import pytest
 
 from doublecheck import Platform, Target, connect
 from doublecheck.client.doubles import serving_double
-from doublecheck.contracts.reference_app import reference_app
+from doublecheck.contracts.reference.agentdouble_apps import reference_app
 from doublecheck.errors import (
     AnswerError,
     ArgumentError,

@@ -19,7 +19,7 @@ from agentdouble.apps import simple
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Platform, Target
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
-from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.probes import probes
 from doublecheck.probes.probing import Patience, Probing
 from doublecheck.wire import admin

@@ -13,7 +13,7 @@ from agentdouble.control_plane import authentication
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Target
 from doublecheck.client.doubles import serving_double
-from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner

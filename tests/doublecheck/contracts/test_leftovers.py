@@ -15,7 +15,7 @@ from doublecheck.client import doubles
 from doublecheck.contracts import conftest, wire
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference import executor
-from doublecheck.contracts.reference_app import reference_apps
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.results import AgentSession
 from doublecheck.runner import runner

@@ -2,14 +2,9 @@
 
 import os
 
-from reference import tools
+from reference.agentdouble_apps import reference_tools
 
-from agentdouble import MCPApp
-
-app = MCPApp(tools.NAME)
-for function in tools.TOOLS:
-    app.tool(function)
-app.agent_as_a_tool(tools.AGENT)
+app = reference_tools()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import os
 
 from agentkit.apps import AgentkitAgentServerApp
-from agents.doublecheck_reference.agent import root_agent
+from agents.doublecheck_reference import root_agent
 
 server = AgentkitAgentServerApp(agent=root_agent)
 

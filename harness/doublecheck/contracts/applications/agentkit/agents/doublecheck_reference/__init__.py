@@ -1,5 +1,171 @@
-"""The reference agent, for google-adk's API server; what it does: agent.py."""
+"""The reference agent as google-adk takes it: no model, no key.
 
-from . import agent
+A message that is JSON selects by ``do`` what it does; any other is said back. What is said in
+increments comes so where the run asks for streaming, and always as a whole.
 
-__all__ = ["agent"]
+============ ====================================================================
+``stream``   yields each of ``chunks``; with ``gate``, the next once it is released
+``release``  lets the stream of that ``gate`` go on by one chunk
+``tool``     says a word in increments, calls a tool, has its answer, concludes
+``call``     calls a tool with any ``args``, has its ``response``, then says ``reply``
+``events``   says each of ``texts`` in an event of its own
+``parts``    says ``texts`` in one event, each in a part of its own
+``save``     saves an artifact under each of ``names``, and names them
+``heard``    answers with the message's parts, the application, the user and the session, as JSON
+``history``  answers with what users have said in the session, as JSON
+============ ====================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from google.adk.agents import BaseAgent
+from google.adk.agents.run_config import StreamingMode
+from google.adk.events import Event
+from google.genai import types
+
+_gates: dict[str, asyncio.Semaphore] = {}
+
+
+class Reference(BaseAgent):
+    """Performs the action that a message names, or echoes the message."""
+
+    async def _run_async_impl(self, ctx: Any) -> AsyncIterator[Event]:
+        text = _text(ctx.user_content)
+        try:
+            order = json.loads(text)
+            deed = _DEEDS[order.pop("do")]
+        except (ValueError, KeyError, AttributeError, TypeError):
+            deed, order = _say, {"text": text}
+        async for event in deed(ctx, **order):
+            if not event.partial or _streaming(ctx):
+                yield event
+
+
+async def _say(ctx: Any, text: str) -> AsyncIterator[Event]:
+    yield _said(ctx, text, partial=True)
+    yield _said(ctx, text)
+
+
+async def _stream(
+    ctx: Any, chunks: list[str], gate: str | None = None, within_s: float = 5
+) -> AsyncIterator[Event]:
+    if gate is None:
+        for chunk in chunks:
+            yield _said(ctx, chunk, partial=True)
+        yield _said(ctx, "".join(chunks))
+        return
+    released = _gates[gate] = asyncio.Semaphore(0)
+    try:
+        for chunk in chunks:
+            yield _said(ctx, chunk, partial=True)
+            await asyncio.wait_for(released.acquire(), within_s)
+    except asyncio.TimeoutError:
+        raise RuntimeError(f"{chunk!r} was not read within {within_s:g} s") from None
+    finally:
+        del _gates[gate]
+    yield _said(ctx, "".join(chunks))
+
+
+async def _release(ctx: Any, gate: str) -> AsyncIterator[Event]:
+    released = _gates.get(gate)
+    if released is not None:
+        released.release()
+    yield _said(ctx, "no such stream" if released is None else "released")
+
+
+async def _tool(ctx: Any, word: str) -> AsyncIterator[Event]:
+    for letter in word:
+        yield _said(ctx, letter, partial=True)
+    yield _said(ctx, word)
+    call = types.FunctionCall(id="call-1", name="count_letters", args={"word": word})
+    yield _event(ctx, "model", types.Part(function_call=call))
+    response = types.FunctionResponse(id=call.id, name=call.name, response={"letters": len(word)})
+    yield _event(ctx, "user", types.Part(function_response=response))
+    async for event in _say(ctx, f"{word} has {len(word)} letters."):
+        yield event
+
+
+async def _call(
+    ctx: Any, args: dict[str, Any], response: dict[str, Any], reply: str
+) -> AsyncIterator[Event]:
+    call = types.FunctionCall(id="call-1", name="look_up", args=args)
+    yield _event(ctx, "model", types.Part(function_call=call))
+    answer = types.FunctionResponse(id=call.id, name=call.name, response=response)
+    yield _event(ctx, "user", types.Part(function_response=answer))
+    async for event in _say(ctx, reply):
+        yield event
+
+
+async def _events(ctx: Any, texts: list[str]) -> AsyncIterator[Event]:
+    for text in texts:
+        yield _said(ctx, text)
+
+
+async def _parts(ctx: Any, texts: list[str]) -> AsyncIterator[Event]:
+    yield _event(ctx, "model", *(types.Part(text=text) for text in texts))
+
+
+async def _save(ctx: Any, names: list[str]) -> AsyncIterator[Event]:
+    for name in names:
+        await ctx.artifact_service.save_artifact(
+            app_name=ctx.session.app_name,
+            user_id=ctx.session.user_id,
+            session_id=ctx.session.id,
+            filename=name,
+            artifact=types.Part(text=f"the content of {name}"),
+        )
+    yield _said(ctx, ", ".join(names))
+
+
+async def _heard(ctx: Any) -> AsyncIterator[Event]:
+    texts = [part.text for part in ctx.user_content.parts]
+    found = ctx.session
+    told = {"parts": texts, "app": found.app_name, "user": found.user_id, "session": found.id}
+    yield _said(ctx, json.dumps(told))
+
+
+async def _history(ctx: Any) -> AsyncIterator[Event]:
+    said = [_text(event.content) for event in ctx.session.events if event.author == "user"]
+    yield _said(ctx, json.dumps(said))
+
+
+def _said(ctx: Any, text: str, *, partial: bool | None = None) -> Event:
+    return _event(ctx, "model", types.Part(text=text), partial=partial)
+
+
+def _event(ctx: Any, role: str, *parts: types.Part, partial: bool | None = None) -> Event:
+    return Event(
+        invocation_id=ctx.invocation_id,
+        author=ctx.agent.name,
+        content=types.Content(role=role, parts=list(parts)),
+        partial=partial,
+    )
+
+
+def _streaming(ctx: Any) -> bool:
+    return ctx.run_config is not None and ctx.run_config.streaming_mode == StreamingMode.SSE
+
+
+def _text(content: types.Content | None) -> str:
+    parts = content.parts if content is not None else None
+    return "".join(part.text or "" for part in parts or ())
+
+
+_DEEDS: dict[str, Any] = {
+    "stream": _stream,
+    "release": _release,
+    "tool": _tool,
+    "call": _call,
+    "events": _events,
+    "parts": _parts,
+    "save": _save,
+    "heard": _heard,
+    "history": _history,
+}
+
+root_agent = Reference(name="doublecheck_reference")

@@ -1,12 +1,13 @@
-"""The reference applications with our decorators, for the checks' own double."""
+"""The reference applications with the decorators of agentdouble."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import agentdouble
-from doublecheck.contracts.reference import executor, tools
-from doublecheck.contracts.reference.actions import BARE_NAME, NAME, Actions, Headers
+
+from . import executor, tools
+from .actions import BARE_NAME, NAME, Actions, Headers
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, MCPApp, SimpleApp
