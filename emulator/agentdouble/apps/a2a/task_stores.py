@@ -47,7 +47,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class PersistentTaskStore(TaskStore):
+class PersistentTaskStore(InMemoryTaskStore):
     """Tasks in memory; each change is saved in the state before the caller gets an answer.
 
     ``app`` is the application that owns the tasks. ``load()`` restores the tasks of an earlier
@@ -55,9 +55,9 @@ class PersistentTaskStore(TaskStore):
     """
 
     def __init__(self, state: Store, app: str) -> None:
+        super().__init__()
         self._state = state
         self._app = app
-        self._tasks = InMemoryTaskStore()
 
     async def load(self, now: dt.datetime) -> None:
         """Restore the saved tasks; mark those that were running as failed."""
@@ -65,9 +65,9 @@ class PersistentTaskStore(TaskStore):
             if not id_.startswith(f"{self._app}/"):
                 continue
             task = ParseDict(record["task"], Task(), ignore_unknown_fields=True)
-            context = _context_of(record["owner"])
+            context = ServerCallContext(user=Caller(record["owner"]))
             if task.status.state in ENDS | PAUSES:
-                await self._tasks.save(task, context)
+                await super().save(task, context)
             else:
                 await self.save(_abandoned(task, now), context)
 
@@ -75,36 +75,24 @@ class PersistentTaskStore(TaskStore):
         """Save a task, so that it cannot be lost after this returns. Raises InternalError."""
         owner, copy = resolve_user_scope(context), _copy(task)
         record = {"owner": owner, "task": MessageToDict(task)}
-        await unbroken(self._keep(task.id, record, self._tasks.save(copy, context)))
-
-    async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
-        """Return a task of the caller, or None."""
-        return await self._tasks.get(task_id, context)
-
-    async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """Return a page of the caller's tasks."""
-        return await self._tasks.list(params, context)
+        await unbroken(self._keep(task.id, record, super().save(copy, context)))
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
         """Delete a task of the caller."""
-        if await self._tasks.get(task_id, context) is None:
-            return
-        await unbroken(self._keep(task_id, None, self._tasks.delete(task_id, context)))
+        if await self.get(task_id, context) is not None:
+            await unbroken(self._keep(task_id, None, super().delete(task_id, context)))
 
     async def _keep(
         self, task_id: str, record: Record | None, save: Coroutine[Any, Any, None]
     ) -> None:
         """Write a record to the state, then to memory."""
         try:
-            await self._state.write([Change(KIND, self._id(task_id), record)], _nothing)
+            await self._state.write([Change(KIND, f"{self._app}/{task_id}", record)], _nothing)
         except StateError as error:
             save.close()
             _log.error("Task %s: %s", task_id, error)
             raise InternalError(str(error)) from None
         await save
-
-    def _id(self, task_id: str) -> str:
-        return f"{self._app}/{task_id}"
 
 
 def _nothing() -> None:
@@ -120,10 +108,6 @@ def _abandoned(task: Task, now: dt.datetime) -> Task:
     task.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_FAILED, message=message))
     task.status.timestamp.FromDatetime(now)
     return task
-
-
-def _context_of(owner: str) -> ServerCallContext:
-    return ServerCallContext(user=Caller(owner))
 
 
 METHODS = ("save_task", "get_task", "delete_task")
