@@ -3,8 +3,7 @@
 Run: python -m tests.benchmarks.bench_console [--minutes 10 --pages /] [--adk /path/to/bin/adk]
 
 ``--minutes`` is how long each page is watched at 100 requests a second. With ``--adk`` the first
-paint of ``adk web`` of that program is measured beside the console's. ``bench_console_cost`` has
-what a console costs its double.
+paint of ``adk web`` of that program is measured beside the console's.
 """
 
 from __future__ import annotations
