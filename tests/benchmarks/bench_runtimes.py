@@ -118,8 +118,9 @@ class Asked:
 def port_of(double: Emulator, runtime: str) -> int:
     """Return where the one instance of a runtime listens."""
     headers = {"X-API-Key": double.token}
-    url = f"{double.url}/_emulator/runtimes/{runtime}"
-    shown = httpx.get(url, headers=headers).json()
+    url = f"{double.url}/_emulator/runtimes"
+    runtimes = httpx.get(url, headers=headers).json()["runtimes"]
+    (shown,) = (item for item in runtimes if item["name"] == runtime)
     (instance,) = shown["instances"]
     port: int = instance["port"]
     return port

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
-from agentdouble.errors import LogQueryError, UnknownInstanceError, UnknownRuntimeError
+from agentdouble.errors import LogQueryError, UnknownRuntimeError
 from agentdouble.openapi import Answer, Operation, operation
 from agentdouble.openapi.operation import NDJSON, TEXT, described
 from agentdouble.runtimes.instance import Instance
@@ -66,13 +66,6 @@ class ShownRuntimes(TypedDict):
     runtimes: list[ShownRuntime]
 
 
-class EndedInstance(TypedDict):
-    """An instance that ends."""
-
-    name: str
-    state: Literal["ended"]
-
-
 class LogsQuery(TypedDict, total=False):
     """Which lines of a log, and in which format."""
 
@@ -103,8 +96,6 @@ class RuntimeRoutes:
             Route("/metrics", self.metrics),
             Route("/runtimes", self.all),
             Route("/runtimes/{name:rest}/logs", self.logs),
-            Route("/runtimes/{name}/instances/{instance}", self.end, methods=["DELETE"]),
-            Route("/runtimes/{name:rest}", self.one),
         ]
 
     @operation(Answer(str, media_type=TEXT))
@@ -129,30 +120,14 @@ class RuntimeRoutes:
         used = await self._watch.look()
         return JSONResponse({"runtimes": [self._shown(r, used) for r in self._runtimes.all()]})
 
-    @operation(ShownRuntime, errors=(404,))
-    async def one(self, request: Request) -> Response:
-        """Return a runtime with its instances."""
-        runtime = self._find(request)
-        return JSONResponse(self._shown(runtime, await self._watch.look()))
-
     @described(LOGS)
     async def logs(self, request: Request) -> Response:
         """Return the printed lines of instances."""
         return printed(request, self._find(request).logs)
 
-    @operation(EndedInstance, errors=(404,))
-    async def end(self, request: Request) -> Response:
-        """End an instance, even if it has requests; one that must be kept is started anew."""
-        runtime, wanted = self._find(request), request.path_params["instance"]
-        for instance in runtime.instances:
-            if instance.name == wanted:
-                runtime.end(instance, "asked")
-                return JSONResponse({"name": wanted, "state": "ended"})
-        raise UnknownInstanceError(runtime.name, wanted, [one.name for one in runtime.instances])
-
     def _find(self, request: Request) -> Runtime:
         name = request.path_params["name"]
-        runtime = self._runtimes.find(name) or self._runtimes.find_by_id(name)
+        runtime = self._runtimes.find(name)
         if runtime is None:
             raise UnknownRuntimeError(name, [one.name for one in self._runtimes.all()])
         return runtime

@@ -1,4 +1,4 @@
-"""The runtimes of a double, by name and by id."""
+"""The runtimes of a double, by name."""
 
 from __future__ import annotations
 
@@ -53,10 +53,6 @@ class Runtimes:
     def find(self, name: str) -> Runtime | None:
         """Return the runtime with this name, or None."""
         return self._by_name.get(name)
-
-    def find_by_id(self, id_: str) -> Runtime | None:
-        """Return the runtime with this id, or None."""
-        return next((one for one in self._by_name.values() if one.id == id_), None)
 
     async def create(self, definition: Definition, id_: str | None = None) -> Runtime:
         """Create a runtime; raise RuntimeNameError.

@@ -26,7 +26,6 @@ from agentdouble.errors import (
     SandboxError,
     StateError,
     TooManyListenersError,
-    UnknownInstanceError,
     UnknownRuntimeError,
     UnknownServiceError,
     UnknownSnapshotError,
@@ -207,12 +206,7 @@ def _refusal(error: Exception) -> Refusal:
             return Refusal(404 if error.field == "id" else 400, "FaultError", message)
         case StateError():
             return Refusal(error.status, "StateError", message)
-        case (
-            UnknownInstanceError()
-            | UnknownRuntimeError()
-            | UnknownServiceError()
-            | UnknownSnapshotError()
-        ):
+        case UnknownRuntimeError() | UnknownServiceError() | UnknownSnapshotError():
             return Refusal(404, "NotFound", message)
         case TooManyListenersError():
             return Refusal(503, "TooManyListeners", message)

@@ -165,7 +165,7 @@ def test_it_is_made_once(described: Emulator) -> None:
         ("/v1/a%0Ab", 404, "success"),
         ("/tasks/a%0Ab", 400, "error"),
         ("/_emulator/journal/a%0Ab", 404, "error"),
-        ("/_emulator/runtimes/a%0Ab", 404, "error"),
+        ("/_emulator/runtimes/a%0Ab/logs", 404, "error"),
     ],
 )
 def test_a_line_feed_is_a_character_like_others(

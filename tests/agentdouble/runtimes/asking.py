@@ -28,6 +28,13 @@ def ask(double: Emulator, runtime: str, expression: str) -> Any:
 def pids_outside(double: Emulator, runtime: str, expression: str) -> list[int]:
     """Return the pids on this machine of processes that an expression in a runtime tells of."""
     told = ask(double, runtime, expression)
-    shown = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
-    (instances,) = (one["instances"] for one in shown if one["name"] == runtime)
+    instances = shown_runtime(double, runtime)["instances"]
     return [pid_outside(pid, instances[0]["pid"]) for pid in told]
+
+
+def shown_runtime(double: Emulator, name: str) -> dict[str, Any]:
+    """Return what the double shows of a runtime."""
+    runtimes = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
+    shown: dict[str, Any]
+    (shown,) = (runtime for runtime in runtimes if runtime["name"] == name)
+    return shown

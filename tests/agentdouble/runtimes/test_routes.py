@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agentdouble import Emulator
 from agentdouble.processes.fork_server import signals
 from tests.agentdouble.calling import eventually, http
+from tests.agentdouble.runtimes.asking import shown_runtime
 
 pytestmark = pytest.mark.smoke
 
@@ -78,7 +79,7 @@ def test_a_crash_can_be_read(double: Emulator) -> None:
     http.post(url, content="sys.stderr.write('Traceback\\noh no\\n'); os._exit(3)")
     lines = logged(double, "crashing", "crashed")
     shown = eventually(
-        lambda: http.get(f"{double.url}/_emulator/runtimes/crashing").json(),
+        lambda: shown_runtime(double, "crashing"),
         lambda shown: not shown["instances"],
     )
     double.runtimes.delete("crashing")
@@ -114,10 +115,10 @@ def test_a_wrong_question_is_refused(
 
 def test_logs_of_no_runtime_are_not_found(double: Emulator) -> None:
     """404 names those there are."""
-    for path in ("/nobody", "/nobody/logs"):
-        answer = http.get(f"{double.url}/_emulator/runtimes{path}")
-        assert 404 == answer.status_code
-        assert "There are talker, counted, idle." in answer.json()["error"]["message"]
+    answer = http.get(f"{double.url}/_emulator/runtimes/nobody/logs")
+
+    assert 404 == answer.status_code
+    assert "There are talker, counted, idle." in answer.json()["error"]["message"]
 
 
 def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
@@ -129,8 +130,6 @@ def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
     )
     (instance,) = talker["instances"]
 
-    by_id = http.get(f"{double.url}/_emulator/runtimes/{talker['id']}").json()
-    assert (talker["name"], talker.keys()) == (by_id["name"], by_id.keys())
     assert ("talker", "Ready", 1) == (talker["name"], talker["status"], talker["version"])
     assert [] == idle["instances"]
     signals.send(instance["pid"], 0)
@@ -242,7 +241,7 @@ def test_an_instance_over_its_memory_limit_is_ended(double: Emulator) -> None:
     """With all its processes, and the reason in its log; the next request starts another."""
     url = double.runtimes.create(**table("limited"), memory_limit=64 * 2**20)
     code = "if not os.fork(): kept = b'x' * (100 * 2**20); __import__('signal').pause()"
-    first = http.get(f"{double.url}/_emulator/runtimes/limited").json()["instances"]
+    first = shown_runtime(double, "limited")["instances"]
     http.post(url, content=code)
     lines = logged(double, "limited", "memory")
     http.get(url)
@@ -254,18 +253,3 @@ def test_an_instance_over_its_memory_limit_is_ended(double: Emulator) -> None:
     assert 1 == samples(double, "limited")["instances ready"]
     double.runtimes.delete("limited")
     assert {} == samples(double, "limited")
-
-
-def test_an_instance_is_ended(double: Emulator) -> None:
-    """One that does not exist is refused, with those that do."""
-    address = f"{double.url}/_emulator/runtimes/ended"
-    double.runtimes.create(**table("ended"))
-    tell(double, "hello", name="ended")
-    (instance,) = http.get(address).json()["instances"]
-    ended = http.delete(f"{address}/instances/{instance['name']}")
-
-    assert {"name": instance["name"], "state": "ended"} == ended.json()
-    assert [] == http.get(address).json()["instances"]
-    assert logged(double, "ended", "asked: ")
-    missing = http.delete(f"{address}/instances/{instance['name']}")
-    assert (404, True) == (missing.status_code, "has no instance" in missing.text)

@@ -8,7 +8,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import TIMEOUT_S, http
+from tests.agentdouble.calling import TIMEOUT_S
+from tests.agentdouble.runtimes.asking import shown_runtime
 
 
 def test_a_websocket_is_refused_by_name() -> None:
@@ -18,7 +19,7 @@ def test_a_websocket_is_refused_by_name() -> None:
         url = f"ws{double.url.removeprefix('http')}/runtimes/ws/echo"
         with pytest.raises(InvalidStatus) as refused:
             connect(url, proxy=None, open_timeout=TIMEOUT_S)
-        shown = http.get(f"{double.url}/_emulator/runtimes/ws").json()
+        shown = shown_runtime(double, "ws")
 
     assert 501 == refused.value.response.status_code
     assert "A WebSocket to a runtime" in json.loads(refused.value.response.body)["error"]["message"]

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.runtimes.asking import shown_runtime
 from tests.agentdouble.runtimes.authentication.conftest import Caller
 from tests.agentdouble.runtimes.authentication.issuer import Issuer
 
@@ -153,8 +153,7 @@ def test_a_forged_token_is_refused(double: Emulator, issuer: Issuer, forge: obje
 
     assert (401, "InvalidToken") == (answer.status_code, answer.json()["error"]["type"])
     assert token[:40] not in answer.text.replace("token", "")
-    runtime = http.get(f"{double.url}/_emulator/runtimes/untouched").json()
-    assert [] == runtime["instances"]
+    assert [] == shown_runtime(double, "untouched")["instances"]
 
 
 def test_a_token_of_a_hundred_kilobytes_is_refused(double: Emulator, issuer: Issuer) -> None:
