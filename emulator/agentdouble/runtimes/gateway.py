@@ -94,9 +94,8 @@ class Gateway:
             await request.answer(_headers_too_large(LARGEST_HEAD))
             return
         try:
-            admitted = await self._gatekeeper.admit(runtime, address.path, *request)
-            asked = _Request(admitted.scope, admitted.receive, admitted.send)
-            await self._have_answered(asked, runtime, address, observed)
+            admitted = _Request(*await self._gatekeeper.admit(runtime, address.path, *request))
+            await self._have_answered(admitted, runtime, address, observed)
         except HostingError as error:
             observed.error = _word(error)
             if isinstance(error, InstanceLostError):

@@ -1,9 +1,8 @@
 """Who may call a runtime, as which identity, and who owns a session (section 5, AUT-02, AUT-03).
 
 ``authorizers`` has the values of a definition and their form in a settings file. The
-``gatekeeper`` gets the ``identity`` of a request from ``keys`` or ``tokens``. ``tokens`` checks
-against the keys that ``issuers`` fetches. ``isolation`` limits an identity to its own sessions,
-whose names ``naming`` finds in a request.
+``gatekeeper`` checks the key of a request, or its token with ``tokens``, which fetches the keys of
+issuers. ``identity`` limits a caller to its own sessions, whose names it finds in a request.
 """
 
 from agentdouble.runtimes.authentication.authorizers import (
@@ -14,10 +13,9 @@ from agentdouble.runtimes.authentication.authorizers import (
     location_of,
     render,
 )
-from agentdouble.runtimes.authentication.gatekeeper import Admission, GatewayAuthenticator
+from agentdouble.runtimes.authentication.gatekeeper import GatewayAuthenticator
 
 __all__ = [
-    "Admission",
     "ApiKey",
     "Authorizer",
     "GatewayAuthenticator",

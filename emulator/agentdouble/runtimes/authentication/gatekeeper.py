@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_plus
 from weakref import WeakKeyDictionary
 
@@ -21,6 +20,7 @@ from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.runtimes.authentication.tokens import Issuers
+    from agentdouble.runtimes.runtime import Runtime
 
 
 def identify(runtime: str, authorizer: KeyAuth, connection: HTTPConnection) -> Identity:
@@ -73,33 +73,6 @@ def _find(presented: str, keys: Sequence[ApiKey]) -> ApiKey | None:
 _TOKENS = "agentdouble.runtimes.authentication.tokens"
 
 
-class _Definition(Protocol):
-    @property
-    def authorizer(self) -> Authorizer | None: ...
-
-
-class Guarded(Protocol):
-    """The part of a runtime that the gatekeeper uses."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def definition(self) -> _Definition: ...
-
-
-@dataclass(frozen=True)
-class Admission:
-    """An admitted request, with its identity, or None if any caller is admitted.
-
-    ``scope``, ``receive`` and ``send`` are those that the application gets.
-    """
-
-    identity: Identity | None
-    scope: Scope
-    receive: Receive
-    send: Send
-
-
 class GatewayAuthenticator:
     """Keeps the issuers and the owners of sessions; belongs to one event loop."""
 
@@ -107,24 +80,22 @@ class GatewayAuthenticator:
         self._clock = clock
         self._issuers: Issuers | None = None
         # The owners of its sessions are removed with a runtime.
-        self._owned: MutableMapping[Guarded, Ownership] = WeakKeyDictionary()
+        self._owned: MutableMapping[Runtime, Ownership] = WeakKeyDictionary()
 
     async def admit(
-        self, runtime: Guarded, path: str, scope: Scope, receive: Receive, send: Send
-    ) -> Admission:
-        """Admit a request for ``path`` of a runtime; raise AccessError."""
+        self, runtime: Runtime, path: str, scope: Scope, receive: Receive, send: Send
+    ) -> tuple[Scope, Receive, Send]:
+        """Return what the application gets of a request for ``path``; raise AccessError."""
         authorizer = runtime.definition.authorizer
         if authorizer is None:
-            told: Scope = {**scope, "headers": passed_on(scope["headers"], None)}
-            return Admission(None, told, receive, send)
+            return {**scope, "headers": passed_on(scope["headers"], None)}, receive, send
         for unknown in ("U-GATEWAY-AUTH", "U-GATEWAY-CREDENTIAL", "U-IDENTITY-HEADERS"):
             ledger.choose(unknown)  # each has only one answer
         identity = await self._identify(runtime.name, authorizer, HTTPConnection(scope))
         owned = self._owned.setdefault(runtime, Ownership())
         isolation = Isolation(runtime.name, identity, owned)
         checked = await isolation.check(path, scope, receive)
-        told = _told(scope, identity, authorizer)
-        return Admission(identity, told, checked, isolation.note(send))
+        return _application_scope(scope, identity, authorizer), checked, isolation.note(send)
 
     async def _identify(
         self, runtime: str, authorizer: Authorizer, connection: HTTPConnection
@@ -139,7 +110,7 @@ class GatewayAuthenticator:
         return await tokens.identify(runtime, authorizer, connection, self._issuers, self._clock)
 
 
-def _told(scope: Scope, identity: Identity, authorizer: Authorizer) -> Scope:
+def _application_scope(scope: Scope, identity: Identity, authorizer: Authorizer) -> Scope:
     """Return the application's scope, which has the caller's token, but not its key."""
     if not isinstance(authorizer, KeyAuth):
         return {**scope, "headers": passed_on(scope["headers"], identity)}
