@@ -122,8 +122,7 @@ def port_of(double: Emulator, runtime: str) -> int:
     runtimes = httpx.get(url, headers=headers).json()["runtimes"]
     (shown,) = (item for item in runtimes if item["name"] == runtime)
     (instance,) = shown["instances"]
-    port: int = instance["port"]
-    return port
+    return int(instance["port"])
 
 
 def compared(what: str, head: str, path: str, body: bytes, until: bytes, most_ms: float) -> None:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import TIMEOUT_S, http
+from tests.agentdouble.runtimes.asking import shown_runtime
 
 APPLICATIONS = Path(__file__).with_name("applications")
 
@@ -37,3 +42,17 @@ def test_an_unknown_runtime_is_not_found(double: Emulator) -> None:
         answer.status_code,
         answer.json()["error"]["message"],
     )
+
+
+def test_a_websocket_is_refused_by_name() -> None:
+    """Before an instance starts for it."""
+    runtime = {"name": "ws", "command": [sys.executable, "-c", ""]}
+    with Emulator(runtimes=[runtime]) as double:
+        url = f"ws{double.url.removeprefix('http')}/runtimes/ws/echo"
+        with pytest.raises(InvalidStatus) as refused:
+            connect(url, proxy=None, open_timeout=TIMEOUT_S)
+        shown = shown_runtime(double, "ws")
+
+    assert 501 == refused.value.response.status_code
+    assert "A WebSocket to a runtime" in json.loads(refused.value.response.body)["error"]["message"]
+    assert [] == shown["instances"]
