@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from agentdouble import whole_paths  # noqa: F401 (the paths use it)
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import PATHS, RUN_LIVE
-from agentdouble.apps.loading import ADAPTERS
+from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.guard import ErrorBody
 from agentdouble.openapi import Format
 from agentdouble.state import MemoryStore

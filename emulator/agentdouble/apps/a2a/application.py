@@ -49,7 +49,7 @@ CANCEL_LIMIT_S = 5.0
 class A2AApp:
     """An A2A application: an ASGI application that any server can host.
 
-    ``runner`` answers if no executor class is registered; ``loading.agent_of`` says which objects
+    ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
     it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
     the URL of the request, with ``input_modes`` as the accepted media types. With ``keys`` every
     call except a read of the card needs one of them as ``Authorization: Bearer``, and each key sees
@@ -99,7 +99,7 @@ class A2AApp:
         """Register an executor class; it is created with the runner and the other arguments.
 
         The class may define ``execute(context, event_queue)``; otherwise the runner answers.
-        ``loading.agent_of`` says which objects a runner can be. Raises DecorationError for a class
+        ``adapters.agent_of`` says which objects a runner can be. Raises DecorationError for a class
         that is not an agent executor, for a missing runner, and for a second class (DEC-05).
         """
         import_now(_CLASSES)

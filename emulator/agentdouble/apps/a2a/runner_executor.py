@@ -21,7 +21,7 @@ from google.protobuf.json_format import MessageToDict
 
 from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.apps.loading import agent_of
+from agentdouble.apps.adapters import agent_of
 from agentdouble.code_tool import DEFAULT_USER
 
 LIMIT = 1000  # contexts of an application; above it, the least recently used one is forgotten
@@ -78,7 +78,7 @@ ANSWER = "answer"  # the name of the artifact
 class RunnerExecutor(AgentExecutor):
     """Lets an agent answer: sends its content as an artifact and its tool calls as statuses.
 
-    ``runner`` is any object that ``loading.agent_of`` accepts.
+    ``runner`` is any object that ``adapters.agent_of`` accepts.
     """
 
     runner: Any = None

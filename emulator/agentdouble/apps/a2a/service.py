@@ -41,7 +41,7 @@ from agentdouble.apps.a2a.push import Configs, Pusher, Receivers
 from agentdouble.apps.a2a.request_handler import Callers, Contexts, Handler
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
 from agentdouble.apps.a2a.task_stores import PersistentTaskStore
-from agentdouble.apps.loading import ADAPTERS
+from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.guard import Refusal
 from agentdouble.openapi import operation
 
