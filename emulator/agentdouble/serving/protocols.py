@@ -53,7 +53,7 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
 LARGEST_HEAD = 256 * 1024  # bytes
 _INVALID = "Invalid HTTP request received."
 
-_log = logging.getLogger("uvicorn.error")
+_http_log = logging.getLogger("uvicorn.error")
 
 
 class OneProtocol(HttpToolsProtocol):
@@ -79,7 +79,7 @@ class OneProtocol(HttpToolsProtocol):
             self.parser = httptools.HttpRequestParser(self)
             OneProtocol.data_received(self, rest)
         except httptools.HttpParserError:
-            _log.warning(_INVALID)
+            _http_log.warning(_INVALID)
             self.send_400_response(_INVALID)
         else:
             if self._head > LARGEST_HEAD:
@@ -144,12 +144,12 @@ def _authority(target: bytes) -> bytes | None:
 
 LARGEST_WEBSOCKET_MESSAGE = 64 * 1024 * 1024  # bytes
 
-_log = logging.getLogger("agentdouble.websocket")
-_log.setLevel(logging.WARNING)
+_websocket_log = logging.getLogger("agentdouble.websocket")
+_websocket_log.setLevel(logging.WARNING)
 # it logs this for every connection that is refused with an HTTP status
-_log.addFilter(lambda record: "completing handshake" not in str(record.msg))
-_log.addFilter(lambda record: not _is_stopping(record))
-_log.addFilter(lambda record: _in_one_line(record))
+_websocket_log.addFilter(lambda record: "completing handshake" not in str(record.msg))
+_websocket_log.addFilter(lambda record: not _is_stopping(record))
+_websocket_log.addFilter(lambda record: _in_one_line(record))
 
 
 def _is_stopping(record: logging.LogRecord) -> bool:
@@ -256,7 +256,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.logger = self.conn.logger = _log
+        self.logger = self.conn.logger = _websocket_log
         self._early = b""
 
     async def run_asgi(self) -> None:
