@@ -27,6 +27,11 @@ async def broken(*_: object, **__: object) -> Any:
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
 def double() -> Iterator[Emulator]:
     with Emulator() as made:
         yield made

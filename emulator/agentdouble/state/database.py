@@ -76,6 +76,7 @@ class DatabaseStore:
 
     what = "state database"
     directory: Path | None = None
+    _failures: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, asyncio.TimeoutError)
 
     def __init__(self, where: str, url: URL, **options: Any) -> None:
         self.where = where
@@ -172,7 +173,7 @@ class DatabaseStore:
                     await self._lock(connection)
                     connection.sync_connection.info["locked"] = True  # type: ignore[union-attr]
                 yield connection
-        except (SQLAlchemyError, OSError, asyncio.TimeoutError) as caught:
+        except self._failures as caught:
             error = caught
         # Raised here without the database's error, because that would keep its statement open.
         if error is not None:
@@ -321,6 +322,10 @@ class PostgresqlStore(DatabaseStore):
     """Records in a schema of their own; raises StateError for a URL that cannot be read."""
 
     def __init__(self, url: str) -> None:
+        from asyncpg import PostgresError  # the driver is an extra
+
+        # SQLAlchemy wraps the driver's errors, but not all while it connects
+        self._failures = (*self._failures, PostgresError)
         try:
             parsed = make_url(url).set(drivername="postgresql+asyncpg")
         except (ArgumentError, ValueError) as error:
