@@ -84,7 +84,7 @@ def show(*, as_json: bool) -> int:
         console.print(f"No double can run here. Missing: {names}.", style="bold red")
     else:
         optional = sum(not finding.good for _, finding in findings)
-        rest = f" ({optional} optional things, marked ○, are missing)" if optional else ""
+        rest = f" Optional and missing, marked ○: {optional}." if optional else ""
         console.print(Text("A double can run here.", style="bold green").append(rest, style=""))
     return 1 if missing else 0
 
