@@ -30,6 +30,7 @@ _SHAPE = (
     'The body must be {"entry": N, "unknown": "U-...", "answer": "alternative"}, with the id of a '
     "journal entry"
 )
+_LARGEST = 64 * 1024
 _Refusals = (CannotRepeatError, LedgerError, ValueError, WhatIfError)
 
 
@@ -70,6 +71,8 @@ class _Routes:
 
 
 def _question(body: bytes) -> Question:
+    if len(body) > _LARGEST:  # reading it would hold the loop
+        raise ValueError(f"{_SHAPE}: it is larger than {_LARGEST} bytes.")
     try:
         document: Any = strict_json.loads(body)
     except (ValueError, RecursionError) as error:
