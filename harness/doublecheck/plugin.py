@@ -39,12 +39,11 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
     return pytest_options.header(config)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> None:
     if fixturedef.argname == "_doublecheck_server":
         # pytest would keep the first double for all folders, whichever platform_config they have
         fixturedef.cache_key = _config_of  # type: ignore[method-assign]
-    return (yield)
 
 
 def _config_of(request: pytest.FixtureRequest) -> object:

@@ -179,7 +179,7 @@ def _capacity(settings: Settings) -> Iterator[Finding]:
 def _sandbox() -> Iterator[Finding]:
     """Try the JavaScript engine and the browser."""
     try:
-        says = f"and TypeScript: {version_of(deno.find())} at {deno.find()}"
+        says = f"and TypeScript: {_version_of(deno.find())} at {deno.find()}"
         yield Finding("javascript", "JavaScript", says)
     except deno.DenoMissingError:
         yield _missing("javascript", "JavaScript", "deno is not installed", _extra("emulator"))
@@ -191,7 +191,7 @@ def _sandbox() -> Iterator[Finding]:
         yield _missing("browser", "browser", f"no {name or 'Chromium'}", chromium.INSTALL)
         return
     try:
-        yield Finding("browser", "browser", f"{version_of(path)} at {path}")
+        yield Finding("browser", "browser", f"{_version_of(path)} at {path}")
     except (OSError, subprocess.SubprocessError) as error:
         yield _missing("browser", "browser", error, chromium.INSTALL)
 
@@ -249,7 +249,7 @@ _SECTIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
 )
 
 
-def version_of(command: str) -> str:
+def _version_of(command: str) -> str:
     """Return the version that a program prints; raise OSError or SubprocessError if it fails."""
     done = subprocess.run(  # noqa: S603 (programs that the double would run too)
         [command, "--version"],

@@ -1,7 +1,7 @@
 """Managed runtimes: each application runs in its own processes, behind one gateway (sections 1, 5).
 
-``definition`` defines a runtime, and ``declarations`` reads it from a table. ``registry`` holds
-and stores the runtimes that are declared or created, and ``runtimes`` runs them by name. A
+``definition`` defines a runtime, and reads it from a table. ``registry`` holds and stores the
+runtimes that are declared or created, and ``runtimes`` runs them by name. A
 ``Runtime`` has versions, and scales each between zero and several ``Instance``s. ``launching``
 starts the process of an instance. ``gateway`` finds the runtime of a request, and ``proxying``
 passes the request to a leased instance. A request passes the gateway, the authentication, the

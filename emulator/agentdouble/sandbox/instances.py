@@ -278,10 +278,7 @@ class Instances:
             self._remember(instance, reason, at or self._clock.now())
 
     def _ending_of(self, instance: Instance, reason: str) -> asyncio.Task[None]:
-        async def end() -> None:
-            await instance.end(reason)
-
-        task = asyncio.ensure_future(end())
+        task = asyncio.ensure_future(instance.end(reason))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
         return task

@@ -293,11 +293,7 @@ class SessionSnapshots:
         state = self._states.pop(id_, None)
         if state is None:
             return False
-
-        async def discard() -> None:
-            await state.discard()
-
-        task = asyncio.ensure_future(discard())
+        task = asyncio.ensure_future(state.discard())
         self._discarding.add(task)
         task.add_done_callback(self._discarding.discard)
         return True

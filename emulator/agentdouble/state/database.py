@@ -145,8 +145,7 @@ class DatabaseStore:
         """Raise StateError if nothing can be written now; try a write if the last one failed."""
         if self._writing.failure is None:
             return
-        record = {"text": "x" * _PROBE_BYTES}
-        await unbroken(self._commit(_rows([Change(_PROBE, _PROBE, record)])))
+        await unbroken(self._commit(_rows([Change(_PROBE, _PROBE, {"text": "x" * _PROBE_BYTES})])))
         await unbroken(self._commit(_rows([Change(_PROBE, _PROBE)])))
         self._writing.failure = None
 
@@ -169,9 +168,10 @@ class DatabaseStore:
         error: BaseException | None = None
         try:
             async with self._engine.connect() as connection:
-                if not connection.sync_connection.info.get("locked"):  # type: ignore[union-attr]
+                info = (await connection.get_raw_connection()).info
+                if not info.get("locked"):
                     await self._lock(connection)
-                    connection.sync_connection.info["locked"] = True  # type: ignore[union-attr]
+                    info["locked"] = True
                 yield connection
         except self._failures as caught:
             error = caught

@@ -2,7 +2,7 @@
 
 Each check is marked with the clause that it speaks for. In the full level it stands in for checks
 of that clause which need the reference application; the smoke level has these, and a few more that
-ask as little (see ``levels``).
+ask as little (see ``verdicts``).
 """
 
 from __future__ import annotations

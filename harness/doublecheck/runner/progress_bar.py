@@ -2,7 +2,7 @@
 
 In a notebook it is a widget with ipywidgets, and a line of text without. On a terminal it is a
 line. It is not shown if standard error goes to a file or the log of CI. The commands have their own
-progress line, ``progress.py``, which needs no tqdm and replaces pytest's dots.
+progress line, which needs no tqdm and replaces pytest's dots.
 """
 
 from __future__ import annotations

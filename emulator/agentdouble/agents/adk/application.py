@@ -152,7 +152,6 @@ _SDK = (
     "google.adk.memory",
     "google.adk.runners",
     "agentdouble.agents.adk.services",
-    "agentdouble.agents.adk.services",
 )
 
 

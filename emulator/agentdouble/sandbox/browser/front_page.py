@@ -95,10 +95,8 @@ async def _front_page(browser: Browser) -> AsyncIterator[_Client]:
         pages = [target["targetId"] for target in targets if target["type"] == "page"]
         if not pages:
             pages = [(await client.call("Target.createTarget", url="about:blank"))["targetId"]]
-        sessions = {page: await _attached(client, page) for page in pages}
-        client.session = sessions[pages[0]]
         for page in pages:  # the newest comes first
-            client.session = sessions[page]
+            client.session = await _attached(client, page)
             if await _is_visible(client):
                 break
         yield client
