@@ -41,34 +41,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
-from typing import Annotated
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from typing_extensions import TypedDict
 
 from agentdouble import guard
 from agentdouble.disconnects import ListenerResponse
 from agentdouble.event_bus import EventBus, Listener
-from agentdouble.openapi import Answer, operation
-from agentdouble.openapi.operation import EVENTS
 
 ABOUT_THE_STREAM = ("listening", "resync")
 NAMES = (
     *("request", "session", "clock", "fault", "unknowns"),
     *("tool", "service", "runtime", "double", "journal"),
 )
-
-
-class EventsQuery(TypedDict, total=False):
-    """The query of the events."""
-
-    only: Annotated[str, Field(description="The names of the events, separated by commas.")]
-
-
-EventsHeaders = TypedDict("EventsHeaders", {"Last-Event-ID": str}, total=False)
 
 
 def event_routes(events: EventBus) -> list[Route]:
@@ -80,7 +66,6 @@ class _Routes:
     def __init__(self, events: EventBus) -> None:
         self._events = events
 
-    @operation(Answer(str, media_type=EVENTS), query=EventsQuery, headers=EventsHeaders)
     async def follow(self, request: Request) -> Response:
         """Send what happens in the double, from now on or from after ``Last-Event-ID``."""
         only = request.query_params.get("only")

@@ -7,18 +7,14 @@ import difflib
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from typing_extensions import TypedDict
 
 from agentdouble import guard
-from agentdouble.journal import Entry, EntryFields, Journal, ShortEntry
-from agentdouble.openapi import operation
+from agentdouble.journal import Entry, Journal
 
 _LONGEST_NUMBER = 18  # digits
 _AT_ONCE = 8  # entries that are converted before other requests run
@@ -35,38 +31,6 @@ FILTERS: Mapping[str, Callable[[Entry, str], bool]] = {  # they look at what a s
     "caused_by": lambda entry, wanted: str(entry.caused_by) == wanted,
 }
 _PARAMETERS = ("after", "limit", "bodies", *FILTERS)
-
-
-class JournalQuery(TypedDict, total=False):
-    """The query of the journal: a page, and which requests."""
-
-    after: Annotated[int, Field(ge=0, description="The id of an entry: later ones are listed.")]
-    limit: Annotated[int, Field(ge=0, description="The largest number of entries.")]
-    bodies: Annotated[bool, Field(description="Whether the entries are complete.")]
-    method: str
-    path: str
-    status: str
-    action: str
-    unknown: str
-    unread: str
-    fault: str
-    failure: str
-    session: str
-    caused_by: str
-
-
-class Entries(TypedDict):
-    """A page of the journal, the id of its last entry, and whether there are more."""
-
-    entries: list[EntryFields] | list[ShortEntry]
-    last: int
-    more: bool
-
-
-class Cleared(TypedDict):
-    """An empty journal."""
-
-    entries: Annotated[list[ShortEntry], Field(max_length=0)]
 
 
 class _QueryError(ValueError):
@@ -104,7 +68,6 @@ class _Routes:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    @operation(Entries, query=JournalQuery)
     async def some(self, request: Request) -> Response:
         """Return the requests in short, or complete with ``bodies=true``."""
         try:
@@ -116,7 +79,6 @@ class _Routes:
         shown = found[: asked.limit] if more else found
         return StreamingResponse(_written(shown, asked, more), media_type="application/json")
 
-    @operation(EntryFields, errors=(404,))
     async def one(self, request: Request) -> Response:
         """Return one complete request."""
         id_ = request.path_params["id"]
@@ -126,7 +88,6 @@ class _Routes:
             return _refused(request, 404, "NotFound", what)
         return JSONResponse(await asyncio.to_thread(entry.to_dict))
 
-    @operation(Cleared)
     async def clear(self, _request: Request) -> Response:
         """Remove all requests."""
         self._journal.clear()

@@ -137,7 +137,7 @@ class A2AApplications:
             await app.reset()
 
 
-@described({"POST": Operation(body=dict[str, Any] | list[Any], error=dict[str, Any])})
+@described({"POST": Operation(body=dict[str, Any] | list[Any])})
 class _AtPath:
     """Send a message of A2A over JSON-RPC, at a path that does not end with a slash."""
 

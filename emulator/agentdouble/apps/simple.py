@@ -141,14 +141,6 @@ Ping = TypeVar("Ping", bound=Callable[[], Any])
 _log = logging.getLogger(__name__)
 
 
-class InvokeHeaders(TypedDict, total=False):
-    """The headers of an invocation, which the entrypoint gets as well (section 2.1)."""
-
-    user_id: str
-    session_id: str
-    request_id: str
-
-
 _STATE = (Answer(State | str), Answer(str, media_type=TEXT))
 
 
@@ -251,8 +243,6 @@ class SimpleApp:
     @operation(
         (Answer(Any), Answer(str, media_type=EVENTS), Answer(str, media_type=TEXT)),
         body=dict[str, Any],
-        headers=InvokeHeaders,
-        errors=(404,),
     )
     async def _on_invoke(self, request: Request) -> Response:
         """Call the entrypoint: a returned value is answered, a stream is sent as SSE."""

@@ -10,14 +10,14 @@ from typing_extensions import TypedDict
 
 from agentdouble.control_plane.authentication import Success
 from agentdouble.openapi import Answer, Operation
-from agentdouble.openapi.operation import Error, described
+from agentdouble.openapi.operation import described
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def action(body: Any, result: Any, *errors: Error, summary: str | None = None) -> Callable[[F], F]:
-    """Describe an action: the model of its body, the type of its Result, and classes of errors."""
-    return described(_operation(body, result, errors, summary))
+def action(body: Any, result: Any, *, summary: str | None = None) -> Callable[[F], F]:
+    """Describe an action: the model of its body, and the type of its Result."""
+    return described(_operation(body, result, summary))
 
 
 def action_of(describe: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
@@ -31,7 +31,7 @@ def action_of(describe: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
 
         def say(actions: Any) -> Operation:
             summary = text.replace("resource", actions.noun).replace("a MCP", "an MCP")
-            return _operation(*describe(actions), actions.errors, summary)
+            return _operation(*describe(actions), summary)
 
         return described(say)(endpoint)
 
@@ -45,5 +45,5 @@ def fields(name: str, **types: Any) -> Any:
     return make(name, types)
 
 
-def _operation(body: Any, result: Any, errors: tuple[Error, ...], summary: str | None) -> Operation:
-    return Operation((Answer(Success[result]),), body=body, errors=errors, summary=summary)
+def _operation(body: Any, result: Any, summary: str | None) -> Operation:
+    return Operation((Answer(Success[result]),), body=body, summary=summary)

@@ -13,7 +13,6 @@ from agentdouble import ledger, strict_json, threads
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.wire import Seconds, Wire, check_user_session_id, read
-from agentdouble.errors import SandboxError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -91,7 +90,6 @@ _Invoked = fields(
 @action(
     InvokeToolRequest,
     _Invoked,
-    SandboxError,
     summary="Run code, or a command in bash, in a session of a tool.",
 )
 class InvokeTool:

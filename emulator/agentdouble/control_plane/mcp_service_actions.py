@@ -18,7 +18,6 @@ from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.tool_requests import Tag
 from agentdouble.control_plane.wire import stamp
-from agentdouble.errors import DefinitionError, McpServiceError
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services import (
     Backend,
@@ -78,7 +77,6 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
     filters = ("Name", "Status", "ProtocolType")
     shown = ShownService
     listed = ListedService
-    errors = (DefinitionError, McpServiceError)
 
     def __init__(self, services: Services, sources: Sources) -> None:
         super().__init__(services)

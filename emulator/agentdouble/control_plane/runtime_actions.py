@@ -23,7 +23,7 @@ from agentdouble.control_plane.runtime_requests import (
 )
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.wire import read, variables
-from agentdouble.errors import HostingError, SettingsError
+from agentdouble.errors import SettingsError
 from agentdouble.runtimes.definition import Scaling
 from agentdouble.runtimes.registry import Managed, RuntimeRegistry
 from agentdouble.settings import MIB
@@ -74,7 +74,6 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
     update_request = UpdateRuntime
     list_request = ListMade
     shown = ShownRuntime
-    errors = (HostingError,)
     filters = ("Name", "Description", "Status", "ArtifactType")
     unlisted = (
         "FailedLogFileUrl",
@@ -94,7 +93,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         """Return the actions by their names on the platform."""
         return {**super().by_name(), "ReleaseRuntime": self.release}
 
-    @action(OneVersion, fields("ReleaseRuntimeResult", RuntimeId=str), HostingError)
+    @action(OneVersion, fields("ReleaseRuntimeResult", RuntimeId=str))
     async def release(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Bring a version into force; an older version is a rollback."""
         request = read(OneVersion, body)

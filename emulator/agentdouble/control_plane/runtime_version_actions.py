@@ -12,7 +12,7 @@ from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.listing import Pages
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import read, stamp
-from agentdouble.errors import HostingError, UnknownInstanceError, UnknownVersionError
+from agentdouble.errors import UnknownInstanceError, UnknownVersionError
 from agentdouble.runtimes.definition import Version
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.registry import Managed, RuntimeRegistry
@@ -70,14 +70,14 @@ class RuntimeVersionActions:
             "GetRuntimeInstanceLogs": self.logs,
         }
 
-    @action(runtime_requests.OneVersion, ShownVersion, HostingError)
+    @action(runtime_requests.OneVersion, ShownVersion)
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a version, by default the one in force."""
         request = read(runtime_requests.OneVersion, body)
         found = self._registry.get(request.RuntimeId)
         return runtime_requests.version(found, _version(found, request.VersionNumber))
 
-    @action(runtime_requests.ListVersions, _Versions, HostingError)
+    @action(runtime_requests.ListVersions, _Versions)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the versions that are kept, the oldest first."""
         request = read(runtime_requests.ListVersions, body)
@@ -86,7 +86,7 @@ class RuntimeVersionActions:
         items, token = self._pages.cut("ListRuntimeVersions", request, every)
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 
-    @action(runtime_requests.OneRuntime, _Instances, HostingError)
+    @action(runtime_requests.OneRuntime, _Instances)
     async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the living instances; a runtime that is scaled to zero has none."""
         request = read(runtime_requests.OneRuntime, body)
@@ -96,7 +96,7 @@ class RuntimeVersionActions:
         items = [_instance(found, instance) for instance in living]
         return {"InstanceItems": items, "RunningInstance": ready}
 
-    @action(runtime_requests.InstanceLogs, _Logs, HostingError)
+    @action(runtime_requests.InstanceLogs, _Logs)
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the last lines of an instance, also of one that has ended recently."""
         request = read(runtime_requests.InstanceLogs, body)

@@ -30,7 +30,7 @@ from agentdouble.control_plane.wire import (
     ttl_in_seconds,
     variables,
 )
-from agentdouble.errors import InstanceEndedError, NotBuiltError, SandboxError
+from agentdouble.errors import InstanceEndedError, NotBuiltError
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -188,7 +188,7 @@ class SessionActions:
             "GetSessionLogs": self.logs,
         }
 
-    @action(CreateSession, _Created, SandboxError)
+    @action(CreateSession, _Created)
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create a session, or return the living one with the same UserSessionId."""
         request = read(CreateSession, body)
@@ -210,7 +210,7 @@ class SessionActions:
             "InternalEndpoint": "",
         }
 
-    @action(OneSession, ShownSession, SandboxError)
+    @action(OneSession, ShownSession)
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a session."""
         request = read(OneSession, body)
@@ -223,7 +223,7 @@ class SessionActions:
         ended = self._instances.look_up_ended(request.SessionId, request.ToolId)
         return dict(self._shown_ended(ended))
 
-    @action(ListSessions, _Listed, SandboxError)
+    @action(ListSessions, _Listed)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sessions of a tool that pass every filter, the oldest first."""
         request = read(ListSessions, body)
@@ -239,7 +239,7 @@ class SessionActions:
         items, token = self._pages.cut("ListSessions", request, passing)
         return {"SessionInfos": items, "NextToken": token}
 
-    @action(SetSessionTtl, _Set, SandboxError)
+    @action(SetSessionTtl, _Set)
     async def set_ttl(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Set the lifetime of a session to Ttl from now on."""
         request = read(SetSessionTtl, body)
@@ -252,7 +252,7 @@ class SessionActions:
             "ExpireAt": stamp(instance.deadline),
         }
 
-    @action(OneSession, _Paused, SandboxError)
+    @action(OneSession, _Paused)
     async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Pause a session, so that it runs nothing until it is resumed."""
         request = read(OneSession, body)
@@ -260,7 +260,7 @@ class SessionActions:
         self._instances.pause(instance)
         return {"SessionId": instance.id, "Status": _status(instance)}
 
-    @action(ResumeSession, _Resumed, SandboxError)
+    @action(ResumeSession, _Resumed)
     async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Resume a paused session; with Ttl, also set its lifetime from now on."""
         request = read(ResumeSession, body)
@@ -275,7 +275,7 @@ class SessionActions:
             "ExpireAt": stamp(instance.deadline),
         }
 
-    @action(DeleteSession, _Deleted, SandboxError)
+    @action(DeleteSession, _Deleted)
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """End a session; return when its processes have ended."""
         request = read(DeleteSession, body)
@@ -283,7 +283,7 @@ class SessionActions:
         await self._instances.destroy(instance, "deleted by caller")
         return {"SessionId": instance.id}
 
-    @action(GetSessionLogs, _Logs, SandboxError)
+    @action(GetSessionLogs, _Logs)
     async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the log of a session, the last Limit lines."""
         request = read(GetSessionLogs, body)

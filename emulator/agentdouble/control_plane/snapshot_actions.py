@@ -13,7 +13,7 @@ from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.listing import Listed, Pages
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import read, stamp
-from agentdouble.errors import SandboxError, SnapshotRefusedError
+from agentdouble.errors import SnapshotRefusedError
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshot, SessionSnapshots
 from agentdouble.sandbox.tools import Tools
@@ -79,7 +79,7 @@ class SnapshotActions:
             "ResumeSessionFromSnapshot": self.resume,
         }
 
-    @action(session_actions.CreateSessionSnapshot, _Created, SandboxError)
+    @action(session_actions.CreateSessionSnapshot, _Created)
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Take a snapshot of a session's Python kernel and files, while it runs no code."""
         request = read(session_actions.CreateSessionSnapshot, body)
@@ -94,7 +94,7 @@ class SnapshotActions:
         at_once = ledger.choose("U-SNAPSHOT-STATUS") == "ready"
         return {"SnapshotId": taken.id, "Status": "Ready" if at_once else "Creating"}
 
-    @action(session_actions.ListSessionSnapshots, _Listed, SandboxError)
+    @action(session_actions.ListSessionSnapshots, _Listed)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the snapshots of a tool's sessions that pass every filter, the newest first."""
         request = read(session_actions.ListSessionSnapshots, body)
@@ -114,19 +114,19 @@ class SnapshotActions:
             "TotalCount": len(found),
         }
 
-    @action(session_actions.OneSnapshot, _Got, SandboxError)
+    @action(session_actions.OneSnapshot, _Got)
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a session snapshot."""
         return {"Snapshot": _shown(self._find(read(session_actions.OneSnapshot, body)))}
 
-    @action(session_actions.OneSnapshot, _Deleted, SandboxError)
+    @action(session_actions.OneSnapshot, _Deleted)
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Delete a session snapshot; sessions that were resumed from it live on."""
         found = self._find(read(session_actions.OneSnapshot, body))
         await self._snapshots.delete(found)
         return {"SnapshotId": found.id}
 
-    @action(session_actions.ResumeSessionFromSnapshot, _Resumed, SandboxError)
+    @action(session_actions.ResumeSessionFromSnapshot, _Resumed)
     async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return a session to a snapshot, or with CreateNewInstance make another one of it."""
         request = read(session_actions.ResumeSessionFromSnapshot, body)

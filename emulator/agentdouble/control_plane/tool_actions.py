@@ -16,8 +16,7 @@ from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, Pages
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
 from agentdouble.control_plane.wire import Wire, read, stamp
-from agentdouble.errors import NotBuiltError, SandboxError
-from agentdouble.openapi.operation import Error
+from agentdouble.errors import NotBuiltError
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
@@ -43,7 +42,6 @@ class ResourceActions(Generic[R, C, U]):
     list_request: ClassVar[type[ListNamed]] = ListNamed
     shown: ClassVar[Any]  # the type of what GetX shows
     listed: ClassVar[Any] = None  # the type of what ListX shows, if it is another one
-    errors: ClassVar[tuple[Error, ...]]
     create_request: type[C]
     update_request: type[U]
 
@@ -178,7 +176,6 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
     update_request = UpdateTool
     list_request = ListMade
     shown = ShownTool
-    errors = (SandboxError,)
     filters = ("Name", "Description", "Status", "ToolType")
     unlisted = (
         "AssociatedRuntimes",

@@ -132,26 +132,19 @@ class JsonRpcError(TypedDict):
 
 
 _MESSAGE = dict[str, Any]
-_ERRORS = (401, 404, 405, 406, 415)
 OPERATIONS = {
     "POST": Operation(
         summary="Send a message of MCP: a request, a notification or an answer",
         answers=(Answer(_MESSAGE), Answer(str, media_type=EVENTS), Answer(None, 202)),
         body=_MESSAGE,
-        errors=_ERRORS,
-        refused=JsonRpcError,
     ),
     "GET": Operation(
         summary="Listen to an MCP session",
         answers=(Answer(str, media_type=EVENTS),),
-        errors=_ERRORS,
-        refused=JsonRpcError,
     ),
     "DELETE": Operation(
         summary="End an MCP session",
         answers=(Answer(None), Answer(None, 204)),
-        errors=_ERRORS,
-        refused=JsonRpcError,
     ),
 }
 

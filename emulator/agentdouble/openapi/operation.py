@@ -1,4 +1,4 @@
-"""What an endpoint says of itself beside its docstring: the types of its bodies and its errors."""
+"""What an endpoint says of itself beside its docstring: the types of its bodies."""
 
 from __future__ import annotations
 
@@ -11,35 +11,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 JSON = "application/json"
 EVENTS = "text/event-stream"
 TEXT = "text/plain"
-NDJSON = "application/x-ndjson"
 
 _ATTRIBUTE = "__openapi__"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: its type, None if it has no body, with its status and its media type.
-
-    ``codes`` are the codes of errors that it may have.
-    """
+    """A successful answer: its type, None if it has no body, its status and its media type."""
 
     type: Any
     status: int | Literal["default"] = 200
     media_type: str = JSON
-    codes: Sequence[str] = ()
-
-
-# A status in the format of the surface's errors, an answer with a type of its own, or a class of
-# errors, which has a ``status`` and may have a ``code``, as its subclasses.
-Error: TypeAlias = int | Answer | type[Exception]
 
 
 @dataclass(frozen=True)
 class Operation:
     """The types of an endpoint, from which pydantic makes JSON Schema; ``Any`` is any JSON.
 
-    ``body`` may be left out if it is ``optional``. ``query`` and ``headers`` are TypedDicts with a
-    field for each parameter. ``error`` and ``refused`` replace those of the surface's Format.
+    ``body`` may be left out if it is ``optional``. ``query`` is a TypedDict or a model with a field
+    for each parameter.
     """
 
     answers: Sequence[Answer] = (Answer(Any),)
@@ -47,10 +37,6 @@ class Operation:
     optional: bool = False
     body_type: str = JSON
     query: Any = None
-    headers: Any = None
-    errors: Sequence[Error] = ()
-    error: Any = None
-    refused: Any = None
     summary: str | None = None
     hidden: bool = False
 
@@ -59,18 +45,20 @@ class Operation:
 class Format:
     """What the operations of a surface have in common.
 
-    ``error`` is the type of the surface's own errors, ``refused`` that of the layers in front of
-    it, which answer with the statuses of REFUSED. ``security`` are names of security schemes, one
-    of which a request needs.
+    ``error`` is the type of its errors. ``security`` are names of security schemes, one of which a
+    request needs. ``query`` are parameters of every operation.
     """
 
     tag: str
-    refused: Any
-    error: Any = None
-    errors: Sequence[Error] = ()
+    error: Any = dict[str, Any]
     security: Sequence[str] = ()
-    headers: Any = None
     query: Any = None
+
+
+# An operation, one for each method, or a function of the instance to which the endpoint belongs.
+Described: TypeAlias = (
+    Operation | Callable[[Any], Operation] | Mapping[str, Operation | Callable[[Any], Operation]]
+)
 
 
 def operation(answer: Any = Any, **fields: Any) -> Callable[[F], F]:
@@ -78,21 +66,18 @@ def operation(answer: Any = Any, **fields: Any) -> Callable[[F], F]:
 
     The other arguments are fields of Operation.
     """
-    return described(Operation(answers=_answers(answer), **fields))
+    if isinstance(answer, Answer):
+        answers: Sequence[Answer] = (answer,)
+    else:
+        answers = answer if isinstance(answer, tuple) else (Answer(answer),)
+    return described(Operation(answers=answers, **fields))
 
 
-def described(
-    said: Operation
-    | Callable[[Any], Operation]
-    | Mapping[str, Operation | Callable[[Any], Operation]],
-) -> Callable[[F], F]:
-    """Describe an endpoint by an Operation, by one for each method, or by a function.
-
-    The function is called with the instance to which the endpoint, a method, belongs.
-    """
+def described(description: Described) -> Callable[[F], F]:
+    """Describe an endpoint."""
 
     def describe(endpoint: F) -> F:
-        setattr(endpoint, _ATTRIBUTE, said)
+        setattr(endpoint, _ATTRIBUTE, description)
         return endpoint
 
     return describe
@@ -104,37 +89,26 @@ def hidden(endpoint: F) -> F:
 
 
 def operation_of(endpoint: Any, method: str) -> Operation:
-    """Return what an endpoint says of itself; one that says nothing takes and answers any JSON."""
-    said = getattr(endpoint, _ATTRIBUTE, None)
-    if isinstance(said, Mapping):
-        said = said[method]
-    found = said(endpoint.__self__) if callable(said) else said
-    assert found is None or isinstance(found, Operation)
-    return found or Operation()
+    """Return the description of an endpoint; without one it takes and answers any JSON."""
+    description = getattr(endpoint, _ATTRIBUTE, None)
+    if isinstance(description, Mapping):
+        description = description[method]
+    if callable(description):
+        description = description(endpoint.__self__)
+    return description if isinstance(description, Operation) else Operation()
 
 
 def methods_of(endpoint: Any) -> Sequence[str]:
     """Return the methods that an ASGI application describes, none if it describes nothing."""
-    said = getattr(endpoint, _ATTRIBUTE, None)
-    return tuple(said) if isinstance(said, Mapping) else ()
+    description = getattr(endpoint, _ATTRIBUTE, None)
+    return tuple(description) if isinstance(description, Mapping) else ()
 
 
-def like(original: Any, said: Operation) -> Callable[[F], F]:
-    """Describe an endpoint that is made around a function: with its docstring, and ``said``.
-
-    What the function says of itself counts more.
-    """
+def like(original: Any, default: Operation) -> Callable[[F], F]:
+    """Describe an endpoint that wraps a function: by the function, or by ``default``."""
 
     def describe(endpoint: F) -> F:
         endpoint.__doc__ = original.__doc__
-        return described(getattr(original, _ATTRIBUTE, said))(endpoint)
+        return described(getattr(original, _ATTRIBUTE, default))(endpoint)
 
     return describe
-
-
-def _answers(answer: Any) -> Sequence[Answer]:
-    if isinstance(answer, Answer):
-        return (answer,)
-    if isinstance(answer, tuple) and all(isinstance(one, Answer) for one in answer):
-        return answer
-    return (Answer(answer),)

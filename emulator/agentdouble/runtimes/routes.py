@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Any
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from typing_extensions import TypedDict
 
 from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
-from agentdouble.openapi import Answer, Operation, operation
-from agentdouble.openapi.operation import NDJSON, TEXT, described
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs
 from agentdouble.runtimes.monitoring import Monitor
@@ -28,57 +24,6 @@ from agentdouble.runtimes.usage import Used, Watch
 _PARAMETERS = ("tail", "instance", "format")
 _FORMATS = ("json", "text")
 _LONGEST_NUMBER = 15  # digits
-
-
-class ShownInstance(TypedDict):
-    """An instance of a runtime, and what it uses."""
-
-    name: str
-    state: str
-    version: int
-    pid: int | None
-    port: int | None
-    in_flight: int
-    served: int
-    created_at: str
-    age_s: float
-    idle_since: str | None
-    memory_bytes: int
-    cpu_s: float
-    processes: int
-
-
-class ShownRuntime(TypedDict):
-    """A runtime with its instances; ``logs_of`` are the instances whose logs are kept."""
-
-    name: str
-    id: str
-    status: str
-    status_reason: str
-    version: int
-    instances: list[ShownInstance]
-    logs_of: list[str]
-
-
-class ShownRuntimes(TypedDict):
-    """Every runtime."""
-
-    runtimes: list[ShownRuntime]
-
-
-class LogsQuery(TypedDict, total=False):
-    """Which lines of a log, and in which format."""
-
-    tail: Annotated[int, Field(ge=0, le=LINES)]
-    instance: str
-    format: Literal["json", "text"]
-
-
-LOGS = Operation(  # of any route that answers with ``printed``
-    answers=tuple(Answer(str, media_type=kind) for kind in (NDJSON, TEXT)),
-    query=LogsQuery,
-    errors=(404,),
-)
 
 
 class RuntimeRoutes:
@@ -98,7 +43,6 @@ class RuntimeRoutes:
             Route("/runtimes/{name:rest}/logs", self.logs),
         ]
 
-    @operation(Answer(str, media_type=TEXT))
     async def metrics(self, request: Request) -> Response:
         """Return the metrics of every runtime in a format of Prometheus."""
         used = await self._watch.look()
@@ -114,13 +58,11 @@ class RuntimeRoutes:
         content, kind = self._monitor.render(request.headers.get("accept", ""))
         return Response(content, headers={"content-type": kind})
 
-    @operation(ShownRuntimes)
     async def all(self, _request: Request) -> Response:
         """Return every runtime with its instances."""
         used = await self._watch.look()
         return JSONResponse({"runtimes": [self._shown(r, used) for r in self._runtimes.all()]})
 
-    @described(LOGS)
     async def logs(self, request: Request) -> Response:
         """Return the printed lines of instances."""
         return printed(request, self._find(request).logs)
@@ -132,7 +74,7 @@ class RuntimeRoutes:
             raise UnknownRuntimeError(name, [one.name for one in self._runtimes.all()])
         return runtime
 
-    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> ShownRuntime:
+    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> dict[str, Any]:
         return {
             "name": runtime.name,
             "id": runtime.id,
@@ -143,7 +85,7 @@ class RuntimeRoutes:
             "logs_of": list(runtime.logs.instances),
         }
 
-    def _instance(self, instance: Instance, used: Used) -> ShownInstance:
+    def _instance(self, instance: Instance, used: Used) -> dict[str, Any]:
         return {
             "name": instance.name,
             "state": instance.state,

@@ -9,19 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import strict_json, threads
 from agentdouble.disconnects import ListenerResponse
 from agentdouble.errors import LiveRequestError
-from agentdouble.openapi import Answer, operation
-from agentdouble.openapi.operation import EVENTS
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.output_feed import Event, Listener
@@ -42,37 +38,11 @@ def live_routes(instances: Instances, tool_id: str) -> list[Route]:
     ]
 
 
-class OutputsQuery(TypedDict):
-    """The session whose outputs are sent; ``tool_id`` is the double's by default."""
-
-    tool_id: NotRequired[str]
-    user_session_id: str
-
-
-class Complete(TypedDict):
-    """The code to complete, in a session and a language; ``cursor_pos`` is its end by default."""
-
-    tool_id: NotRequired[str]
-    user_session_id: str
-    code: str
-    language: NotRequired[str]
-    cursor_pos: NotRequired[Annotated[int, Field(ge=0)]]
-
-
-class Completions(TypedDict):
-    """The completions of the text from ``cursor_start`` to ``cursor_end``."""
-
-    matches: list[str]
-    cursor_start: int
-    cursor_end: int
-
-
 class _Routes:
     def __init__(self, instances: Instances, tool_id: str) -> None:
         self._instances = instances
         self._tool_id = tool_id
 
-    @operation(Answer(str, media_type=EVENTS), query=OutputsQuery)
     async def outputs(self, request: Request) -> Response:
         """Send the outputs of a session's code while it runs, from now on."""
         query = request.query_params
@@ -80,7 +50,6 @@ class _Routes:
         key = InstanceKey(tool_id, _given(query, "user_session_id", str))
         return ListenerResponse(self._instances.feed.listen(key), _written)
 
-    @operation(Completions, body=Complete)
     async def complete(self, request: Request) -> Response:
         """Complete code with the session's own living kernel."""
         asked = _json_object(await request.body())

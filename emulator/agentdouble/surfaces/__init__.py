@@ -8,7 +8,7 @@ from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.control_plane import ControlPlaneActions
 from agentdouble.surfaces.landing_page import LandingPage
 from agentdouble.surfaces.mcp_services import MCPServices
-from agentdouble.surfaces.openapi import OpenApiDocuments
+from agentdouble.surfaces.openapi import OpenApiDocument
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.sandbox import Sandbox
 from agentdouble.surfaces.surface import Context, Surface
@@ -32,7 +32,7 @@ SURFACES: tuple[type[Surface], ...] = (
     ControlPlaneActions,  # the busiest
     HostedApplications,
     HostedA2A,
-    OpenApiDocuments,
+    OpenApiDocument,
     ApiServerMode,
     Admin,
     MCPServices,

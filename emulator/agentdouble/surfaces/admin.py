@@ -8,14 +8,12 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
 
-from pydantic import Field
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from agentdouble import guard
 from agentdouble.errors import (
@@ -32,9 +30,8 @@ from agentdouble.errors import (
 )
 from agentdouble.event_routes import event_routes
 from agentdouble.faults.routes import fault_routes
-from agentdouble.guard import OWN, ErrorFields, Refusal
+from agentdouble.guard import OWN, Refusal
 from agentdouble.journal_routes import journal_routes
-from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.resetting import reset_routes
 from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
@@ -43,34 +40,11 @@ from agentdouble.what_if.routes import what_if_routes
 from agentdouble.whole_paths import WholeMount
 
 
-class Health(TypedDict):
-    """Whether the double is alive, and why it cannot keep its state."""
-
-    status: Literal["ok", "failing"]
-    error: NotRequired[ErrorFields]
-    version: str
-    pid: int
-    now: str
-    instances: int
-
-
 class Time(TypedDict):
     """The platform's time, its distance from the wall clock's, and whether it stands still."""
 
     now: str
     offset_s: float
-    frozen: bool
-
-
-class Advance(TypedDict):
-    """A move of the platform's time, in seconds."""
-
-    advance_s: Annotated[float, Field(ge=0)]
-
-
-class Freeze(TypedDict):
-    """Whether the platform's time stands still."""
-
     frozen: bool
 
 
@@ -94,7 +68,7 @@ class Admin(Surface):
         return [WholeMount(OWN, app)]
 
     async def operations(self) -> Sequence[Served]:
-        """Return nothing: the double's own routes have a document of their own."""
+        """Return nothing: the document describes the platform alone."""
         return ()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
@@ -116,7 +90,6 @@ class Admin(Surface):
             *fault_routes(self.context.faults),
         ]
 
-    @operation((Answer(Health), Answer(Health, 503)))
     async def _health(self, _request: Request) -> Response:
         """Return the double's health, version and time; status 503 if it cannot keep its state."""
         context = self.context
@@ -136,7 +109,6 @@ class Admin(Surface):
             shown.update(surface.health())
         return JSONResponse(shown, status)
 
-    @operation(Time)
     async def _clock(self, _request: Request) -> Response:
         """Return the platform's time."""
         return JSONResponse(self._time())
@@ -156,7 +128,6 @@ class Admin(Surface):
     def begin_shutdown(self) -> None:
         self.context.events.close()
 
-    @operation(Time, body=Advance | Freeze)
     async def _change_clock(self, request: Request) -> Response:
         """Stop the platform's time or let it go on with ``frozen``, or move it by ``advance_s``.
 

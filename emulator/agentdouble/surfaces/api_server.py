@@ -23,7 +23,6 @@ from agentdouble.threads import import_in_thread
 if TYPE_CHECKING:
     from agentdouble.api_server.server import ApiServer
 
-_STATUSES = (400, 404, 409, 422, 500)
 _SERVER = "agentdouble.api_server.server"
 
 
@@ -62,7 +61,7 @@ class ApiServerMode(Surface):
         """Return the format of FastAPI's errors."""
         from agentdouble.api_server.sessions import Detail
 
-        return Format(self.name, refused=ErrorBody, error=Detail, errors=_STATUSES)
+        return Format(self.name, error=Detail | ErrorBody)
 
     async def restore(self) -> None:
         if not isinstance(self.context.store, MemoryStore):

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agentdouble import ledger
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.hosted import A2AApplications, Applications
-from agentdouble.openapi import Answer, Format, Operation
+from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import TEXT, described
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.resetting import Part
@@ -69,10 +69,6 @@ class HostedA2A(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the applications, including ``POST /``."""
         return [Route("/", self.hosted.root, methods=["POST"]), *self.hosted.routes()]
-
-    def format(self) -> Format:
-        """Return a format for JSON-RPC and REST, whose errors differ."""
-        return Format(self.name, refused=dict[str, Any])
 
     def parts(self) -> Sequence[Part]:
         """Return the tasks, which no snapshot can have: turns that run cannot be returned to."""

@@ -14,13 +14,10 @@ from agentdouble.control_plane import (
     names_action,
     refuse_method,
 )
-from agentdouble.control_plane.action_errors import PUBLIC
 from agentdouble.control_plane.authentication import Authenticator, Failure
 from agentdouble.control_plane.routes import Action
-from agentdouble.errors import NotBuiltError
 from agentdouble.invoke_tool import VERSION
-from agentdouble.openapi import Answer, Format
-from agentdouble.openapi.operation import Error
+from agentdouble.openapi import Format
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.surface import LateApp, Surface
 from agentdouble.threads import import_in_thread
@@ -47,10 +44,7 @@ class ControlPlaneActions(Surface):
     def format(self) -> Format:
         """Return the envelope of errors, and that requests are signed."""
         signed = ("signature",) if self.context.settings.check_signatures else ()
-        public = [Answer(Failure, one.status, codes=(code,)) for code, one in PUBLIC.items()]
-        invalid = Answer(Failure, 400, codes=("InvalidParameter",))
-        errors: tuple[Error, ...] = (*public, invalid, NotBuiltError)
-        return Format(self.name, refused=Failure, errors=errors, security=signed)
+        return Format(self.name, error=Failure, security=signed)
 
     async def operations(self) -> Sequence[Served]:
         """Return the actions, each as a path of its own.

@@ -56,7 +56,7 @@ class LandingPage(Surface):
 
     def format(self) -> Format:
         """Return a format with a name, which this surface does not show on its own page."""
-        return Format("Landing page", refused=ErrorBody)
+        return Format("Landing page", error=ErrorBody)
 
     def _answer(self, request: Request) -> Response:
         """Return the page as HTML to a browser, and as JSON to a program."""

@@ -18,8 +18,7 @@ from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_hosting.endpoint import JsonRpcError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import LONGEST_LINE, Program
-from agentdouble.openapi import Format, Operation
-from agentdouble.openapi.operation import described
+from agentdouble.openapi import Format
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.surface import Context, Surface
@@ -144,7 +143,7 @@ class MCPServices(Surface):
 
     def format(self) -> Format:
         """Return the format of JSON-RPC, and that a request needs a key of its service."""
-        return Format(self.name, refused=JsonRpcError, security=("serviceKey",))
+        return Format(self.name, error=JsonRpcError, security=("serviceKey",))
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage services."""
@@ -157,7 +156,6 @@ class MCPServices(Surface):
         """Return the route for the logs of commands."""
         return [Route("/mcp-services/{name}/logs", self._logs)]
 
-    @described(lambda _: _described_logs())
     async def _logs(self, request: Request) -> Response:
         """Return what the processes of a service have printed."""
         await import_in_thread("agentdouble.runtimes.routes")
@@ -191,9 +189,3 @@ class MCPServices(Surface):
 
     def begin_shutdown(self) -> None:
         self._host.begin_shutdown()
-
-
-def _described_logs() -> Operation:
-    from agentdouble.runtimes.routes import LOGS
-
-    return LOGS

@@ -1,26 +1,21 @@
-"""``/openapi.json`` and ``/_emulator/openapi.json``: what the double serves, for other languages."""
+"""``/openapi.json``: what the double serves, for other languages."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agentdouble.guard import OWN, ErrorBody
 from agentdouble.openapi import Format, operation
-from agentdouble.openapi.served import served
+from agentdouble.openapi.served import Served
 from agentdouble.surfaces.surface import Context, Surface
-from agentdouble.threads import import_in_thread, run_in_thread
-
-if TYPE_CHECKING:
-    from agentdouble.openapi.document import Document
+from agentdouble.threads import run_in_thread
 
 PATH = "/openapi.json"
-_DOCUMENT = "agentdouble.openapi.document"
 
 _API_KEY = {
     "type": "http",
@@ -49,70 +44,51 @@ _SCHEMES: Mapping[str, Mapping[str, Any]] = {
     },
     "apiKey": _API_KEY,
 }
-_ABOUT = (
+_DESCRIPTION = (
     "The double of a hosted agent platform: its HTTP surfaces as this double serves them, with the "
     "applications it hosts. WebSockets are left out, and so are routes that refuse by name what is "
     "not built. An armed fault may answer any operation with any status."
 )
-_ABOUT_OWN = "The double's own routes, which no platform has: its clock, journal, faults and so on."
 
 
 # The path is the double's. The real API server describes its own routes there, which are a part
 # of this document. No other surface can have it: an application of this process answers at fixed
 # paths, and one of a runtime below /runtimes.
-class OpenApiDocuments(Surface):
-    """The OpenAPI documents of the surfaces and of the double's own routes, each made once."""
+class OpenApiDocument(Surface):
+    """The OpenAPI document of the surfaces, made once."""
 
     name = "OpenAPI"
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._made: dict[str, bytes] = {}
+        self._document: bytes | None = None
 
     def paths(self) -> Mapping[str, str]:
-        """Return the paths of the two documents."""
-        return {
-            PATH: "what these surfaces take and answer, as an OpenAPI document",
-            OWN + PATH: "the same for the double's own routes",
-        }
+        """Return the path of the document."""
+        return {PATH: "what these surfaces take and answer, as an OpenAPI document"}
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Return the route of the document of the surfaces."""
-        return [Route(PATH, self._surfaces)]
-
-    def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return the route of the document of the double's own routes."""
-        return [Route(PATH, self._own)]
+        """Return the route of the document."""
+        return [Route(PATH, self._show)]
 
     @operation(dict[str, Any])
-    async def _surfaces(self, _request: Request) -> Response:
+    async def _show(self, _request: Request) -> Response:
         """Return this document."""
-        if PATH not in self._made:
-            document = await self._document(_ABOUT)
-            for surface in self.context.surfaces:
-                document.add(await surface.operations(), surface.format())
-            self._made[PATH] = await _written(document)
-        return Response(self._made[PATH], media_type="application/json")
+        if self._document is None:
+            surfaces = [
+                (surface.format(), await surface.operations()) for surface in self.context.surfaces
+            ]
+            # in a thread, because its import and its schemas take a while
+            self._document = await run_in_thread(lambda: self._build(surfaces))
+        return Response(self._document, media_type="application/json")
 
-    @operation(dict[str, Any])
-    async def _own(self, _request: Request) -> Response:
-        """Return this document."""
-        if OWN not in self._made:
-            document = await self._document(_ABOUT_OWN)
-            for surface in self.context.surfaces:
-                form = Format(surface.name, refused=ErrorBody)
-                document.add(await served(surface.admin_routes(), OWN), form)
-            self._made[OWN] = await _written(document)
-        return Response(self._made[OWN], media_type="application/json")
+    def _build(self, surfaces: Sequence[tuple[Format, Sequence[Served]]]) -> bytes:
+        from agentdouble.openapi.document import document
 
-    async def _document(self, about: str) -> Document:
-        await import_in_thread(_DOCUMENT)
-        from agentdouble.openapi.document import Document
-
-        info = {"title": "agentdouble", "version": self.context.version, "description": about}
-        return Document(info, _SCHEMES, keyed=self.context.settings.api_key is not None)
-
-
-async def _written(document: Document) -> bytes:
-    """Return a document as JSON; a thread makes it, because its schemas take a while."""
-    return await run_in_thread(lambda: json.dumps(document.build()).encode())
+        info = {
+            "title": "agentdouble",
+            "version": self.context.version,
+            "description": _DESCRIPTION,
+        }
+        keyed = self.context.settings.api_key is not None
+        return json.dumps(document(info, _SCHEMES, surfaces, keyed=keyed)).encode()

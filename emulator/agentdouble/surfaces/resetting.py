@@ -6,17 +6,13 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from typing_extensions import TypedDict
 
 from agentdouble.errors import PartError, UnknownSnapshotError
 from agentdouble.event_bus import EventBus
-from agentdouble.openapi import Answer, operation
 
 Return = Callable[[], Awaitable[None]]
 
@@ -146,38 +142,10 @@ def reset_routes(parts: Parts) -> list[Route]:
     ]
 
 
-class ResetQuery(TypedDict, total=False):
-    """The query of a reset."""
-
-    keep: Annotated[str, Field(description="The parts to keep, separated by commas.")]
-    wait: Annotated[bool, Field(description="Whether to wait for processes to end.")]
-
-
-class Done(TypedDict):
-    """A reset."""
-
-    status: Literal["reset"]
-
-
-class Taken(TypedDict):
-    """A snapshot, and the parts of the double that it has."""
-
-    id: str
-    parts: list[str]
-
-
-class Restored(TypedDict):
-    """A snapshot that the double returned to."""
-
-    id: str
-    status: Literal["restored"]
-
-
 class _Routes:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    @operation(Done, query=ResetQuery)
     async def reset(self, request: Request) -> Response:
         """Reset the double, except for the parts that ``keep`` names, separated by commas.
 
@@ -189,13 +157,11 @@ class _Routes:
         await self._parts.reset(query.get("wait") != "false", named)
         return JSONResponse({"status": "reset"})
 
-    @operation(Answer(Taken, 201))
     async def take(self, _request: Request) -> Response:
         """Take a snapshot."""
         snapshot = await self._parts.snapshot()
         return JSONResponse({"id": snapshot.id, "parts": list(snapshot.returns)}, 201)
 
-    @operation(Restored, errors=(404,))
     async def restore(self, request: Request) -> Response:
         """Return to a snapshot."""
         id_ = request.path_params["id"]

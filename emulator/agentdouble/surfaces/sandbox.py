@@ -15,7 +15,6 @@ from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.openapi import Format
 from agentdouble.sandbox import data_plane
-from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
@@ -61,12 +60,11 @@ class Sandbox(Surface):
 
     def format(self) -> Format:
         """Return the envelope, and that requests name a session and have its token."""
-        from agentdouble.sandbox.workbench.wire import Envelope
+        from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 
         return Format(
             self.name,
-            refused=Envelope,
-            errors=session_token.STATUSES,
+            error=Envelope | WrongFields,
             security=("sessionToken",),
             query=SessionQuery,
         )

@@ -20,16 +20,13 @@ import json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from typing_extensions import TypedDict
 
 from agentdouble.clock import Clock
-from agentdouble.errors import InstanceEndedError, SandboxError, UnknownSessionError
-from agentdouble.openapi import operation
+from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.questions import State, Variable
-from agentdouble.sandbox.session_events import EndedSession, LivingSession, ended, living
+from agentdouble.sandbox.session_events import ended, living
 from agentdouble.surfaces.surface import RefusedError
 
 
@@ -43,42 +40,11 @@ def session_routes(instances: Instances, clock: Clock) -> list[Route]:
     ]
 
 
-class ShownSessions(TypedDict):
-    """The session instances that live, and some that have ended."""
-
-    sessions: list[LivingSession]
-    ended: list[EndedSession]
-
-
-class Interrupted(TypedDict):
-    """A session whose code was interrupted, in these languages."""
-
-    SessionId: str
-    interrupted: list[str]
-
-
-class VariablesQuery(TypedDict, total=False):
-    """The language of the kernel, python3 by default."""
-
-    language: str
-
-
-class ShownVariables(TypedDict):
-    """The variables of a session's kernel, and how many more there are."""
-
-    SessionId: str
-    language: str
-    state: State
-    variables: list[Variable]
-    left_out: int
-
-
 class _Routes:
     def __init__(self, instances: Instances, clock: Clock) -> None:
         self._instances = instances
         self._clock = clock
 
-    @operation(ShownSessions)
     async def all(self, _request: Request) -> Response:
         """Return the living session instances, and the reasons why others ended."""
         self._instances.destroy_due()
@@ -86,13 +52,11 @@ class _Routes:
         gone = [ended(instance) for instance in self._instances.ended()]
         return JSONResponse({"sessions": alive, "ended": gone})
 
-    @operation(Interrupted, errors=(404,))
     async def interrupt(self, request: Request) -> Response:
         """Interrupt the code that runs in a session; return when it has ended, or after 2 s."""
         instance = await self._find(request)
         return _json({"SessionId": instance.id, "interrupted": [*await instance.interrupt()]})
 
-    @operation(ShownVariables, query=VariablesQuery, errors=(404, 501, SandboxError))
     async def variables(self, request: Request) -> Response:
         """Return the variables of a session's kernel, if it is idle; this is no use of it."""
         instance = await self._find(request)
@@ -102,7 +66,7 @@ class _Routes:
             message = f"The variables of {kind.display_name} are not listed; those of Python are."
             raise RefusedError(501, "NotImplemented", message)
         listed = await instance.list_variables()
-        shown: ShownVariables = {
+        shown = {
             "SessionId": instance.id,
             "language": language,
             "state": listed.state,

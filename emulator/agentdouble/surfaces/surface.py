@@ -17,7 +17,7 @@ from agentdouble.clock import Clock
 from agentdouble.control_plane.routes import Action
 from agentdouble.event_bus import EventBus
 from agentdouble.faults import Faults
-from agentdouble.guard import ErrorBody, Refusal
+from agentdouble.guard import Refusal
 from agentdouble.journal import Journal
 from agentdouble.ledger import Ledger
 from agentdouble.openapi import Format
@@ -87,7 +87,7 @@ class Surface:
 
     def format(self) -> Format:
         """Return what its operations have in common in the OpenAPI document."""
-        return Format(self.name, refused=ErrorBody)
+        return Format(self.name)
 
     async def operations(self) -> Sequence[Served]:
         """Return the operations for the OpenAPI document."""

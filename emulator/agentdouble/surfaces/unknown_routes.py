@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Any
 
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from typing_extensions import TypedDict
 
 from agentdouble import ledger
 from agentdouble.errors import LedgerError
 from agentdouble.ledger import Ledger, Unknown
-from agentdouble.openapi import operation
 from agentdouble.surfaces.surface import Context, RefusedError, read_json
 
 _LONGEST_ID = 18  # digits
@@ -30,54 +27,10 @@ def unknown_routes(context: Context) -> list[Route]:
     ]
 
 
-class Unknowns(TypedDict):
-    """What the specification leaves open: the answers in force, and those relied on."""
-
-    in_force: Mapping[str, str]
-    settled: list[str]
-    relied_on: list[str]
-    last: int
-
-
-class UnknownsQuery(TypedDict, total=False):
-    """The query of the unknowns."""
-
-    after: Annotated[int, Field(ge=0, description="The id of a journal entry: later ones count.")]
-
-
-class ShownAlternative(TypedDict):
-    """An answer to an unknown, and whether the double has built it."""
-
-    name: str
-    meaning: str
-    built: bool
-    default: bool
-
-
-class ShownUnknown(TypedDict):
-    """An unknown, its answer in force, and the entries of the journal that relied on it."""
-
-    id: str
-    section: str
-    question: str
-    evidence: str
-    in_force: str
-    settled: bool
-    alternatives: list[ShownAlternative]
-    entries: list[int]
-
-
-class Catalogue(TypedDict):
-    """What the specification leaves open, in the order of its sections."""
-
-    unknowns: list[ShownUnknown]
-
-
 class _Routes:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @operation(Unknowns, query=UnknownsQuery)
     async def in_force(self, request: Request) -> Response:
         """Return the answers in force, and those that the entries of the journal relied on.
 
@@ -88,7 +41,6 @@ class _Routes:
             raise RefusedError(400, "BadRequest", "after must be the id of a journal entry.")
         return JSONResponse(self._shown(int(after)))
 
-    @operation(Unknowns, body=dict[str, str])
     async def change(self, request: Request) -> Response:
         """Choose other answers, on top of those of the double's start, until the next change.
 
@@ -105,7 +57,7 @@ class _Routes:
     def _answers(self) -> Mapping[str, Mapping[str, str]]:
         return {"in_force": self._context.ledger.answers()}
 
-    def _shown(self, after: int) -> Unknowns:
+    def _shown(self, after: int) -> dict[str, Any]:
         ledger = self._context.ledger
         entries = [entry for entry in self._context.journal.entries() if entry.id > after]
         return {
@@ -115,7 +67,6 @@ class _Routes:
             "last": entries[-1].id if entries else after,
         }
 
-    @operation(Catalogue)
     async def catalogue(self, _request: Request) -> Response:
         """Return each unknown with its alternatives, and the entries that relied on it."""
         entries: dict[str, list[int]] = {}
@@ -130,7 +81,7 @@ class _Routes:
         return JSONResponse({"unknowns": shown})
 
 
-def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -> ShownUnknown:
+def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -> dict[str, Any]:
     answers = (unknown.default, *unknown.alternatives)
     return {
         "id": unknown.id,

@@ -15,12 +15,11 @@ from agentdouble.errors import LedgerError
 from agentdouble.guard import Refusal
 from agentdouble.journal import Journal
 from agentdouble.ledger import Ledger
-from agentdouble.openapi import operation
 from agentdouble.resending import CannotRepeatError
 from agentdouble.signing import Credentials
 from agentdouble.threads import import_in_thread
 from agentdouble.what_if.beside import Beside
-from agentdouble.what_if.values import Found, Question, WhatIfError
+from agentdouble.what_if.values import Question, WhatIfError
 
 if TYPE_CHECKING:
     from agentdouble.what_if.answering import Asking
@@ -52,7 +51,6 @@ class _Routes:
         self._make = make
         self._asking: Asking | None = None
 
-    @operation(Found, body=Question, errors=(404, 409, 504))
     async def ask(self, request: Request) -> Response:
         """Ask a request of the journal again, on fresh doubles, under another answer.
 

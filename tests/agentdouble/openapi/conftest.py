@@ -27,16 +27,6 @@ def document(described: Emulator) -> dict[str, Any]:
     return document_of(described)
 
 
-@pytest.fixture(scope="package")
-def own_document(described: Emulator) -> dict[str, Any]:
-    return document_of(described, "/_emulator/openapi.json")
-
-
 @pytest.fixture
 def driver(described: Emulator, document: dict[str, Any]) -> Driver:
     return Driver(described, document)
-
-
-@pytest.fixture
-def own_driver(described: Emulator, own_document: dict[str, Any]) -> Driver:
-    return Driver(described, own_document)

@@ -56,14 +56,6 @@ class Driver:
         self._check(self._find(method, path), answer)
         return answer
 
-    def listen(self, path: str, **query: str) -> None:
-        """Open a stream of events that does not end, and close it."""
-        with http.stream("GET", self.double.url + path, params=query) as answer:
-            operation = self._find("GET", path)
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            assert "text/event-stream" in operation["responses"]["200"]["content"]
-            self.driven.add(operation["operationId"])
-
     def plane(self, plane: DataPlane, method: str, path: str, **options: Any) -> httpx.Response:
         """Ask the data plane of a session."""
         query = {**plane.query, **options.pop("params", {})}

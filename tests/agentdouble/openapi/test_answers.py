@@ -124,33 +124,24 @@ def speak_mcp(driver: Driver, path: str, headers: dict[str, str]) -> None:
     driver.ask("POST", path, json=INITIALIZE)
 
 
-def test_actions_on_runtimes(
-    driver: Driver, own_driver: Driver, document: dict[str, Any], own_document: dict[str, Any]
-) -> None:
-    """And what the double tells of it by itself, while an instance runs."""
+def test_actions_on_runtimes(driver: Driver, document: dict[str, Any]) -> None:
+    """And its instances, while one runs."""
     fields = {"Name": "driven", "RoleName": "r", "ArtifactType": "file", "ArtifactUrl": ARTIFACT}
     runtime = driver.act("CreateRuntime", **fields, MinInstance=0)["RuntimeId"]
     shown = driver.act("GetRuntime", RuntimeId=runtime)
     key = shown["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
     bearer = {"Authorization": f"Bearer {key}"}
     assert 200 == driver.ask("GET", "/runtimes/driven/", headers=bearer).status_code
-    driver.ask("POST", "/runtimes/driven/", headers=bearer)
     driver.act("ListRuntimes")
     (instance,) = driver.act("ListRuntimeInstances", RuntimeId=runtime)["InstanceItems"]
     driver.act("GetRuntimeInstanceLogs", RuntimeId=runtime, InstanceName=instance["InstanceName"])
-    for path in ("/runtimes", "/runtimes/driven/logs", "/metrics"):
-        own_driver.ask("GET", f"/_emulator{path}")
-    own_driver.ask("GET", "/_emulator/runtimes/driven/logs", params={"format": "text"})
     driver.act("UpdateRuntime", RuntimeId=runtime, Description="another")
     driver.act("ReleaseRuntime", RuntimeId=runtime)
     driver.act("GetRuntimeVersion", RuntimeId=runtime)
     driver.act("ListRuntimeVersions", RuntimeId=runtime)
     driver.act("DeleteRuntime", RuntimeId=runtime)
-    driver.ask("GET", "/runtimes/driven/")
 
     assert set() == actions_of(document, "Runtime") - driver.driven
-    with whole(own_driver, own_document, "Runtimes"):
-        pass
 
 
 def test_applications(driver: Driver, document: dict[str, Any]) -> None:
@@ -279,56 +270,3 @@ def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPla
         get("/v1/file/download", path="a.txt")
         get("/v1/file/download", path="none")
         driver.ask("GET", "/v1/sandbox")
-
-
-def test_the_own_routes(own_driver: Driver, own_document: dict[str, Any]) -> None:
-    """All but those of runtimes, which another test drives."""
-    ask = own_driver.ask
-    tags = (
-        *("The double's own", "Sessions of the sandbox", "OpenAPI"),
-        "MCP services",
-    )
-    made = own_driver.double
-    data_plane(made, "own")
-    with whole(own_driver, own_document, *tags):
-        for path in ("health", "clock", "unknowns", "openapi.json", "sessions", "journal"):
-            ask("GET", f"/_emulator/{path}")
-        entry = made.journal.entries()[-1]
-        ask("GET", f"/_emulator/journal/{entry.id}")
-        ask("GET", "/_emulator/journal", params={"bodies": "true", "limit": "2"})
-        ask("GET", "/_emulator/journal/0")
-        ask("POST", "/_emulator/clock", json={"frozen": True})
-        ask("POST", "/_emulator/clock", json={"frozen": False})
-        ask("POST", "/_emulator/clock", json={"advance_s": 1})
-        ask("POST", "/_emulator/clock", json={"advance_s": "x"})
-        ask("PUT", "/_emulator/unknowns", json={})
-        armed = {"kind": "delay", "operation": "/ping", "seconds": 0.1}
-        for end in ("", "/release"):
-            fault = ask("POST", "/_emulator/faults", json=armed).json()["id"]
-            method = "POST" if end else "GET"
-            ask(method, f"/_emulator/faults/{fault}{end}")
-        for path in ("faults", "faults/kinds", "unknowns/catalogue"):
-            ask("GET", f"/_emulator/{path}")
-        ask("DELETE", f"/_emulator/faults/{fault}")
-        ask("DELETE", f"/_emulator/faults/{fault}")
-        ask("DELETE", "/_emulator/faults")
-        last = ask("GET", "/_emulator/journal").json()["last"]
-        question = {"unknown": "U-PROBE-BODIES", "answer": "text"}
-        for entry in (last, last + 1000):
-            ask("POST", "/_emulator/what-if", json={"entry": entry, **question})
-        sessions = ask("GET", "/_emulator/sessions").json()["sessions"]
-        own = next(one["SessionId"] for one in sessions if one["UserSessionId"] == "own")
-        ask("POST", f"/_emulator/sessions/{own}/interrupt")
-        for rest in ("variables", "variables?language=js"):
-            ask("GET", f"/_emulator/sessions/{own}/{rest}")
-        code = {"user_session_id": "own", "code": "pri"}
-        ask("POST", "/_emulator/complete", json=code)
-        own_driver.listen("/_emulator/outputs", user_session_id="own")
-        own_driver.listen("/_emulator/events", only="session")
-        made.mcp.create("own", ["true"])
-        for name in ("own", "none"):
-            ask("GET", f"/_emulator/mcp-services/{name}/logs")
-        snapshot = ask("POST", "/_emulator/snapshots").json()["id"]
-        ask("POST", f"/_emulator/snapshots/{snapshot}/restore")
-        ask("POST", "/_emulator/reset", params={"keep": "sessions,tools"})
-        ask("DELETE", "/_emulator/journal")

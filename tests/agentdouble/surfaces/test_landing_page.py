@@ -45,7 +45,7 @@ def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
         "Control plane": ["/?Action=InvokeTool&Version=2025-10-30"],
         "Applications": ["/invoke", "/mcp", "/ping"],
         "A2A applications": ["/.well-known/agent-card.json", "/"],
-        "OpenAPI": ["/openapi.json", "/_emulator/openapi.json"],
+        "OpenAPI": ["/openapi.json"],
         "API server": ["/list-apps", "/apps/<agent>/users/<user>/sessions", "/run"],
         "The double's own": [
             "/_emulator/health",

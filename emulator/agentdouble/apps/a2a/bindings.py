@@ -62,7 +62,6 @@ for _logger in (
 
 _ANSWERS = (Answer(dict[str, Any]), Answer(str, media_type=EVENTS))
 _REST_ANSWERS = (*_ANSWERS, Answer(dict[str, Any], media_type="application/a2a+json"))
-_STATUSES = (400, 401, 404, 405, 409, 415, 501)
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -140,7 +139,7 @@ def _described(endpoint: Endpoint, methods: Sequence[str]) -> Callable[[Endpoint
     """Describe an endpoint of the SDK: its bodies are the protocol's JSON."""
     of_sdk = endpoint.args[0] if isinstance(endpoint, functools.partial) else endpoint
     body = dict[str, Any] if "POST" in methods else None
-    said = Operation(_REST_ANSWERS, body=body, errors=_STATUSES, error=dict[str, Any])
+    said = Operation(_REST_ANSWERS, body=body)
     return like(of_sdk, said)
 
 

@@ -25,7 +25,7 @@ from agentdouble.sandbox.data_plane.session_token import (
     instance_of,
     sandbox_error,
 )
-from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
+from agentdouble.sandbox.workbench.wire import Envelope
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Connection
@@ -47,7 +47,6 @@ _PICTURES = (
     Answer(str, media_type="image/png"),
     Answer(Envelope),
 )
-_WRONG = Answer(WrongFields, 422)
 
 
 class BrowserRoutes:
@@ -100,7 +99,7 @@ class BrowserRoutes:
             }
         )
 
-    @operation(_PICTURES, query=_Screenshot, errors=(_WRONG,))
+    @operation(_PICTURES, query=_Screenshot)
     async def screenshot(self, request: Request) -> Response:
         """Return a picture of the page in front (U-BROWSER-FORMAT)."""
         try:

@@ -50,9 +50,6 @@ _STATUS: dict[type[Exception], int] = {
 }
 
 
-STATUSES = sorted({*_STATUS.values(), *REFUSED})
-
-
 class Refused(Exception):  # noqa: N818 (a decision, not a failure)
     """A refused request."""
 

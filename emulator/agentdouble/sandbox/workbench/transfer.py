@@ -94,7 +94,7 @@ class Transfer:
             path = f"{path.rstrip('/')}/{name}"
         return os.path.join(HOME, path)  # noqa: PTH118
 
-    @operation(Answered(bytes, media_type=_BYTES), query=DownloadQuery, errors=(403, 404))
+    @operation(Answered(bytes, media_type=_BYTES), query=DownloadQuery)
     async def download(self, request: Request) -> Response:
         """Return the content of a file; with ``change_policy=abort``, fail if it changes."""
         asked = request.query_params.get("path", "")

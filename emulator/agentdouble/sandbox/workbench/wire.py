@@ -121,9 +121,7 @@ async def unrouted(_request: Request, error: Exception) -> Response:
 
 def reading(model: type[BaseModel]) -> Operation:
     """Return the description of an endpoint that reads a body and answers with an envelope."""
-    return Operation(
-        answers=(Described(Envelope),), body=model, errors=(Described(WrongFields, 422),)
-    )
+    return Operation(answers=(Described(Envelope),), body=model)
 
 
 def post(path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[Any]]) -> Route:
