@@ -33,7 +33,7 @@ from agentdouble.surfaces import (
     Surface,
 )
 from agentdouble.surfaces.resetting import Snapshot
-from agentdouble.what_if import Beside, settings_beside
+from agentdouble.what_if import fresh_settings
 
 if TYPE_CHECKING:
     from agentdouble.console import Console
@@ -78,7 +78,7 @@ class Emulator:
                 self.credentials,
                 environment.variables(replace(self.connection, token="")),
                 self.token,
-                Beside(self._start_beside, self._tool_ids),
+                self._start_fresh,
             )
             self._console = self._open_console()
             if self._console is not None:
@@ -268,16 +268,10 @@ class Emulator:
         )
         return open_console(double, self.settings.console_port)
 
-    def _tool_ids(self) -> Collection[str]:
-        return [one.id for one in self._surface(Sandbox).tools.all()]
-
-    def _start_beside(
-        self, unknowns: Mapping[str, str], tools: Collection[str]
-    ) -> AbstractContextManager[str]:
-        """Return a double with the same applications and time, and with some of the tools."""
-        settings = settings_beside(self.settings, self.credentials, unknowns)
-        every = self._surface(Sandbox).tools.snapshot()
-        kept = {id_: one for id_, one in every.items() if id_ in tools}
+    def _start_fresh(self, unknowns: Mapping[str, str]) -> AbstractContextManager[str]:
+        """Return a double with the same applications, tools and time."""
+        settings = fresh_settings(self.settings, self.credentials, unknowns)
+        tools = self._surface(Sandbox).tools.snapshot()
 
         @contextmanager
         def running() -> Iterator[str]:
@@ -288,7 +282,7 @@ class Emulator:
                 double.clock.freeze()
             with double:
                 there = double._surface(Sandbox).tools
-                double._call(there.return_to({**there.snapshot(), **kept}))
+                double._call(there.return_to({**tools, **there.snapshot()}))
                 yield double.url
 
         return running()

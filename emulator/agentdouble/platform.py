@@ -22,14 +22,14 @@ from agentdouble.signing import Credentials
 from agentdouble.state import MemoryStore, make_store
 from agentdouble.surfaces import SURFACES, Context
 from agentdouble.surfaces.resetting import Part, Parts, part_of
-from agentdouble.what_if import Beside
+from agentdouble.what_if import StartDouble
 
 
 class Platform:
     """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
 
     ``environment`` are the variables that point a client at the double, ``token`` is the secret of
-    its own routes, and ``beside`` starts another. Raises ApplicationLoadError for two applications of one name, and DeclarationError.
+    its own routes, and ``start_double`` starts another. Raises ApplicationLoadError for two applications of one name, and DeclarationError.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Platform:
         credentials: Credentials,
         environment: Mapping[str, str],
         token: str,
-        beside: Beside,
+        start_double: StartDouble,
     ) -> None:
         clock, events = Clock(), EventBus()
         self.context = Context(
@@ -56,7 +56,7 @@ class Platform:
             store=make_store(settings.state),
             parts=lambda: self.parts,
             advance=self._advance,
-            beside=beside,
+            start_double=start_double,
         )
         for make in SURFACES:
             self.context.surfaces.append(make(self.context))

@@ -85,7 +85,7 @@ class Admin(Surface):
                 self.context.journal,
                 self.context.ledger,
                 self.context.credentials,
-                self.context.beside,
+                self.context.start_double,
             ),
             *fault_routes(self.context.faults),
         ]

@@ -27,7 +27,7 @@ from agentdouble.signing import Credentials
 from agentdouble.state import Store
 from agentdouble.surfaces.resetting import Part, Parts
 from agentdouble.threads import import_in_thread
-from agentdouble.what_if import Beside
+from agentdouble.what_if import StartDouble
 
 S = TypeVar("S", bound="Surface")
 
@@ -36,7 +36,7 @@ S = TypeVar("S", bound="Surface")
 class Context:
     """The objects that every surface of a double uses, including the other surfaces.
 
-    ``environment`` are the variables that point a client at the double. ``advance`` acts on the whole double, as does what ``parts`` returns. ``beside`` starts another
+    ``environment`` are the variables that point a client at the double. ``advance`` acts on the whole double, as does what ``parts`` returns. ``start_double`` starts another
     double for one question.
     """
 
@@ -53,7 +53,7 @@ class Context:
     environment: Mapping[str, str]
     parts: Callable[[], Parts]
     advance: Callable[[dt.timedelta], Awaitable[None]]
-    beside: Beside
+    start_double: StartDouble
     surfaces: list[Surface] = field(default_factory=list)
 
     def surface(self, kind: type[S]) -> S:

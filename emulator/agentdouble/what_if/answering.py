@@ -1,4 +1,4 @@
-"""The three doubles that answer a question, and what they answer."""
+"""The three doubles that answer a question, and what is sent to each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import httpx
+from pydantic import BaseModel, ConfigDict, Field
 
 from agentdouble import causes, resending
 from agentdouble.errors import AgentDoubleError, LedgerError
@@ -25,78 +26,180 @@ from agentdouble.resending import CannotRepeatError, gone, headers, whole_body
 from agentdouble.signing import Credentials
 from agentdouble.threads import run_in_thread
 from agentdouble.unmocked_http import AsyncClient, AsyncTransport
-from agentdouble.what_if.beside import Beside
+from agentdouble.what_if import StartDouble
 from agentdouble.what_if.differences import differences, leaves, unfolded
-from agentdouble.what_if.values import Found, Question, Reply, WhatIfError
 
-MOST = 20
+LONGEST_S = 60.0
+MOST = 20  # earlier requests that are sent first
+_LARGEST = 64 * 1024  # characters of a body
+_MOST_DIFFERENCES = 200
 _READING = ("GET", "HEAD", "OPTIONS")
 _READING_ACTIONS = ("Get", "List")
-_ID = re.compile(r"(?:id|Id|ID)$")
-_NO_ID = re.compile(r"(?:user|app|message|request|invocation|caller)_?id$|^id$", re.IGNORECASE)
-_SESSION_HEADERS = (b"mcp-session-id", b"session_id")
+_ID_FIELD = re.compile(r"(?:id|Id|ID)$")
+_NO_ID_FIELD = re.compile(r"(?:user|app|tool|message|request|invocation|caller)_?id$|^id$", re.I)
+_ID_HEADERS = (b"mcp-session-id", b"session_id")
+_ID = re.compile(r"[\w.:+/=-]{8,}", re.ASCII)
+_OF_THE_CONNECTION = frozenset(
+    {b"host", b"content-length", b"connection", b"transfer-encoding", b"expect", causes.RAW_HEADER}
+)
+_PATH = "/:@!$&'()*+,;=~-._"
 
 
-def relied_on(entry: Entry, entries: Sequence[Entry], known: Collection[str]) -> list[Entry]:
-    """Return the requests that came before an entry and made what it relies on, oldest first.
+class Question(BaseModel):
+    """What if this unknown had this answer: what would that request have been answered?"""
 
-    ``known`` are the ids that every double has. At most the last ``MOST`` are returned.
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    entry: int = Field(ge=1)
+    unknown: str
+    answer: str
+
+
+class WhatIfError(AgentDoubleError):
+    """A question that no double could answer."""
+
+    def __init__(self, message: str, kind: str, status: int) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer; ``status`` is None if the connection ended, and ``text`` says why."""
+
+    status: int | None
+    headers: Mapping[str, str]
+    text: str
+
+    def document(self) -> Mapping[str, Any]:
+        """Return all of it as one JSON value, with the JSON inside texts unfolded."""
+        body = unfolded(self.text, self.headers.get("content-type", ""))
+        return {"status": self.status, "headers": dict(self.headers), "body": body}
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """Asks a request of a running double again, on others that it starts."""
+
+    journal: Journal
+    ledger: Ledger
+    credentials: Credentials
+    start: StartDouble
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def ask(self, question: Question) -> dict[str, Any]:
+        """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
+        entry = self.journal.find(question.entry)
+        if entry is None:
+            raise gone()
+        if not entry.url.startswith("http"):
+            raise CannotRepeatError("A WebSocket cannot be asked again.")
+        if entry.duration_ms is None:
+            raise CannotRepeatError("This request is not answered yet.")
+        headers(entry, whole_body(entry), self.credentials)  # raises before a double is started
+        in_force = self.ledger.answer(question.unknown).name
+        if find(question.unknown).answer(question.answer).name == in_force:
+            message = f"{question.unknown} is answered by {question.answer!r} already."
+            raise LedgerError(message, unknown=question.unknown)
+        async with self._lock:  # three doubles at a time are enough for a machine
+            try:
+                return await asyncio.wait_for(self._compare(entry, question, in_force), LONGEST_S)
+            except asyncio.TimeoutError:
+                message = f"The three doubles did not answer within {LONGEST_S:.0f} s."
+                raise WhatIfError(message, "TimedOut", 504) from None
+
+    async def _compare(self, entry: Entry, question: Question, in_force: str) -> dict[str, Any]:
+        entries = self.journal.entries()
+        earlier = await run_in_thread(lambda: earlier_requests(entry, entries))
+        repeatable = [request for request in earlier if self._is_repeatable(request)]
+        answers = self.ledger.answers()
+        changed = {**answers, question.unknown: question.answer}
+        first, again, other = await _gather(
+            self._answer(self.start(unknowns), [*repeatable, entry])
+            for unknowns in (answers, answers, changed)
+        )
+        differ = await run_in_thread(
+            lambda: differences(first.document(), again.document(), other.document())
+        )
+        return {
+            "entry": entry.id,
+            "unknown": question.unknown,
+            "in_force": _shown(in_force, first),
+            "other": _shown(question.answer, other),
+            "differences": differ[:_MOST_DIFFERENCES],
+            "asked_before": [request.id for request in repeatable],
+            "notes": [*_notes(entry, question, first, earlier, repeatable)],
+        }
+
+    def _is_repeatable(self, entry: Entry) -> bool:
+        try:
+            headers(entry, whole_body(entry), self.credentials)
+        except CannotRepeatError:
+            return False
+        return True
+
+    async def _answer(
+        self, double: AbstractContextManager[str], entries: Sequence[Entry]
+    ) -> Answer:
+        """Send requests to a double, and return the answer to the last one."""
+        async with _entered(double) as url:
+            sender = Sender(url, self.credentials)
+            for entry in entries:
+                answer = await sender.send(entry)
+        return answer
+
+
+def earlier_requests(entry: Entry, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the last requests that made what an entry relies on, the oldest first.
+
+    They are of the same session, or their answers have ids that later ones name. What the code of
+    another request sent is left out: it is sent when that code runs again.
     """
-    by_id = {one.id: one for one in entries}
-    sessions = {entry.session} | {one.session for one in entries if one.caused_by == entry.id}
-    sessions.discard(None)
-    wanted = _uses(entry) - set(known)
-    found: dict[int, Entry] = {}
-    for one in reversed([one for one in entries if one.id < entry.id]):
-        if not _changes(one) or one.id == entry.caused_by:
+    wanted = _ids_in_request(entry)
+    found: list[Entry] = []
+    for earlier in reversed(entries):
+        if earlier.id >= entry.id or earlier.caused_by or not _has_changed_something(earlier):
             continue
-        uses = _uses(one) - set(known)
-        if one.session in sessions or (uses | _makes(one)) & wanted:
-            first = _first_cause(one, by_id, entry)
-            found[first.id] = first
-            wanted |= uses
-    kept = sorted(found)
-    inner = {id_ for id_ in kept if found[id_].caused_by in found}
-    return [found[id_] for id_ in kept if id_ not in inner][-MOST:]
+        ids = _ids_in_request(earlier)
+        in_session = entry.session is not None and earlier.session == entry.session
+        if in_session or wanted & (ids | _ids_in_answer(earlier)):
+            found.append(earlier)
+            wanted |= ids
+    return found[:MOST][::-1]
 
 
-def _first_cause(one: Entry, by_id: Mapping[int, Entry], entry: Entry) -> Entry:
-    """Return the request of a client whose code sent this one.
-
-    What code sent relies on what code sent before it, and not on the agent that ran it.
-    """
-    return one if entry.caused_by else by_id.get(one.caused_by or 0, one)
+def _has_changed_something(entry: Entry) -> bool:
+    action = _action(entry)
+    reads = action.startswith(_READING_ACTIONS) if action else entry.method in _READING
+    return not reads and entry.status is not None and entry.status < 400
 
 
-def _changes(one: Entry) -> bool:
-    """Return whether a request was accepted and may have changed something."""
-    action = _action(one)
-    reads = action.startswith(_READING_ACTIONS) if action else one.method in _READING
-    return not reads and one.status is not None and one.status < 400
+def _action(entry: Entry) -> str:
+    return parse_qs(urlsplit(entry.url).query).get("Action", [""])[0]
 
 
-def _action(one: Entry) -> str:
-    return parse_qs(urlsplit(one.url).query).get("Action", [""])[0]
+def _ids_in_request(entry: Entry) -> set[str]:
+    segments = [unquote(part) for part in urlsplit(entry.url).path.split("/")]
+    in_path = (
+        segment
+        for before, segment in itertools.pairwise(segments)
+        if before in ("sessions", "tasks", "mcp")
+    )
+    in_head = (value.decode("latin-1") for name, value in entry.request_head if name in _ID_HEADERS)
+    return {id_ for id_ in (*in_path, *in_head, *_ids(_json(entry.request_start))) if id_}
 
 
-def _uses(one: Entry) -> set[str]:
-    """Return the ids that a request names."""
-    segments = [unquote(part) for part in urlsplit(one.url).path.split("/")]
-    after = {"sessions", "tasks", "mcp"}
-    named = {two for first, two in itertools.pairwise(segments) if first in after}
-    sent = {value.decode("latin-1") for name, value in one.request_head if name in _SESSION_HEADERS}
-    return {id_ for id_ in (*named, *sent, *_ids(_json(one.request_start))) if id_}
-
-
-def _makes(one: Entry) -> set[str]:
+def _ids_in_answer(entry: Entry) -> set[str]:
     """Return the ids in an answer, and the name of what an action created."""
-    heads = {
-        value.decode("latin-1") for name, value in one.response_head if name == b"mcp-session-id"
-    }
-    answer, asked = _json(one.response_start), _json(one.request_start)
-    named = [asked.get("Name")] if _action(one) and isinstance(asked, dict) else []
+    in_head = (
+        value.decode("latin-1") for name, value in entry.response_head if name in _ID_HEADERS
+    )
+    answer, request = _json(entry.response_start), _json(entry.request_start)
     own = [answer.get("id")] if isinstance(answer, dict) else []
-    return {*heads, *_ids(answer), *(text for text in (*named, *own) if isinstance(text, str))}
+    if _action(entry) and isinstance(request, dict):
+        own.append(request.get("Name"))
+    return {*in_head, *_ids(answer), *(name for name in own if isinstance(name, str))}
 
 
 def _json(start: Start | None) -> Any:
@@ -108,46 +211,10 @@ def _json(start: Start | None) -> Any:
 
 
 def _ids(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for one in value:
-            yield from _ids(one)
-    elif isinstance(value, dict):
-        for name, one in value.items():
-            if isinstance(one, str) and _ID.search(name) and not _NO_ID.search(name):
-                yield one
-            else:
-                yield from _ids(one)
-
-
-LARGEST = 1024 * 1024  # bytes of an answer that are read
-_OF_THE_CONNECTION = frozenset(
-    {b"host", b"content-length", b"connection", b"transfer-encoding", b"expect", causes.RAW_HEADER}
-)
-_ID_TEXT = re.compile(r"[\w.:+/=-]{8,}", re.ASCII)
-_PATH = "/:@!$&'()*+,;=~-._"
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) and _ID_TEXT.fullmatch(value) is not None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer; ``status`` is None if the connection ended, and ``text`` says why."""
-
-    status: int | None
-    headers: Mapping[str, str]
-    text: str
-    is_cut: bool = False
-
-    def document(self) -> Mapping[str, Any]:
-        """Return all of it as one JSON value, with the JSON inside texts unfolded."""
-        kind = self.headers.get("content-type", "")
-        return {
-            "status": self.status,
-            "headers": dict(self.headers),
-            "body": unfolded(self.text, kind),
-        }
+    for path, leaf in leaves(value).items():
+        name = path.rpartition(".")[2]
+        if isinstance(leaf, str) and _ID_FIELD.search(name) and not _NO_ID_FIELD.search(name):
+            yield leaf
 
 
 @dataclass
@@ -156,24 +223,24 @@ class Sender:
 
     url: str
     credentials: Credentials
-    _known: dict[str, str] = field(default_factory=dict)
-
-    async def repeat(self, entry: Entry) -> Answer:
-        """Send a request that was answered before, and learn from the answer."""
-        answer = await self.send(entry)
-        kept = entry.response_start.whole() if entry.response_start is not None else None
-        kind = answer.headers.get("content-type", "")
-        head = {k.decode("latin-1"): v.decode("latin-1") for k, v in entry.response_head}
-        before = {"headers": head, "body": unfolded((kept or b"").decode("utf-8", "replace"), kind)}
-        now = leaves(answer.document())
-        for path, old in leaves(before).items():
-            new = now.get(path)
-            if old != new and _is_id(old) and _is_id(new):
-                self._known[str(old)] = str(new)
-        return answer
+    _ids: dict[str, str] = field(default_factory=dict)
 
     async def send(self, entry: Entry) -> Answer:
-        """Send a request; raise CannotRepeatError if the journal does not have it completely."""
+        """Send a request of the journal, and learn ids from the answer."""
+        answer = await self._send(entry)
+        body = (entry.response_start.whole() if entry.response_start is not None else None) or b""
+        head = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in entry.response_head
+        }
+        before = Answer(entry.status, head, body.decode("utf-8", "replace"))
+        now = leaves(answer.document())
+        for path, old in leaves(before.document()).items():
+            new = now.get(path)
+            if old != new and _is_id(old) and _is_id(new):
+                self._ids[str(old)] = str(new)
+        return answer
+
+    async def _send(self, entry: Entry) -> Answer:
         body = self._with_ids(resending.whole_body(entry).decode("latin-1")).encode("latin-1")
         parts = urlsplit(self._with_ids(entry.url))
         query = f"?{parts.query}" if parts.query else ""
@@ -186,133 +253,30 @@ class Sender:
             ],
         )
         signed = resending.headers(here, body, self.credentials)
-        head = [one for one in signed if one[0] not in _OF_THE_CONNECTION]
+        head = [header for header in signed if header[0] not in _OF_THE_CONNECTION]
         try:
             request = httpx.Request(here.method, here.url, headers=head, content=body)
             async with AsyncClient(transport=AsyncTransport(verify=False), timeout=None) as client:
-                return await self._read(await client.send(request, stream=True))
+                response = await client.send(request)
         except httpx.InvalidURL as error:
-            raise CannotRepeatError(
-                f"The address of this request cannot be sent: {error}"
-            ) from None
+            message = f"The address of this request cannot be sent: {error}"
+            raise CannotRepeatError(message) from None
         except httpx.HTTPError as error:
             return Answer(None, {}, f"{type(error).__name__}: {error}")
+        named = {name: self._without_address(text) for name, text in response.headers.items()}
+        return Answer(response.status_code, named, self._without_address(response.text))
 
-    async def _read(self, response: httpx.Response) -> Answer:
-        kept, size = [], 0
-        try:
-            async for part in response.aiter_bytes():
-                kept.append(part[: LARGEST - size])
-                size += len(part)
-                if size > LARGEST:
-                    break
-        finally:
-            await response.aclose()
-        text = b"".join(kept).decode("utf-8", "replace")
-        headers = {name: self._anywhere(value) for name, value in response.headers.items()}
-        return Answer(response.status_code, headers, self._anywhere(text), size > LARGEST)
-
-    def _anywhere(self, text: str) -> str:
-        """Return text without the address of this double."""
+    def _without_address(self, text: str) -> str:
         return text.replace(self.url, "http://double").replace(self.url[7:], "double")
 
     def _with_ids(self, text: str) -> str:
-        for old in sorted(self._known, key=len, reverse=True):
-            text = text.replace(old, self._known[old])
+        for old in sorted(self._ids, key=len, reverse=True):
+            text = text.replace(old, self._ids[old])
         return text
 
 
-LONGEST_S = 60.0
-_SHOWN = 64 * 1024  # characters of a body
-_DIFFERENCES = 200
-
-
-@dataclass(frozen=True)
-class Asking:
-    """What questions are asked of: a running double, and how others are started beside it."""
-
-    journal: Journal
-    ledger: Ledger
-    credentials: Credentials
-    beside: Beside
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def ask(self, question: Question) -> Found:
-        """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
-        entry = self._entry(question["entry"])
-        answer = self._chosen(question)
-        async with self._turn:  # three doubles at a time are enough for a machine
-            try:
-                return await asyncio.wait_for(self._found(entry, question, answer), LONGEST_S)
-            except asyncio.TimeoutError:
-                message = f"The three doubles did not answer within {LONGEST_S:.0f} s."
-                raise WhatIfError(message, "TimedOut", 504) from None
-
-    def _entry(self, id_: int) -> Entry:
-        entry = self.journal.find(id_)
-        if entry is None:
-            raise gone()
-        if not entry.url.startswith("http"):
-            raise CannotRepeatError("A WebSocket cannot be asked again.")
-        if entry.duration_ms is None:
-            raise CannotRepeatError("This request is not answered yet.")
-        headers(entry, whole_body(entry), self.credentials)  # refused now, and not by each double
-        return entry
-
-    def _chosen(self, question: Question) -> str:
-        """Return the name of the answer in force; raise LedgerError if the other cannot be asked."""
-        id_, other = question["unknown"], question["answer"]
-        unknown = find(id_)
-        in_force = self.ledger.answer(id_).name
-        if unknown.answer(other).name == in_force:
-            raise LedgerError(f"{id_} is answered by {other!r} already.", unknown=id_)
-        return in_force
-
-    async def _found(self, entry: Entry, question: Question, in_force: str) -> Found:
-        text = whole_body(entry).decode("utf-8", "replace") + entry.url
-        known = self.beside.tools()
-        tools = {id_ for id_ in known if id_ in text}
-        entries = self.journal.entries()
-        found = await run_in_thread(lambda: relied_on(entry, entries, known))
-        earlier, lost = _complete(found, self.credentials)
-        now = self.ledger.answers()
-        then = {**now, question["unknown"]: question["answer"]}
-        first, again, other = await _together(
-            _Run(self.beside.start(answers, tools), earlier, entry, self.credentials)
-            for answers in (now, now, then)
-        )
-        differ = await run_in_thread(
-            lambda: differences(first.document(), again.document(), other.document())
-        )
-        return {
-            "entry": entry.id,
-            "unknown": question["unknown"],
-            "in_force": _shown(in_force, first),
-            "other": _shown(question["answer"], other),
-            "differences": differ[:_DIFFERENCES],
-            "asked_before": [one.id for one in earlier],
-            "notes": [
-                *_notes(entry, question, first, len(earlier), lost),
-                *_left_out(len(differ) - _DIFFERENCES),
-            ],
-        }
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One double, the requests that come first, and the one that counts."""
-
-    double: AbstractContextManager[str]
-    earlier: Sequence[Entry]
-    entry: Entry
-    credentials: Credentials
-
-    async def answer(self) -> Answer:
-        async with _entered(self.double) as url:
-            sender = Sender(url, self.credentials)
-            for one in self.earlier:
-                await sender.repeat(one)
-            return await sender.send(self.entry)
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 @asynccontextmanager
@@ -321,7 +285,7 @@ async def _entered(double: AbstractContextManager[str]) -> AsyncIterator[str]:
     starting = asyncio.ensure_future(run_in_thread(double.__enter__))
 
     async def leave() -> None:
-        with contextlib.suppress(Exception):  # it did not start, as the caller is told
+        with contextlib.suppress(Exception):  # it did not start: the caller gets that error
             await starting
             await run_in_thread(lambda: double.__exit__(None, None, None))
 
@@ -336,8 +300,9 @@ async def _entered(double: AbstractContextManager[str]) -> AsyncIterator[str]:
         await asyncio.shield(asyncio.ensure_future(leave()))
 
 
-async def _together(runs: Iterable[_Run]) -> list[Answer]:
-    tasks = [asyncio.ensure_future(run.answer()) for run in runs]
+async def _gather(answers: Iterator[Any]) -> list[Answer]:
+    """Wait for all; if one fails, or the client leaves, cancel the others and wait for their end."""
+    tasks = [asyncio.ensure_future(answer) for answer in answers]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -346,48 +311,31 @@ async def _together(runs: Iterable[_Run]) -> list[Answer]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _complete(
-    entries: Sequence[Entry], credentials: Credentials
-) -> tuple[list[Entry], list[Entry]]:
-    """Return the entries that can be asked again, and the others."""
-    kept, lost = [], []
-    for one in entries:
-        try:
-            headers(one, whole_body(one), credentials)
-        except CannotRepeatError:
-            lost.append(one)
-        else:
-            kept.append(one)
-    return kept, lost
-
-
-def _shown(name: str, answer: Answer) -> Reply:
-    text = without_secrets(answer.text[:_SHOWN])
-    is_cut = answer.is_cut or len(answer.text) > _SHOWN
-    return {"answer": name, "status": answer.status, "body": text + "..." * is_cut}
-
-
-def _left_out(more: int) -> Iterator[str]:
-    if more > 0:
-        yield f"{more} more differences are not shown."
+def _shown(name: str, answer: Answer) -> dict[str, Any]:
+    text = without_secrets(answer.text[:_LARGEST])
+    body = text + "..." * (len(answer.text) > _LARGEST)
+    return {"answer": name, "status": answer.status, "body": body}
 
 
 def _notes(
-    entry: Entry, question: Question, first: Answer, earlier: int, lost: Sequence[Entry]
+    entry: Entry,
+    question: Question,
+    first: Answer,
+    earlier: Sequence[Entry],
+    repeatable: Sequence[Entry],
 ) -> Iterator[str]:
-    if question["unknown"] not in entry.unknowns:
-        yield f"The answer to request {entry.id} did not rely on {question['unknown']}."
+    if question.unknown not in entry.unknowns:
+        yield f"The answer to request {entry.id} did not rely on {question.unknown}."
     if entry.faults:
         yield "Faults happened to this request; the fresh doubles have none armed."
+    lost = [str(request.id) for request in earlier if request not in repeatable]
     if lost:
-        ids = ", ".join(str(one.id) for one in lost)
+        ids = ", ".join(lost)
         yield f"Left out, because the journal does not have them completely: requests {ids}."
-    if earlier + len(lost) == MOST:
-        yield f"Only the last {MOST} requests that it relied on were asked before it."
+    if len(earlier) == MOST:
+        yield f"Only the last {MOST} requests that it relied on were sent before it."
     if not entry.faults and first.status != entry.status:
         yield (
             f"The running double answered {entry.status}, a fresh one {first.status} under the same "
-            "answers: the request relied on something that a fresh double does not have, such as "
-            "what programs of runtimes, other pages of the console or the journal's lost requests "
-            "made."
+            "answers: the request relied on something that a fresh double does not have."
         )

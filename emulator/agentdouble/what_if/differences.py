@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from typing_extensions import NotRequired, TypedDict
-
 from agentdouble.redaction import redact, without_secrets
 
 LONGEST = 4000  # characters of a text that is shown
@@ -21,74 +19,49 @@ _TIME = re.compile(
     r"|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT"
 )
 _SPAN = re.compile(r"(time|at|_s|_ms|seconds|elapsed|duration|timestamp)$", re.IGNORECASE)
-_HEX = re.compile(r"[0-9a-fA-F-]+")
-_DIGIT = re.compile(r"\d")
 _DEEPEST = 100
 _ABSENT = object()
 
 
-class Difference(TypedDict):
-    """A place in an answer, and the value that each of the two has there, if it has one."""
-
-    path: str
-    in_force: NotRequired[Any]
-    other: NotRequired[Any]
-
-
 def differences(
     first: Mapping[str, Any], again: Mapping[str, Any], other: Mapping[str, Any]
-) -> list[Difference]:
-    """Return where ``other`` differs from ``first``, and ``again`` does not differ likewise."""
-    one, two, three = leaves(first), leaves(again), leaves(other)
-    found = []
-    for path in [*one, *(path for path in three if path not in one)]:
-        values = [leaf.get(path, _ABSENT) for leaf in (one, two, three)]
-        is_named = not _IGNORED.match(path) and not _is_filled(path, values[0], three)
-        if is_named and not _is_filled(path, values[2], one) and _differs(path, *values):
-            found.append(_shown(path, values[0], values[2]))
-    return found
+) -> list[dict[str, Any]]:
+    """Return where ``other`` differs from ``first``, and ``again`` does not.
+
+    Each has a ``path``, and the values ``in_force`` and ``other`` if there is one.
+    """
+    in_force, repeated, changed = leaves(first), leaves(again), leaves(other)
+    differences = []
+    for path in {**in_force, **changed}:
+        values = [answer.get(path, _ABSENT) for answer in (in_force, repeated, changed)]
+        if not _IGNORED.match(path) and _differs(path, *values):
+            shown = {"in_force": values[0], "other": values[2]}
+            differences.append(
+                {
+                    "path": _printable(path),
+                    **{
+                        name: _short(path, value)
+                        for name, value in shown.items()
+                        if value is not _ABSENT
+                    },
+                }
+            )
+    return differences
 
 
-def _is_filled(path: str, value: Any, other: Mapping[str, Any]) -> bool:
-    """Return whether a value is empty where the other answer has something inside."""
-    inside = (f"{path}.", f"{path}[")
-    return value in ({}, []) and any(one.startswith(inside) for one in other)
-
-
-def _differs(path: str, one: Any, two: Any, three: Any) -> bool:
-    if _is_same(path, one, three):
-        return False
-    if one is _ABSENT or three is _ABSENT:
-        return (one is _ABSENT) == (two is _ABSENT)
-    if _is_same(path, one, two):
+def _differs(path: str, first: Any, again: Any, other: Any) -> bool:
+    if type(first) is type(again) is not type(other):  # also if one answer lacks it
         return True
-    texts = [one, two, three]
-    if not all(isinstance(text, str) for text in texts):
-        return len({type(value) for value in texts[:2]}) == 1 and type(three) is not type(one)
-    steady, again, changed = (_HEX.sub(_without_number, text) for text in texts)
-    return steady == again != changed
+    return _is_same(path, first, again) and not _is_same(path, first, other)
 
 
-def _without_number(found: re.Match[str]) -> str:
-    return "#" if _DIGIT.search(found[0]) else found[0]
-
-
-def _is_same(path: str, one: Any, other: Any) -> bool:
-    if isinstance(one, str) and isinstance(other, str):
-        return one == other or _TIME.sub("<time>", one) == _TIME.sub("<time>", other)
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        # a bool is an int, and true is not 1
-        return (type(one) is type(other) and one == other) or bool(_SPAN.search(path))
-    return one is other or (type(one) is type(other) and one == other)
-
-
-def _shown(path: str, one: Any, other: Any) -> Difference:
-    shown: Difference = {"path": _printable(path)}
-    if one is not _ABSENT:
-        shown["in_force"] = _short(path, one)
-    if other is not _ABSENT:
-        shown["other"] = _short(path, other)
-    return shown
+def _is_same(path: str, value: Any, other: Any) -> bool:
+    if type(value) is not type(other):  # a bool is an int, and true is not 1
+        return False
+    if isinstance(value, str):
+        return _TIME.sub("<time>", value) == _TIME.sub("<time>", other)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return bool(value == other) or (is_number and _SPAN.search(path) is not None)
 
 
 def _short(path: str, value: Any) -> Any:
@@ -107,25 +80,20 @@ def _printable(text: str) -> str:
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """Return the values inside a JSON value by their paths; what is empty is one, too."""
-    return dict(_leaves(value, path))
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for name, one in value.items():
-            yield from _leaves(one, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list) and value:
-        for index, one in enumerate(value):
-            yield from _leaves(one, f"{path}[{index}]")
+    """Return the values inside a JSON value by their paths, empty objects and lists included."""
+    if not value or not isinstance(value, (dict, list)):
+        return {path: value}
+    if isinstance(value, list):
+        inside = {f"{path}[{index}]": item for index, item in enumerate(value)}
     else:
-        yield path, value
+        inside = {f"{path}.{name}" if path else str(name): item for name, item in value.items()}
+    return {at: leaf for name, item in inside.items() for at, leaf in leaves(item, name).items()}
 
 
 def unfolded(text: str, content_type: str = "") -> Any:
     """Return what a body says: JSON with the JSON inside its texts, events, or the text itself."""
     if "event-stream" in content_type:
-        return [unfolded(data) for data in _data(text)]
+        return [unfolded(data) for data in _event_data(text)]
     try:
         return _inner(_loaded(text))
     except (ValueError, RecursionError):
@@ -140,9 +108,9 @@ def _inner(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise ValueError("The JSON is too deep to be compared.")
     if isinstance(value, list):
-        return [_inner(one, depth + 1) for one in value]
+        return [_inner(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {name: _inner(one, depth + 1) for name, one in value.items()}
+        return {name: _inner(item, depth + 1) for name, item in value.items()}
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
             return _inner(_loaded(value), depth + 1)
@@ -151,8 +119,7 @@ def _inner(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _data(text: str) -> Iterator[str]:
-    """Yield the data of each event."""
+def _event_data(text: str) -> Iterator[str]:
     for block in re.sub(r"\r\n?", "\n", text).split("\n\n"):
         lines = [line[5:].lstrip() for line in block.split("\n") if line.startswith("data:")]
         if lines:

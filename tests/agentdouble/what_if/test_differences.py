@@ -17,7 +17,6 @@ from agentdouble.what_if.differences import LONGEST, differences, unfolded
         (1, 2, 3, False),
         (1, 2, "3", True),
         ("x 4f2a", "x 91bc", "x 77de", False),
-        ("x 4f2a", "x 91bc", "y 77de", True),
         ("at 2026-11-23T10:00:00Z", "at 2026-11-23T10:00:00Z", "at 2026-11-23T10:00:01Z", False),
         ("-" * 100_000, "a" * 100_000, "b" * 100_000, False),
         ([], [], [1], True),
@@ -35,7 +34,7 @@ def test_what_one_answer_lacks() -> None:
     """Even if it is an id; and the time that something took is none, as the connection's headers."""
     first = {"body": {"id": "a1", "took_ms": 5}, "headers": {"date": "x"}}
     again = {"body": {"id": "b2", "took_ms": 5}, "headers": {"date": "y"}}
-    other = {"body": {"took_ms": 9, "new": [1]}, "headers": {}}
+    other = {"body": {"took_ms": 9, "new": [1]}, "headers": {"date": "z"}}
 
     assert [
         {"path": "body.id", "in_force": "a1"},
@@ -64,7 +63,6 @@ def test_what_is_shown_has_no_secrets_and_an_end() -> None:
         ("data: a\u2028\rdata: b\r\rdata: c\r\n\r\n", "text/event-stream", ["a\u2028\nb", "c"]),
         ("plain", "text/plain", "plain"),
         ("[NaN]", "application/json", ["NaN"]),
-        ("[" * 500 + "]" * 500, "application/json", "[" * 500 + "]" * 500),
         ("[" * 90_000, "application/json", "[" * 90_000),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 
 import agentdouble.emulator
 from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
-from agentdouble.what_if import answering, settings_beside
+from agentdouble.what_if import answering, fresh_settings
 from tests.agentdouble.calling import act, body_of, call, eventually, http, result
 from tests.agentdouble.mcp_wire import call as mcp_call
 from tests.agentdouble.mcp_wire import message, open_session
@@ -174,9 +174,9 @@ def test_a_double_that_does_not_start(double: Emulator, monkeypatch: pytest.Monk
     taken = {"port": double.url.rpartition(":")[2]}
 
     def at_the_same_port(*given: Any) -> Any:
-        return settings_beside(*given).model_copy(update={"port": int(taken["port"])})
+        return fresh_settings(*given).model_copy(update={"port": int(taken["port"])})
 
-    monkeypatch.setattr(agentdouble.emulator, "settings_beside", at_the_same_port)
+    monkeypatch.setattr(agentdouble.emulator, "fresh_settings", at_the_same_port)
 
     answer = ask(double, 1, "U-PROBE-BODIES", "text")
 
