@@ -6,8 +6,7 @@
     ├── ArgumentError             an argument has a wrong type, or cannot be sent
     ├── ClosedError               a platform was used after it was closed
     ├── TargetError               the options or the environment name no usable target
-    │   ├── ConfigurationError    a configuration file, or a value in it, cannot be used
-    │   └── EmulatorCommandError  a command does not start the double
+    │   └── ConfigurationError    a configuration file, or a value in it, cannot be used
     ├── CredentialsMissingError   a request must be signed, but the target has no key pair
     ├── CredentialsRefusedError   a control plane refuses the target's own key pair
     ├── MissingExtraError         a part of the harness needs a package that is not installed
@@ -45,16 +44,12 @@ Messages are for people: what happened, where, and what to do. The attributes ar
 
 from __future__ import annotations
 
-import re
-import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from agentdouble.tracebacks import ShownShort
-
-_SECRET_OPTION = re.compile(r"-.*(?:secret|token|password|key).*", re.I)
 
 
 class DoubleCheckError(ShownShort, Exception):
@@ -90,31 +85,6 @@ class ConfigurationError(TargetError):
         super().__init__(message)
         self.source = source
         self.key = key
-
-
-class EmulatorCommandError(TargetError):
-    """A command does not start a double; ``lines`` are its last printed lines."""
-
-    def __init__(self, command: Sequence[str], what: str, lines: Sequence[str]) -> None:
-        printed = "".join(f"\n  {line}" for line in lines) or " nothing."
-        super().__init__(
-            f"The command that starts the double, {typed(command)}, {what}. "
-            f"Its last output:{printed}"
-        )
-        self.command = tuple(command)
-        self.lines = tuple(lines)
-
-
-def typed(command: Sequence[str]) -> str:
-    """Return a command as typed in a shell, with the values of secret options hidden."""
-    shown = []
-    for word, before in zip(command, ("", *command), strict=False):
-        option, equals, _ = word.partition("=")
-        if _SECRET_OPTION.fullmatch(before):
-            shown.append("***")
-        else:
-            shown.append(f"{option}=***" if equals and _SECRET_OPTION.fullmatch(option) else word)
-    return shlex.join(shown)
 
 
 class CredentialsMissingError(DoubleCheckError):

@@ -21,7 +21,6 @@ pytest_plugins = ("doublecheck.fixtures",)
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("doublecheck", "doublecheck: the platform that tests run against")
     pytest_options.add(group)
-    pytest_options.add_ini(parser)
     exit_status.add(group)
     pytest_unknowns.add(group)
     pytest_report.add_option(group)

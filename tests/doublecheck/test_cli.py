@@ -134,10 +134,10 @@ def test_several_targets_stand_side_by_side(
     doublecheck: Command, platform_server: Target, tmp_path: Path
 ) -> None:
     """A double of its own and a configured one, in one matrix; the worst of them is the exit code."""
-    (tmp_path / "targets.toml").write_text(
-        f'[targets.other]\nkind = "double"\nurl = "{platform_server.url}"\n'
+    (tmp_path / "pyproject.toml").write_text(
+        f'[tool.doublecheck.targets.other]\nkind = "double"\nurl = "{platform_server.url}"\n'
     )
-    words = ("--config", "targets.toml", "--target", "double", "--target", "other")
+    words = ("--target", "double", "--target", "other")
 
     ended = doublecheck("run", *words, "-k", "INV-01 or CTL-04")
 

@@ -14,7 +14,7 @@ from doublecheck.cli.app import app
 
 pytestmark = pytest.mark.smoke
 
-ALIKE = ("--allow-writes", "--config", "--html", "--json", "--reference-app")
+ALIKE = ("--allow-writes", "--html", "--json", "--reference-app")
 
 
 def commands(of: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:

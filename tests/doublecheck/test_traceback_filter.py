@@ -19,7 +19,7 @@ def test_helper(platform):
     upload(platform)
 
 def upload(platform):
-    platform.upload("/nope", "text")
+    platform.upload("/nope", b"text")
 
 def test_journal(platform_journal):
     platform_journal.only(action="CreateTool")
@@ -53,8 +53,8 @@ def test_a_failure_ends_at_the_users_own_line(
         [
             '>       platform.faults.fail("InvokeTol")',
             "E       doublecheck.errors.FaultError: *Did you mean 'InvokeTool'?*",
-            '>       platform.upload("/nope", "text")',
-            "E       doublecheck.errors.ArgumentError: *",
+            '>       platform.upload("/nope", b"text")',
+            "E       doublecheck.errors.CredentialsMissingError: *",
             '>       platform_journal.only(action="CreateTool")',
             "E       AssertionError: Requests with action='CreateTool': 0, and 1 expected.*",
         ]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from doublecheck.api.platform import AsyncPlatform, Platform
 from doublecheck.client._async.connection import TIMEOUT_S
-from doublecheck.client.arguments import checked
 from doublecheck.client.open_target import Stop, Wanted
 from doublecheck.target.target import Target
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 
 
-@checked
 def connect(
     url: str | Emulator | None = None,
     *,
@@ -56,7 +54,6 @@ def connect(
     return _platform(where, timeout_s, stop)
 
 
-@checked
 async def connect_async(
     url: str | Emulator | None = None,
     *,

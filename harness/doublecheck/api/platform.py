@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 from doublecheck.client._async import platform as async_client
 from doublecheck.client._sync import platform as sync_client
-from doublecheck.client.arguments import checked_class
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
 
 
-@checked_class
 class Platform(sync_client.Platform):
     """A platform, the double or the real one; use it in a with statement, or ``close()`` it.
 
@@ -50,7 +48,6 @@ class Platform(sync_client.Platform):
         )
 
 
-@checked_class
 class AsyncPlatform(async_client.AsyncPlatform):
     """Platform for async code: the same methods, to be awaited; use it in an async with.
 

@@ -135,8 +135,8 @@ def calibrate(
     planned = plan(sources)
     if "url" not in planned.facts:
         raise TargetError("Give the address of the deployment to calibrate with --url.")
-    with opened(sources, planned) as target, Platform(target) as platform:
-        found = []
+    target, found = opened(sources, planned), []
+    with Platform(target) as platform:
         for one in findings.calibrate(platform, slow=slow, only=only):
             _progress(one)
             found.append(one)

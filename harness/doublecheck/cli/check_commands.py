@@ -126,7 +126,7 @@ CALIBRATE_EXAMPLES = """
 
 
 @options.with_facts(
-    *("target", "url", "config", "allow_writes", "reference_app"),
+    *("target", "url", "allow_writes", "reference_app"),
     url="The address of the platform to calibrate.",
 )
 def calibrate(

@@ -30,7 +30,7 @@ Without --allow-writes it only reads from a live platform, and says what it left
 
 
 @options.with_facts(
-    *("target", "url", "config", "allow_writes"),
+    *("target", "url", "allow_writes"),
     url="The address of the platform to compare the double with.",
 )
 def twin(
@@ -54,8 +54,8 @@ def twin(
 
     if html is not None and not html.parent.is_dir():
         raise TargetError(f"There is no folder {html.parent} to write {html.name} to.")
+    live = configured(**platform)
     with (
-        configured(**platform) as live,
         double_of(double, apps or (), profile) as target,
         Platform(target) as ours,
         Platform(live) as theirs,

@@ -4,64 +4,32 @@ from __future__ import annotations
 
 import os
 import reprlib
-import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agentdouble.environment import TOKEN
 from doublecheck import log_filter
-from doublecheck.client import doubles, emulator_command, preflight
+from doublecheck.client import doubles, preflight
 from doublecheck.client.doubles import answers_as_double, environment_of, start_double
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target import from_plan
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.facts import FACTS, variable
-from doublecheck.target.plan import Plan, SourcedValue, Sources, plan
+from doublecheck.target.plan import Plan, Sources, plan
 from doublecheck.target.target import Target, is_loopback, named_url
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 
 
-@contextmanager
-def opened(sources: Sources, planned: Plan) -> Iterator[Target]:
-    """Yield the target of a plan that has an address or a command.
+def opened(sources: Sources, planned: Plan) -> Target:
+    """Return the target of a plan that has an address, with the problems of its surfaces.
 
-    A double that a command starts ends with the context. The target contains the problems of
-    surfaces that do not answer. Raises TargetError for a target that is unusable or should be a
-    double but is not. If no surface answers, raises the error of one.
+    Raises TargetError for a target that is unusable or should be a double but is not. If no surface
+    answers, raises the error of one.
     """
-    with ExitStack() as stack:
-        if "emulator_command" in planned.facts:
-            token = sources.environ.get(TOKEN) or secrets.token_urlsafe(32)
-            sources = replace(sources, environ={**sources.environ, TOKEN: token})
-            planned = stack.enter_context(_started(sources, planned))
-        yield _checked(sources, _located(sources, planned))
-
-
-@contextmanager
-def _started(sources: Sources, planned: Plan) -> Iterator[Plan]:
-    """Yield the plan with the address of the double that its command starts."""
-    command = planned.facts["emulator_command"]
-
-    def at(url: str) -> Plan:
-        return replace(planned, facts={**planned.facts, "url": SourcedValue(url, command.source)})
-
-    def answers(url: str) -> bool:
-        return doubles.is_double(_located(sources, at(url)))
-
-    with emulator_command.started(
-        planned.value("emulator_command"), answers, token=sources.environ[TOKEN]
-    ) as url:
-        yield at(url)
-
-
-def _checked(sources: Sources, target: Target) -> Target:
-    """Return a target that answers; raise TargetError if it should be a double but is not."""
-    target = require_answer(target)
+    target = require_answer(_located(sources, planned))
     if target.kind == "double" and not doubles.is_double(target):
         raise TargetError(
             f"{target.url} answers, but not as a double. A live platform is opted into twice: by "
@@ -84,8 +52,7 @@ def _located(sources: Sources, planned: Plan) -> Target:
         return from_plan.target(planned, sources.environ)
     environ = doubles.environment_of(planned.value("url"), sources.environ)
     known = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
-    facts = {**known.facts, "url": planned.facts["url"]}
-    return from_plan.target(replace(known, facts=facts), environ)
+    return from_plan.target(known, environ)
 
 
 Stop: TypeAlias = Callable[[], None]
@@ -109,7 +76,7 @@ class Wanted:
     apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
 
     def open(self) -> tuple[Target, Stop | None]:
-        """Open the target; the exit stack stops the servers that are started for it."""
+        """Return the target, and the function that stops the double that was started for it."""
         log_filter.keep_noise_out()
         if self.apps != ():
             return self._double_of_apps()
@@ -148,7 +115,7 @@ class Wanted:
         given = {name for name in _OF_SURFACES if getattr(self, name, None) is not None}
         return {name: url for name, url in named.items() if url and name not in given}
 
-    def _configured(self, name: str) -> tuple[Target, Stop]:
+    def _configured(self, name: str) -> tuple[Target, Stop | None]:
         """Return the platform with this name in the configuration."""
         if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
             raise TargetError(f"The target {name!r} has its keys from the environment.")
@@ -157,9 +124,7 @@ class Wanted:
         planned = plan(sources, name)
         if planned.in_process:
             return _own_double()
-        with ExitStack() as stack:
-            target = stack.enter_context(opened(sources, planned))
-            return target, stack.pop_all().close
+        return opened(sources, planned), None
 
 
 def _target_of(double: Emulator) -> Target:

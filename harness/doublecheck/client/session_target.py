@@ -6,7 +6,7 @@ Every test run of an environment with the harness imports this module, so it imp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +51,11 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
         ) as target:
             yield target
         return
-    with ExitStack() as stack:
-        try:
-            target = stack.enter_context(open_target.opened(pytest_options.sources(config), plan))
-        except TargetError as error:
-            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
-        yield target
+    try:
+        target = open_target.opened(pytest_options.sources(config), plan)
+    except TargetError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+    yield target
 
 
 def _allowed(served: PlatformConfig) -> tuple[str, ...]:

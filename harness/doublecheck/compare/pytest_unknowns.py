@@ -203,12 +203,12 @@ def configure(config: pytest.Config) -> None:
 
 def _shared(config: pytest.Config) -> bool:
     """Whether several workers use one double."""
-    return pytest_options.runs_already(config) and hasattr(config, "workerinput")
+    return not pytest_options.in_process(config) and hasattr(config, "workerinput")
 
 
 def _take_profile(config: pytest.Config) -> None:
     """Make every double that is started from now on use the profile."""
-    if pytest_options.runs_already(config):
+    if not pytest_options.in_process(config):
         raise pytest.UsageError(
             "--platform-profile is for a double that the tests start. The one at --platform-url "
             "runs already: agentdouble serve --profile FILE."

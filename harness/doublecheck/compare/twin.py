@@ -49,7 +49,7 @@ def twin(
     far.
     """
     with ExitStack() as stack:
-        live = _other(other, target, stack)
+        live = _other(other, target)
         with (
             Platform(_double(double, profile, stack)) as ours,
             Platform(live) as theirs,
@@ -110,16 +110,14 @@ def double_of(
         yield target
 
 
-@contextmanager
-def configured(**options: Any) -> Iterator[Target]:
-    """Open the platform that options and the configuration name, and yield it."""
+def configured(**options: Any) -> Target:
+    """Return the platform that options and the configuration name."""
     values = {name: value for name, value in options.items() if value is not None}
     sources = Sources(values, project=nearest_project(), spelled="--{}".format)
     planned = plan(sources)
     if planned.in_process:
         raise TargetError("Name the platform to compare with: --url, or --target.")
-    with open_target.opened(sources, planned) as target:
-        yield target
+    return open_target.opened(sources, planned)
 
 
 def _double(
@@ -140,15 +138,13 @@ def _double(
     return open_target.require_answer(target)
 
 
-def _other(
-    other: Platform | AsyncPlatform | str | None, target: str | None, stack: ExitStack
-) -> Target:
+def _other(other: Platform | AsyncPlatform | str | None, target: str | None) -> Target:
     if other is None and target is None:
         raise TargetError(
             "Name the platform to compare the double with: twin(double, other), or target=..."
         )
     if other is None:
-        return stack.enter_context(configured(target=target))
+        return configured(target=target)
     if target is not None:
         raise TargetError(f"Both a platform and the target {target!r} are given: say one of them.")
     if not isinstance(other, str):

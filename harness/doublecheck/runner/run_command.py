@@ -156,12 +156,11 @@ def require_target(run: RunOptions) -> None:
     """Raise an error before the first check if the target cannot be used."""
     if run.plan.in_process:
         _require_double()
-    elif run.url is not None:
+    else:
         from doublecheck.client import open_target, preflight
-        from doublecheck.target import from_plan
 
-        with open_target.opened(run.sources, run.plan) as target:
-            preflight.require(target, from_plan.pair_variables(run.plan))
+        target = open_target.opened(run.sources, run.plan)
+        preflight.require(target, from_plan.pair_variables(run.plan))
 
 
 def _require_double() -> None:

@@ -1,12 +1,13 @@
-"""The settings of a target, from the command line, the environment and TOML files.
+"""The settings of a target, from the command line, the environment and pyproject.toml.
 
-A table of a pyproject.toml, or of a ``--platform-config`` file without ``tool.doublecheck``::
+A table of a pyproject.toml::
 
     [tool.doublecheck]
-    target = "pinned"                      # the default target
+    target = "shared"                      # the default target; a live one has to be named
 
-    [tool.doublecheck.targets.pinned]      # a double with another interpreter
-    emulator_command = "venv/bin/agentdouble serve --port 0"
+    [tool.doublecheck.targets.shared]
+    kind = "double"
+    url = "http://127.0.0.1:8000"
 
     [tool.doublecheck.targets.staging]     # only with --platform-target=staging
     url = "https://agent.example.com"
@@ -17,6 +18,5 @@ A table of a pyproject.toml, or of a ``--platform-config`` file without ``tool.d
     secret_key_env = "STAGING_SECRET_KEY"
     api_key_env = { application = "STAGING_API_KEY" }
 
-The module ``facts`` lists all keys. Keys outside of ``targets`` belong to the target ``live``, or
-to ``double`` with ``kind = "double"``.
+The module ``facts`` lists all keys.
 """

@@ -17,34 +17,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-# The names of types and variables are literals here: every run of pytest imports this module, and
-# the modules that define them (config_files, agentdouble.environment) take 70 ms to import.
-Type = Literal[
-    "address",
-    "command",
-    "count",
-    "file",
-    "flag",
-    "kind",
-    "level",
-    "number",
-    "secret",
-    "secret_by_surface",
-    "surfaces",
-    "text",
-]
+# The names of variables are literals here: every run of pytest imports this module, and
+# agentdouble.environment takes 70 ms to import.
+_METAVARS = {"address": "URL", "count": "N", "file": "FILE", "number": "N"}
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact: its name, the type of its value, and where it can be set."""
+    """One fact: its name, the type of its value (a key of ``config_files.READERS``), and where it can be set.
+
+    Without a ``help`` text it is not an option. ``variable`` is by default ``DOUBLECHECK_`` and the
+    name. ``argument`` says that ``connect()`` takes it.
+    """
 
     name: str
-    type: Type
-    variable: str | None = None
-    metavar: str | None = None
-    help: str | None = None
+    type: str
+    help: str = ""
+    variable: str = ""
     argument: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variable", self.variable or f"DOUBLECHECK_{self.name.upper()}")
 
     @property
     def secret(self) -> bool:
@@ -61,138 +54,69 @@ class Fact:
         """The name of the option, without the dashes in front."""
         return self.name.replace("_", "-")
 
+    @property
+    def metavar(self) -> str:
+        """The name of the option's value in help texts."""
+        return _METAVARS.get(self.type, self.name.rpartition("_")[2].upper())
 
-TARGET = Fact(
-    "target",
-    "text",
-    "DOUBLECHECK_TARGET",
-    "TARGET",
-    "double, live, or a target of the configuration.",
-    argument=True,
-)
-CONFIG = Fact("config", "text", "DOUBLECHECK_CONFIG", "FILE", "A TOML file with targets.")
+
+TARGET = Fact("target", "text", "double, live, or a target of the configuration.", argument=True)
 
 FACTS = (
     Fact("kind", "kind"),
     Fact(
-        "url",
-        "address",
-        "DOUBLECHECK_URL",
-        "URL",
-        "Where the platform runs (default: a double is started).",
-        argument=True,
+        "url", "address", "Where the platform runs (default: a double is started).", argument=True
     ),
-    Fact(
-        "api_server",
-        "address",
-        "DOUBLECHECK_API_SERVER",
-        "URL",
-        "Where its API server is (default: at --url).",
-    ),
+    Fact("api_server", "address", "Where its API server is (default: at --url)."),
     Fact(
         "control_plane",
         "address",
-        "DOUBLECHECK_CONTROL_PLANE",
-        "URL",
         "Where its control plane is (default: at --url).",
         argument=True,
     ),
-    Fact(
-        "mcp",
-        "address",
-        "DOUBLECHECK_MCP",
-        "URL",
-        "Where its MCP application and services are, without /mcp.",
-    ),
-    Fact(
-        "a2a",
-        "address",
-        "DOUBLECHECK_A2A",
-        "URL",
-        "Where its A2A application is (default: at --url).",
-    ),
-    Fact(
-        "offers",
-        "surfaces",
-        "DOUBLECHECK_OFFERS",
-        "SURFACES",
-        "What it has, with commas between: application,api_server.",
-    ),
-    Fact(
-        "tool_id",
-        "text",
-        "PLATFORM_TOOL_ID",
-        "ID",
-        "The sandbox tool that code runs in.",
-        argument=True,
-    ),
+    Fact("mcp", "address", "Where its MCP application and services are, without /mcp."),
+    Fact("a2a", "address", "Where its A2A application is (default: at --url)."),
+    Fact("offers", "surfaces", "What it has, with commas between: application,api_server."),
+    Fact("tool_id", "text", "The sandbox tool that code runs in.", "PLATFORM_TOOL_ID", True),
     Fact(
         "region",
         "text",
-        "PLATFORM_TOOL_REGION",
-        "REGION",
         "The region that its control plane is asked for.",
+        "PLATFORM_TOOL_REGION",
         argument=True,
     ),
-    Fact("ca_file", "file", "SSL_CERT_FILE", "FILE", "The certificates to trust."),
+    Fact("ca_file", "file", "The certificates to trust.", "SSL_CERT_FILE"),
+    Fact("reference_app", "flag", "It runs the checks' reference application."),
+    Fact("allow_writes", "flag", "Make and delete on it, though it is live."),
     Fact(
-        "emulator_command",
-        "command",
-        "DOUBLECHECK_EMULATOR_COMMAND",
-        "COMMAND",
-        "Start the double with this command instead.",
-    ),
-    Fact(
-        "reference_app",
-        "flag",
-        "DOUBLECHECK_REFERENCE_APP",
-        help="It runs the checks' reference application.",
-    ),
-    Fact(
-        "allow_writes",
-        "flag",
-        "DOUBLECHECK_ALLOW_WRITES",
-        help="Make and delete on it, though it is live.",
-    ),
-    Fact(
-        "examples",
-        "count",
-        "DOUBLECHECK_EXAMPLES",
-        "N",
-        "How many inputs each check tries (default: 6, on a live platform 2).",
+        "examples", "count", "How many inputs each check tries (default: 6, on a live platform 2)."
     ),
     Fact(
         "seed",
         "number",
-        "DOUBLECHECK_SEED",
-        "N",
         "Where the generated inputs begin; the same ones for the same number (default: 0).",
     ),
     Fact(
         "level",
         "level",
-        "DOUBLECHECK_LEVEL",
-        "LEVEL",
         "full (default), or smoke: a few requests to each surface, and nothing to deploy for them.",
     ),
-    Fact("access_key", "secret", "PLATFORM_ACCESS_KEY", argument=True),
-    Fact("secret_key", "secret", "PLATFORM_SECRET_KEY", argument=True),
-    Fact("api_key", "secret_by_surface", "DOUBLECHECK_API_KEY", argument=True),
-    Fact("other_api_key", "secret", "DOUBLECHECK_OTHER_API_KEY"),
-    Fact("restricted_access_key", "secret", "DOUBLECHECK_RESTRICTED_ACCESS_KEY"),
-    Fact("restricted_secret_key", "secret", "DOUBLECHECK_RESTRICTED_SECRET_KEY"),
+    Fact("access_key", "secret", variable="PLATFORM_ACCESS_KEY", argument=True),
+    Fact("secret_key", "secret", variable="PLATFORM_SECRET_KEY", argument=True),
+    Fact("api_key", "secret_by_surface", argument=True),
+    Fact("other_api_key", "secret"),
+    Fact("restricted_access_key", "secret"),
+    Fact("restricted_secret_key", "secret"),
 )
 
-BY_NAME = {fact.name: fact for fact in (TARGET, CONFIG, *FACTS)}
+BY_NAME = {fact.name: fact for fact in (TARGET, *FACTS)}
 BY_KEY = {fact.key: fact for fact in FACTS}
-OPTIONS = tuple(fact for fact in (TARGET, *FACTS, CONFIG) if fact.help)
+OPTIONS = tuple(fact for fact in (TARGET, *FACTS) if fact.help)
 
 
 def variable(name: str) -> str:
     """Return the environment variable of a fact."""
-    found = BY_NAME[name].variable
-    assert found is not None, name
-    return found
+    return BY_NAME[name].variable
 
 
 Surface = Literal[

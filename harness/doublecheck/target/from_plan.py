@@ -9,9 +9,9 @@ from agentdouble.signing import Credentials
 from doublecheck.errors import ConfigurationError
 from doublecheck.secret import Secret
 from doublecheck.target.config_files import KEYED
-from doublecheck.target.facts import BY_NAME, FACTS, SURFACES, Surface, variable
+from doublecheck.target.facts import BY_NAME, FACTS, Surface, variable
 from doublecheck.target.plan import Plan
-from doublecheck.target.target import DEFAULT_OFFERS, Target
+from doublecheck.target.target import Target
 
 # the fields that a target stores unchanged; others are secrets, or say how a target is made
 FIELDS = {
@@ -97,63 +97,31 @@ def _required_variable(plan: Plan, environ: Mapping[str, str], key: str, named: 
     return value
 
 
-_NOT_SHOWN = ("kind", "url", "emulator_command", "offers", "ca_file")
-
-
 def lines(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     """Return a plan in words: a line for the target, and one for each fact of it."""
+    name = plan.kind if plan.name == plan.kind else f"{plan.name}, {plan.kind},"
     if plan.in_process:
-        return [f"platform: {_named(plan)} in this process"]
+        return [f"platform: {name} in this process"]
+    url = plan.facts["url"]
     facts = [
         f"  {key.replace('_', ' ')}: {_value(fact.value)} ({fact.source})"
         for key, fact in plan.facts.items()
-        if key not in _NOT_SHOWN
+        if key not in ("kind", "url")
     ]
+    usual = (fact.variable for fact in FACTS if fact.secret)
+    held = [one for one in (*usual, *map(variable_of, KEYED)) if environ.get(one)]
+    unused = "not of this platform, as DOUBLECHECK_URL would say"
     return [
-        f"platform: {_named(plan)} {_where(plan)}",
-        _offers(plan),
+        f"platform: {name} at {url.value} ({url.source})",
         *facts,
-        *_secrets(plan, environ),
-        *_unused(plan),
+        *([f"  secrets: {', '.join(held)}"] if held else []),
+        *([f"  not used: {', '.join(plan.unused)} ({unused})"] if plan.unused else []),
     ]
-
-
-def _named(plan: Plan) -> str:
-    return plan.kind if plan.name == plan.kind else f"{plan.name}, {plan.kind},"
-
-
-def _where(plan: Plan) -> str:
-    fact = plan.facts.get("url") or plan.facts["emulator_command"]
-    if "url" in plan.facts:
-        return f"at {fact.value} ({fact.source})"
-    return f"that a command starts ({fact.source})"
-
-
-def _offers(plan: Plan) -> str:
-    fact = plan.facts.get("offers")
-    offered = DEFAULT_OFFERS[plan.kind] if fact is None else fact.value
-    assert isinstance(offered, frozenset)
-    absent = sorted(SURFACES - offered)
-    told = (
-        f"all but {', '.join(absent)}" if len(absent) < len(offered) else ", ".join(sorted(offered))
-    )
-    return f"  offers: {told} ({'by default' if fact is None else fact.source})"
 
 
 def _value(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {one}" for key, one in value.items())
+        return ", ".join(f"{key}: {variable}" for key, variable in value.items())
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(value))
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _secrets(plan: Plan, environ: Mapping[str, str]) -> list[str]:
-    """Return the names of the variables that contain secrets."""
-    usual = (fact.variable or "" for fact in FACTS if fact.secret)
-    held = [name for name in (*usual, *map(variable_of, KEYED)) if environ.get(name)]
-    return [f"  secrets: {', '.join(held)}"] if held else []
-
-
-def _unused(plan: Plan) -> list[str]:
-    """Return the names of the variables with addresses of another platform."""
-    told = "not of this platform, as DOUBLECHECK_URL would say"
-    return [f"  not used: {', '.join(plan.unused)} ({told})"] if plan.unused else []

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +18,12 @@ from doublecheck.target.facts import BY_NAME, OPTIONS
 if TYPE_CHECKING:
     from doublecheck.target.plan import Plan, Sources
 
-_INI = "platform_emulator_command"
 _HELP = {  # options that mean something else to pytest: it can start a double in its process
     "target": "what the platform is: double (default), live, or a target of the configuration",
     "url": "where the platform runs already (default: a double starts in this process)",
 }
 # the specification's variables are often set, for the code under test
-_VARIABLES = tuple(
-    fact.variable for fact in OPTIONS if fact.variable and fact.variable.startswith("DOUBLECHECK_")
-)
+_VARIABLES = tuple(fact.variable for fact in OPTIONS if fact.variable.startswith("DOUBLECHECK_"))
 # a line that may begin the table; only then is a parser imported to find out
 _TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
 _PLAN = pytest.StashKey["Plan"]()
@@ -50,11 +46,6 @@ def _in_pytest(told: str) -> str:
     return told[:1].lower() + told[1:].removesuffix(".").replace("--", "--platform-")
 
 
-def add_ini(parser: pytest.Parser) -> None:
-    """Add the settings of pytest's own configuration file."""
-    parser.addini(_INI, "start the double with this command, where no option says otherwise")
-
-
 def plan_of(config: pytest.Config) -> Plan:
     """Return the plan of the platform; raise TargetError if it is invalid."""
     from doublecheck.target.plan import plan
@@ -67,16 +58,6 @@ def plan_of(config: pytest.Config) -> Plan:
 def in_process(config: pytest.Config) -> bool:
     """Whether the platform is a double that starts in this process."""
     return not _anything_configured(config) or plan_of(config).in_process
-
-
-def runs_already(config: pytest.Config) -> bool:
-    """Whether the platform runs before the tests do."""
-    return not in_process(config) and "url" in plan_of(config).facts
-
-
-def live(config: pytest.Config) -> bool:
-    """Whether the platform is live."""
-    return not in_process(config) and plan_of(config).kind == "live"
 
 
 def check(config: pytest.Config) -> None:
@@ -105,30 +86,17 @@ def words(config: pytest.Config) -> list[str]:
     given = _options(config)
     written = []
     for key, value in given.items():
-        if key == "emulator_command":
-            value = _without_secrets(value)
         if key == "url" or value != given.get("url"):
             option = f"--{BY_NAME[key].option}"
             written += [option] if value is True else [option, str(value)]
     return written
 
 
-def _without_secrets(command: str) -> str:
-    from doublecheck.errors import typed
-
-    try:
-        return typed(shlex.split(command))
-    except ValueError:  # a quotation mark is not closed, so the command has started nothing
-        return command
-
-
 def sources(config: pytest.Config) -> Sources:
     """Return the sources of the facts about the platform."""
     from doublecheck.target.plan import Sources
 
-    command = config.getini(_INI)
-    ini = {"emulator_command": command} if command else {}
-    return Sources(_options(config), os.environ, _project(config), ini=ini)
+    return Sources(_options(config), os.environ, _project(config))
 
 
 def _options(config: pytest.Config) -> dict[str, Any]:
@@ -141,7 +109,7 @@ def _project(config: pytest.Config) -> Path:
 
 
 def _anything_configured(config: pytest.Config) -> bool:
-    if _options(config) or config.getini(_INI) or any(map(os.environ.get, _VARIABLES)):
+    if _options(config) or any(map(os.environ.get, _VARIABLES)):
         return True
     project = _project(config)
     return project.is_file() and _TABLE.search(project.read_bytes()) is not None

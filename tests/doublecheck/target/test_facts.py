@@ -18,7 +18,6 @@ from doublecheck.target.plan import Sources, plan
 
 EXAMPLES = {
     "address": "http://127.0.0.1:1",
-    "command": "agentdouble serve",
     "count": 3,
     "file": "/ca.pem",
     "flag": "true",
@@ -56,20 +55,20 @@ def test_the_options_of_pytest_are_facts(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize("fact", FACTS, ids=by_name)
 def test_each_fact_can_stand_in_a_file(tmp_path: Path, fact: Fact) -> None:
     """A secret as the variable that holds it."""
-    file = tmp_path / "targets.toml"
+    file = tmp_path / "pyproject.toml"
     value = EXAMPLES[fact.type]
-    file.write_text(f"{fact.key} = {value if fact.type == 'flag' else repr(value)}")
+    entry = f"{fact.key} = {value if fact.type == 'flag' else repr(value)}"
+    file.write_text(f"[tool.doublecheck.targets.a]\n{entry}")
 
-    assert [fact.key] == list(config_files.read(file).own.values)
+    read = config_files.read_project(file)
+
+    assert read is not None
+    assert [fact.key] == list(read.targets["a"].values)
 
 
-@pytest.mark.parametrize(
-    "fact", [one for one in FACTS if one.variable and not one.secret], ids=by_name
-)
+@pytest.mark.parametrize("fact", [fact for fact in FACTS if fact.help], ids=by_name)
 def test_each_fact_can_stand_in_the_environment(fact: Fact) -> None:
     """Under its variable, which is named as what said it."""
-    assert fact.variable is not None
-
     made = plan(Sources({}, {fact.variable: str(EXAMPLES[fact.type])}))
 
     assert [fact.variable] == [found.source for found in made.facts.values()]

@@ -8,108 +8,91 @@ import pytest
 
 from doublecheck import Credentials, Secret
 from doublecheck.errors import ConfigurationError, TargetError
-from doublecheck.target import from_plan
+from doublecheck.target import config_files, from_plan
 from doublecheck.target.plan import Plan, Sources, plan
 
 pytestmark = pytest.mark.smoke
 
 PROJECT = """
-[tool.doublecheck]
-region = "from the project"
 [tool.doublecheck.targets.staging]
-url = "https://project.example"
+url = "https://project.example/"
 tool_id = "from the project"
-region = "from the project"
+offers = ["application", "mcp"]
 api_key_env = "STAGING_KEY"
+ca_file = "ca.pem"
+[tool.doublecheck.targets.shared]
+kind = "double"
+url = "http://127.0.0.1:1"
 """
-FILE = """
-[targets.staging]
-url = "https://file.example"
-tool_id = "from the file"
-region = "from the file"
-mcp = "https://mcp.file.example"
-"""
+TABLE = "pyproject.toml [tool.doublecheck.targets.staging]"
+
+
+def planned(
+    environ: Mapping[str, str] | None = None, project: Path | None = None, **options: Any
+) -> Plan:
+    return plan(Sources(options, environ or {}, project))
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    path = tmp_path / "pyproject.toml"
-    path.write_text(PROJECT)
+    return written(tmp_path, PROJECT)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "pyproject.toml"
+    path.write_text(text)
     return path
 
 
-def said(
-    environ: Mapping[str, str] | None = None, project: Path | None = None, **options: Any
-) -> Sources:
-    return Sources(options, environ or {}, project)
-
-
-def sources(made: Plan) -> dict[str, str]:
-    """Return who said what, by the last part of a path."""
-    return {key: fact.source.rpartition("/")[2] for key, fact in made.facts.items()}
-
-
-def in_file(folder: Path, text: str) -> str:
-    folder.mkdir(exist_ok=True)
-    path = folder / "doublecheck.toml"
-    path.write_text(text)
-    return str(path)
-
-
-def test_a_double_in_this_process_is_what_nobody_speaks_of() -> None:
+def test_without_options_the_target_is_a_double_in_this_process() -> None:
     """It needs no address."""
-    made = plan(said())
+    made = planned()
 
     assert ("double", "double", True) == (made.name, made.kind, made.in_process)
 
 
-def test_the_nearer_has_the_last_word(tmp_path: Path, project: Path) -> None:
-    """Command line, project, file, environment: in that order, each key by itself."""
-    made = plan(
-        said(
-            {"PLATFORM_TOOL_ID": "from the environment", "STAGING_KEY": "KEY"},
-            project,
-            target="staging",
-            config=in_file(tmp_path, FILE),
-            url="https://option.example",
-        )
-    )
+def test_the_nearer_source_wins(project: Path) -> None:
+    """Command line, project, environment: in that order, each key by itself."""
+    environ = {"PLATFORM_TOOL_ID": "from the environment", "PLATFORM_TOOL_REGION": "eu-1"}
 
-    table = "pyproject.toml [tool.doublecheck.targets.staging]"
+    made = planned(environ, project, target="staging", url="https://option.example")
+
+    sources = {key: fact.source.rpartition("/")[2] for key, fact in made.facts.items()}
     assert {
         "url": "--platform-url",
-        "tool_id": f"{table} tool_id",
-        "region": f"{table} region",
-        "api_key_env": f"{table} api_key_env",
-        "mcp": "doublecheck.toml [targets.staging] mcp",
-    } == sources(made)
-    assert "https://option.example" == made.value("url")
+        "tool_id": f"{TABLE} tool_id",
+        "offers": f"{TABLE} offers",
+        "api_key_env": f"{TABLE} api_key_env",
+        "ca_file": f"{TABLE} ca_file",
+        "region": "PLATFORM_TOOL_REGION",
+    } == sources
+    assert ("https://option.example", "eu-1") == (made.value("url"), made.value("region"))
 
 
 def test_a_target_is_made_of_its_plan(project: Path) -> None:
-    """Secrets come from the environment; what is not said has its default."""
+    """Secrets come from the environment; what is not set has its default."""
     environ = {
         "PLATFORM_ACCESS_KEY": "AK",
         "PLATFORM_SECRET_KEY": "SK",
         "STAGING_KEY": "KEY",
         "DOUBLECHECK_MCP_API_KEY": "MCP",
-        "DOUBLECHECK_OFFERS": "application, mcp",
         "DOUBLECHECK_ALLOW_WRITES": "yes",
         "PLATFORM_TOOL_HOST": "tools.example",
     }
 
-    made = from_plan.target(plan(said(environ, project, target="staging")), environ)
+    made = from_plan.target(planned(environ, project, target="staging"), environ)
 
     assert ("staging", "live", True) == (made.name, made.kind, made.allow_writes)
     assert {"https://project.example"} == made.addresses
     assert frozenset({"application", "mcp"}) == made.offered
+    assert str(project.parent / "ca.pem") == made.ca_file
     assert Credentials("AK", "SK") == made.credentials
     assert (Secret("KEY"), Secret("MCP")) == (made.key_of("a2a"), made.key_of("mcp"))
 
 
 def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
-    """They come before the usual ones, which may hold the keys of another platform."""
-    text = """
+    """They come before the usual ones; one that is not set is an error."""
+    table = """[tool.doublecheck.targets.mine]
         url = "https://a"
         access_key_env = "MY_ACCESS"
         secret_key_env = "MY_SECRET"
@@ -117,181 +100,140 @@ def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
     """
     mine = {"MY_ACCESS": "AK", "MY_SECRET": "SK", "MY_A2A": "A2A", "DOUBLECHECK_API_KEY": "K"}
     environ = {"PLATFORM_ACCESS_KEY": "other", "PLATFORM_SECRET_KEY": "other", **mine}
+    made = planned(environ, written(tmp_path, table), target="mine")
 
-    made = from_plan.target(
-        plan(said(environ, target="live", config=in_file(tmp_path, text))), environ
-    )
+    target = from_plan.target(made, environ)
 
-    assert Credentials("AK", "SK") == made.credentials
-    assert (Secret("K"), Secret("A2A")) == (made.key_of("mcp"), made.key_of("a2a"))
-
-
-def test_a_variable_that_is_named_and_not_set_is_an_error(project: Path) -> None:
-    """What was meant to be shown would silently not be."""
-    made = plan(said({}, project, target="staging"))
-
-    with pytest.raises(ConfigurationError, match=r"staging\] api_key_env names .* STAGING_KEY"):
+    assert Credentials("AK", "SK") == target.credentials
+    assert (Secret("K"), Secret("A2A")) == (target.key_of("mcp"), target.key_of("a2a"))
+    with pytest.raises(ConfigurationError, match="MY_ACCESS, which is not set"):
         from_plan.target(made, {})
 
 
-def test_a_table_is_of_the_kind_that_it_tells(tmp_path: Path) -> None:
-    """An address in a file is a live platform's, and no concern of who asks for a double."""
-    config = in_file(tmp_path, "url = 'https://a'\n")
-    running = in_file(tmp_path / "running", "url = 'http://127.0.0.1:1'\nkind = 'double'\n")
-
-    assert plan(said(config=config)).in_process
-    assert "https://a" == plan(said(config=config, target="live")).value("url")
-    assert "http://127.0.0.1:1" == plan(said(config=running)).value("url")
-
-
-@pytest.mark.parametrize("kind", ["double", "live"])
-def test_a_platform_is_its_own_control_plane(kind: str) -> None:
-    """Unless somebody says it of this platform: a variable of another one does not count."""
-    environ = {"PLATFORM_TOOL_HOST": "tools.example"}
-    options = {"url": "http://127.0.0.1:1", "target": kind}
-    tools = "https://told.example"
-
-    assert plan(said(environ, **options)).value("control_plane") is None
-    assert tools == plan(said(environ, **options, control_plane=tools)).value("control_plane")
-
-
-def test_the_control_plane_of_a_target_is_its_own(tmp_path: Path) -> None:
-    """Nothing in the environment comes before it; the variables of the harness are told."""
-    table = (
-        "[targets.staging]\nurl = 'https://a'\ncontrol_plane = 'https://tools.a'\ntool_id = 't-a'"
-    )
-    environ = {
-        "PLATFORM_TOOL_HOST": "b",
-        "PLATFORM_TOOL_ID": "t-b",
-        "DOUBLECHECK_URL": "https://b",
-        "DOUBLECHECK_CONTROL_PLANE": "https://tools.b",
-        "DOUBLECHECK_MCP": "https://mcp.b",
-    }
-
-    made = plan(said(environ, target="staging", config=in_file(tmp_path, table)))
-
-    told = [made.value(key) for key in ("url", "control_plane", "tool_id", "mcp")]
-    assert ["https://a", "https://tools.a", "t-a", None] == told
-    assert ["DOUBLECHECK_MCP"] == made.unused
-    assert (
-        "  not used: DOUBLECHECK_MCP (not of this platform, as DOUBLECHECK_URL would say)"
-        == from_plan.lines(made, environ)[-1]
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, ("https://b", "https://tools.b")),
-        ({"url": "https://a"}, ("https://a", None)),
-        (
-            {"url": "https://a", "control_plane": "https://tools.a"},
-            ("https://a", "https://tools.a"),
-        ),
-        ({"control_plane": "https://tools.a"}, ("https://b", "https://tools.a")),
-        ({"target": "double", "emulator_command": "x"}, (None, None)),
-    ],
-)
-def test_the_addresses_in_the_environment_go_with_the_url_there(
-    options: dict[str, str], expected: tuple[str | None, str | None]
-) -> None:
+def test_the_addresses_in_the_environment_go_with_the_url_there(project: Path) -> None:
     """Beside another URL they would send requests to a platform that nobody meant."""
     environ = {"DOUBLECHECK_URL": "https://b", "DOUBLECHECK_CONTROL_PLANE": "https://tools.b"}
+    chosen = {"DOUBLECHECK_TARGET": "staging", **environ}
 
-    made = plan(said(environ, **{"target": "live", **options}))
-
-    assert expected == (made.value("url"), made.value("control_plane"))
-
-
-def test_a_target_that_the_environment_chooses_is_changed_by_it(tmp_path: Path) -> None:
-    """A target that the command line names is not."""
-    environ = {"DOUBLECHECK_TARGET": "staging", "DOUBLECHECK_URL": "https://b"}
-    config = in_file(tmp_path, FILE)
-
-    chosen, named = (
-        plan(said(environ, config=config)),
-        said(environ, config=config, target="staging"),
+    whole, other, named, by_variable = (
+        planned(environ, target="live"),
+        planned(environ, target="live", url="https://a"),
+        planned(environ, project, target="staging"),
+        planned(chosen, project),
     )
 
-    assert ("https://b", "https://file.example") == (chosen.value("url"), plan(named).value("url"))
-
-
-def test_an_address_replaces_a_command(tmp_path: Path) -> None:
-    """They say the same thing, so the nearer of the two counts, and both at once are a slip."""
-    config = in_file(tmp_path, "emulator_command = 'agentdouble serve'")
-
-    made = plan(said(config=config, url="http://127.0.0.1:1"))
-
-    assert ("http://127.0.0.1:1", None) == (made.value("url"), made.value("emulator_command"))
-    assert not plan(said(config=config)).in_process
-    with pytest.raises(TargetError, match="not both"):
-        plan(said(url="http://a", emulator_command="agentdouble serve"))
+    assert [
+        ("https://b", "https://tools.b", []),
+        ("https://a", None, ["DOUBLECHECK_CONTROL_PLANE"]),
+        ("https://project.example", None, ["DOUBLECHECK_CONTROL_PLANE"]),
+        ("https://b", "https://tools.b", []),
+    ] == [
+        (made.value("url"), made.value("control_plane"), made.unused)
+        for made in (whole, other, named, by_variable)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"target": "live"}, "--platform-target live needs a running platform: give its address"),
         ({"reference_app": True}, "--platform-reference-app needs a running platform"),
-        ({"region": "r"}, "--platform-region needs a running platform"),
         ({"target": "stagin"}, "no target 'stagin'; .* Did you mean staging?"),
-        ({"target": "live", "url": "http://a", "emulator_command": "x"}, "not both"),
-        ({"target": "live", "emulator_command": "x"}, "starts a double, but .* is a live"),
         ({"url": "foo"}, "--platform-url must be an address: .*, not 'foo'"),
-        ({"offers": "foo"}, "--platform-offers must be surfaces out of"),
+        ({"offers": "aplication"}, "surfaces out of .*did you mean application"),
+        ({"examples": "0"}, "--platform-examples must be a whole number from 1"),
+        ({"level": "most"}, "--platform-level must be full or smoke, not 'most'"),
     ],
 )
-def test_what_cannot_be_meant_is_an_error(
-    project: Path, options: dict[str, Any], told: str
-) -> None:
-    """It names the option and what to do."""
-    with pytest.raises(TargetError, match=told):
-        plan(said({}, project, **options))
+def test_wrong_options_are_errors(project: Path, options: dict[str, Any], message: str) -> None:
+    """The error names the option and what to do."""
+    with pytest.raises(TargetError, match=message):
+        planned({}, project, **options)
 
 
-def test_the_environment_is_read_as_strictly() -> None:
+def test_a_wrong_variable_is_an_error() -> None:
     """The error names the variable."""
     with pytest.raises(ConfigurationError, match="DOUBLECHECK_ALLOW_WRITES must be true or false"):
-        plan(said({"DOUBLECHECK_ALLOW_WRITES": "perhaps"}))
+        planned({"DOUBLECHECK_ALLOW_WRITES": "perhaps"})
 
 
-def test_no_file_chooses_a_live_platform(tmp_path: Path) -> None:
-    """Who runs the tests does; a double may be chosen by a file."""
-    live = in_file(tmp_path, "target = 'a'\n[targets.a]\nurl = 'https://a'")
-    with pytest.raises(
-        TargetError, match=r"toml target selects a live platform, which a file must not"
-    ):
-        plan(said(config=live))
-    assert "live" == plan(said({"DOUBLECHECK_TARGET": "a"}, config=live)).kind
+def test_no_file_selects_a_live_platform(tmp_path: Path) -> None:
+    """Who runs the tests does; a double may be selected by a file."""
+    live = written(tmp_path, f'[tool.doublecheck]\ntarget = "staging"\n{PROJECT}')
+    with pytest.raises(TargetError, match=r"target selects a live platform, which a file must not"):
+        planned({}, live)
+    assert "live" == planned({"DOUBLECHECK_TARGET": "staging"}, live).kind
 
-    double = in_file(tmp_path, "target = 'a'\n[targets.a]\nemulator_command = 'x'")
-    assert ("a", "double") == (plan(said(config=double)).name, plan(said(config=double)).kind)
+    double = written(tmp_path, f'[tool.doublecheck]\ntarget = "shared"\n{PROJECT}')
+    assert ("shared", "double") == (planned({}, double).name, planned({}, double).kind)
 
 
-def test_a_plan_shows_what_where_and_who_said_so(project: Path) -> None:
+def test_a_plan_is_shown_with_its_sources(project: Path) -> None:
     """Secrets by the names of their variables alone."""
-    environ = {"STAGING_KEY": "TOP-SECRET", "PLATFORM_SECRET_KEY": "TOP-SECRET"}
-    made = plan(said(environ, project, target="staging", mcp="http://m", offers="mcp"))
+    environ = {
+        "STAGING_KEY": "TOP-SECRET",
+        "PLATFORM_SECRET_KEY": "TOP-SECRET",
+        "DOUBLECHECK_MCP": "https://b",
+    }
+    made = planned(environ, project, target="staging", offers="mcp")
 
     lines = [line.replace(f"{project.parent}/", "") for line in from_plan.lines(made, environ)]
 
-    table = "pyproject.toml [tool.doublecheck.targets.staging]"
     assert [
-        f"platform: staging, live, at https://project.example ({table} url)",
+        f"platform: staging, live, at https://project.example ({TABLE} url)",
+        f"  tool id: from the project ({TABLE} tool_id)",
         "  offers: mcp (--platform-offers)",
-        f"  tool id: from the project ({table} tool_id)",
-        f"  region: from the project ({table} region)",
-        f"  api key env: STAGING_KEY ({table} api_key_env)",
-        "  mcp: http://m (--platform-mcp)",
+        f"  api key env: STAGING_KEY ({TABLE} api_key_env)",
+        f"  ca file: ca.pem ({TABLE} ca_file)",
         "  secrets: PLATFORM_SECRET_KEY",
+        "  not used: DOUBLECHECK_MCP (not of this platform, as DOUBLECHECK_URL would say)",
     ] == lines
 
 
-def test_a_plan_shows_what_is_offered_by_default() -> None:
-    """A live platform has what every deployment has."""
-    lines = from_plan.lines(plan(said(target="live", url="https://a")), {})
+@pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", "[tool.other]\ndoublecheck = 1\n"])
+def test_a_project_need_not_have_the_table(tmp_path: Path, text: str) -> None:
+    """Nor need there be one."""
+    assert config_files.read_project(tmp_path / "pyproject.toml") is None
+    assert config_files.read_project(written(tmp_path, text)) is None
 
-    assert [
-        "platform: live at https://a (--platform-url)",
-        "  offers: all but library, runtimes, services (by default)",
-    ] == lines
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("url = 'http://a'", "[tool.doublecheck] has two keys: target, the name of a target, and"),
+        ("targets.a = 1", "[tool.doublecheck.targets.a] must be a table."),
+        ("targets.a.ofers = ['a2a']", "there is no key ofers. Did you mean offers?"),
+        ("targets.a.region = 3", "region must be text, not 3."),
+        (
+            "targets.a.url = 'http://user:TOP-SECRET@a'",
+            "https://host, not what stands there (str, with a user in it).",
+        ),
+        ("targets.a.allow_writes = 1", "allow_writes must be true or false, not 1."),
+        ("targets.a.api_key = 'TOP-SECRET'", "api_key does not belong in a file"),
+        (
+            "targets.a.api_key_env = 'TOP-SECRET'",
+            "api_key_env must be the name of the environment variable that holds it, not 'str'.",
+        ),
+    ],
+)
+def test_a_wrong_entry_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    """File, table and key; what was expected, or the nearest key, and never a secret."""
+    path = written(tmp_path, f"[tool.doublecheck]\n{text}")
+
+    with pytest.raises(ConfigurationError) as error:
+        config_files.read_project(path)
+
+    assert str(path) == error.value.source
+    assert str(error.value).startswith(f"{path} [tool.doublecheck")
+    assert message in str(error.value)
+    assert "TOP-SECRET" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"doublecheck = ", b"doublecheck = '\xff'"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+    """No TOML, no UTF-8."""
+    path = tmp_path / "pyproject.toml"
+    path.write_bytes(content)
+
+    with pytest.raises(ConfigurationError, match=r"pyproject.toml cannot be read: "):
+        config_files.read_project(path)

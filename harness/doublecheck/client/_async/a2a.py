@@ -6,13 +6,11 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from doublecheck.client._async.connection import AsyncConnection, events
-from doublecheck.client.arguments import checked_class
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.values.failures import checked
 from doublecheck.wire import a2a
 
 
-@checked_class
 class AsyncA2aClient:
     """A client of one A2A application, in the version that its card declares.
 

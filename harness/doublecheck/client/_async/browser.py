@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from doublecheck.client._async.connection import AsyncConnection
-from doublecheck.client.arguments import checked_class
 from doublecheck.values.sandbox import BrowserInfo
 from doublecheck.wire import data_plane
 from doublecheck.wire.data_plane import Endpoint, Format
 
 
-@checked_class
 class AsyncBrowser:
     """The browser of one session; every method raises RefusedError if the platform refuses."""
 

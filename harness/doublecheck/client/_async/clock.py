@@ -6,13 +6,11 @@ import datetime as dt
 from types import TracebackType
 
 from doublecheck.client._async.connection import AsyncConnection
-from doublecheck.client.arguments import checked_class
 from doublecheck.values.double import ClockTime
 from doublecheck.wire import admin
 from doublecheck.wire.calls import Call
 
 
-@checked_class
 class AsyncPlatformClock:
     """A double's clock; on a live platform every method raises NotADoubleError."""
 

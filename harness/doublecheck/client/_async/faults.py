@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from doublecheck.client._async.connection import AsyncConnection
-from doublecheck.client.arguments import checked_class
 from doublecheck.values.double import ArmedFault
 from doublecheck.wire import admin
 from doublecheck.wire.admin import FaultPlan
@@ -35,7 +34,6 @@ class Which(TypedDict, total=False):
     times: int | Literal["all"]
 
 
-@checked_class
 class AsyncPlatformFaults:
     """A double's faults; on a live platform every method raises NotADoubleError.
 

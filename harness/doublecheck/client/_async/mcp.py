@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.client._async.connection import AsyncConnection
-from doublecheck.client.arguments import checked_class
 from doublecheck.values.agents import McpResult, McpTools
 from doublecheck.wire import mcp
 from doublecheck.wire.mcp import McpServer, McpSession
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@checked_class
 class AsyncMcpClient:
     """A client of one MCP server, in a session that the first request opens.
 

@@ -24,7 +24,6 @@ from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, eve
 from doublecheck.client._async.faults import AsyncPlatformFaults
 from doublecheck.client._async.mcp import AsyncMcpClient
 from doublecheck.client._async.sandbox import AsyncPlatformSandbox
-from doublecheck.client.arguments import checked_class
 from doublecheck.client.live_outputs import run_async
 from doublecheck.errors import RefusedError
 from doublecheck.target.facts import Surface
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@checked_class
 class AsyncPlatform:
     """A platform, the double or the real one; use ``async with``, or ``aclose()`` it.
 
