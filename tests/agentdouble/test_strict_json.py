@@ -113,21 +113,6 @@ def test_actions_refuse_one(double: Emulator, number: str) -> None:
     assert "InvalidParameter" == error["Code"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", ["/v1/jupyter/execute", "/v1/bash/exec", "/v1/shell/exec"])
-def test_the_data_plane_refuses_one(double: Emulator, path: str) -> None:
-    """Also in a field that it does not know."""
-    plane = data_plane(double)
-    body = {"code": "1", "command": "true", "other": "@"}
-
-    for number in NUMBERS:
-        answer = http.post(plane.url + path, params=plane.query, content=written(body, number))
-
-        assert 422 == answer.status_code
-        [detail] = json.loads(answer.text, parse_constant=pytest.fail)["detail"]
-        assert number in detail["msg"]
-
-
 def test_results_have_none(double: Emulator) -> None:
     """Where code shows JSON with one."""
     shown = "{'application/json': {'x': float('nan')}, 'text/plain': 'x'}"

@@ -138,10 +138,6 @@ class OutputFeed:
         """Return the publisher for an execution that is about to begin."""
         return ExecutionPublisher(self, key, _run.get(), plain=self._plain)
 
-    def has_listeners(self, key: InstanceKey) -> bool:
-        """Return whether a session has a listener now."""
-        return key in self._listeners
-
     def publish(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
         """Send an event to all listeners of a session."""
         for listener in self._listeners.get(key, ()):
@@ -163,11 +159,6 @@ class ExecutionPublisher:
         self._key = key
         self._run = run
         self._plain = plain
-
-    @property
-    def has_listeners(self) -> bool:
-        """Whether the session has a listener now."""
-        return self._feed.has_listeners(self._key)
 
     def started(self, language: str, execution_count: int | None) -> None:
         """Publish that the code has started."""

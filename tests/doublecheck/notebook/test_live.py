@@ -55,10 +55,6 @@ def interrupted(notebook: NotebookKernel, cell: str, when: str) -> tuple[str, st
             id="that waits for its result",
         ),
         pytest.param(
-            "platform.exec_bash('(echo 1; exec sleep 600)', on_output=show)",
-            id="whose command's output is shown",
-        ),
-        pytest.param(
             "threading.Thread(target=tell_when_it_runs).start()\n"
             "platform.exec_bash('(echo > runs; exec sleep 600)')",
             id="that waits for a command",

@@ -21,11 +21,10 @@ from agentdouble.sandbox.data_plane.session_token import (
     INSTANCE,
     PREFIX,
     TOKEN,
-    envelope,
     instance_of,
     sandbox_error,
 )
-from agentdouble.sandbox.workbench.wire import Envelope
+from agentdouble.sandbox.workbench.wire import Envelope, envelope, wrong_fields
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Connection
@@ -105,7 +104,7 @@ class BrowserRoutes:
         try:
             options = _Screenshot.model_validate(dict(request.query_params))
         except ValidationError as error:
-            return _invalid(error)
+            return wrong_fields(error, "query")
         kind = options.format or _default_format()
         try:
             browser = await instance_of(request).browser()
@@ -172,12 +171,3 @@ def _cdp_url(request: Request) -> str:
 def _opening(connection: HTTPConnection) -> str:
     instance = instance_of(connection)
     return urlencode({INSTANCE: instance.id, TOKEN: instance.token})
-
-
-def _invalid(error: ValidationError) -> Response:
-    """Return the answer to an invalid query, in FastAPI's format."""
-    details = [
-        {"type": one["type"], "loc": ["query", *one["loc"]], "msg": one["msg"]}
-        for one in error.errors(include_url=False, include_input=False, include_context=False)
-    ]
-    return JSONResponse({"detail": details}, 422)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from agentdouble import ledger
-from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.openapi import operation as described
 from agentdouble.openapi.operation import like
-from agentdouble.sandbox import json_bodies, languages, named_kernels
-from agentdouble.sandbox.data_plane.session_token import Refused, envelope, instance_of
+from agentdouble.sandbox import languages, named_kernels
+from agentdouble.sandbox.data_plane.session_token import Refused, instance_of
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.workbench.wire import Envelope, RequestBody, reading
+from agentdouble.sandbox.workbench.wire import (
+    Envelope,
+    Model,
+    RequestBody,
+    envelope,
+    read_body,
+    reading,
+    run_for_client,
+)
 from agentdouble.settings import Settings
-
-_Model = TypeVar("_Model", bound=RequestBody)
 
 
 def _runnable(code: str) -> str:
@@ -211,17 +216,13 @@ class CodeRoutes:
 
 def _post(
     path: str,
-    model: type[_Model],
-    operation: Callable[[Instance, _Model], Coroutine[Any, Any, Response]],
+    model: type[Model],
+    operation: Callable[[Instance, Model], Coroutine[Any, Any, Response]],
 ) -> Route:
     @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
-        work = operation(instance_of(request), body)
-        try:
-            return await cancel_on_disconnect(request.receive, work)
-        except ClientDisconnect:  # no client is left to receive the answer
-            return Response(status_code=400)
+        body = await read_body(request, model)
+        return await run_for_client(request, operation(instance_of(request), body))
 
     return Route(path, endpoint, methods=["POST"])
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import Field
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import TypedDict
@@ -32,6 +32,7 @@ from agentdouble.errors import (
 from agentdouble.guard import Refusal
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.workbench.wire import envelope
 
 REFUSED = (401, 404, 405, 410)  # of the middleware and the routes
 _STATUS: dict[type[Exception], int] = {
@@ -60,26 +61,15 @@ class Refused(Exception):  # noqa: N818 (a decision, not a failure)
 
 def render_refused(refused: Refused) -> Response:
     """Return the answer to a refused request."""
-    return envelope(None, str(refused), success=False, status=refused.status)
+    answer = envelope(None, str(refused), success=False, status=refused.status)
+    if refused.status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer
 
 
 def render_refusal(refusal: Refusal) -> Response:
     """Return the answer to a request that the guard refuses, in the data plane's format."""
     return render_refused(Refused(refusal.status, refusal.message))
-
-
-def envelope(
-    data: object,
-    message: str = "Operation successful",
-    *,
-    success: bool = True,
-    status: int = 200,
-    extra: Mapping[str, object] | None = None,
-) -> Response:
-    """Return an answer in the public sandbox's envelope; ``extra`` holds further fields."""
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-    document = {"success": success, "message": message, "data": data, "hint": None, **(extra or {})}
-    return JSONResponse(document, status, headers)
 
 
 async def sandbox_error(_connection: HTTPConnection, error: Exception) -> Response:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -14,17 +13,13 @@ from starlette.routing import Route
 from agentdouble.sandbox.workbench import bash_driver
 from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashSession, Command
 from agentdouble.sandbox.workbench.keeper import BashSessions
-from agentdouble.sandbox.workbench.live import LiveCommand
 from agentdouble.sandbox.workbench.output import shorten
-from agentdouble.sandbox.workbench.paths import ABANDON, LIVE_COMMAND, Paths
+from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import (
     Answer,
-    EventsThenAnswer,
     FailedError,
     RequestBody,
-    cancellable,
     post,
-    streamed,
     without_body,
 )
 
@@ -87,13 +82,6 @@ class Kill(RequestBody):
     signal: Literal["SIGTERM", "SIGKILL", "SIGINT"] = "SIGTERM"
 
 
-class Abandon(RequestBody):
-    """A command whose caller has disconnected."""
-
-    session_id: str
-    command_id: str
-
-
 class Create(RequestBody):
     """A request to create a bash session."""
 
@@ -105,67 +93,38 @@ class Bash:
     """The bash sessions of a sandbox; ``memory_limit`` (bytes) applies to each process in them."""
 
     def __init__(self, paths: Paths, memory_limit: int | None) -> None:
-        self._sessions = BashSessions("bash session", BashSession, paths, memory_limit)
+        self._sessions = BashSessions("bash session", paths, memory_limit)
 
     def routes(self) -> list[Route]:
         """Return the routes below ``/v1/bash``."""
         return [
-            cancellable("/v1/bash/exec", Exec, self.exec),
+            post("/v1/bash/exec", Exec, self.exec),
             post("/v1/bash/output", ReadOutput, self.output),
             post("/v1/bash/write", Write, self.write),
             post("/v1/bash/kill", Kill, self.kill),
             without_body("/v1/bash/sessions", self.sessions, "GET"),
             post("/v1/bash/sessions/create", Create, self.create),
             without_body("/v1/bash/sessions/{session_id}/close", self.close, "POST"),
-            streamed(LIVE_COMMAND, Exec, self.exec_live),
-            post(ABANDON, Abandon, self.abandon),
         ]
 
     async def exec(self, body: Exec) -> Answer:
         """Run a command; unless it is async, wait for its end, but not longer than its timeout."""
-        session, command = await self._command(body)
+        directory = self._sessions.directory(body.exec_dir)
+        session = await self._sessions.get_or_make(body.session_id, directory)
+        command = Command(body.command, body.env or {}, directory, body.hard_timeout)
         session.run(command)
         if body.async_mode:
             return _answer(session, command, limit=0)
         with session.interrupting(command):
-            await _within(command.done.wait(), body.timeout)
+            await wait_within(command.done.wait(), body.timeout)
         return _answer(session, command, body.max_output_length)
-
-    async def exec_live(self, body: Exec) -> EventsThenAnswer:
-        """Run a command as ``exec`` does and send its output meanwhile (see ``LiveCommand``)."""
-        session, command = await self._command(body)
-        return self._live(session, command, body)
-
-    async def _live(self, session: BashSession, command: Command, body: Exec) -> EventsThenAnswer:
-        live = LiveCommand(session, command, body.max_output_length)
-        session.run(command)
-        with session.interrupting(command):
-            over = asyncio.ensure_future(_within(command.done.wait(), body.timeout))
-            async with aclosing(live.events(over)) as events:
-                async for event in events:
-                    yield event
-        answer = _answer(session, command, body.max_output_length)
-        for event in live.rest(answer.data):
-            yield event
-        yield answer
-
-    async def abandon(self, body: Abandon) -> None:
-        """Interrupt a command as if its caller had disconnected, but send all its events."""
-        command = _find_command(self._sessions.find(body.session_id), body.command_id)
-        assert command is not None
-        command.abandoned.set()
-
-    async def _command(self, body: Exec) -> tuple[BashSession, Command]:
-        directory = self._sessions.directory(body.exec_dir)
-        session = await self._sessions.get_or_make(body.session_id, directory)
-        return session, Command(body.command, body.env or {}, directory, body.hard_timeout)
 
     async def output(self, body: ReadOutput) -> Any:
         """Return the output of a session since the offsets; wait for more if requested."""
         session = self._sessions.find(body.session_id)
         command = _find_command(session, body.command_id)
         if body.wait:
-            await _within(_news(session, body, command), body.wait_timeout)
+            await wait_within(_news(session, body, command), body.wait_timeout)
         begins: tuple[int, int] = (0, 0)
         ends: tuple[int | None, int | None] = (None, None)
         if body.command_id is not None and command is not None:
@@ -271,7 +230,8 @@ async def _news(session: BashSession, body: ReadOutput, command: Command | None)
                 change.cancel()
 
 
-async def _within(waiting: Awaitable[Any], timeout_s: float | None) -> None:
+async def wait_within(waiting: Awaitable[Any], timeout_s: float | None) -> None:
+    """Wait, at most ``timeout_s`` seconds."""
     try:
         await asyncio.wait_for(waiting, timeout_s)
     except asyncio.TimeoutError:

@@ -14,22 +14,16 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SAVED = "__agentdouble_saved"
 
 
-def program(commands: int, results: int, memory_limit: int | None, mark: str = "") -> str:
+def program(commands: int, results: int, memory_limit: int | None) -> str:
     """Return the script, which reads commands from one descriptor and answers on the other.
 
-    ``memory_limit`` (bytes) is the address space of each process that the script starts. With a
-    ``mark``, its standard input is a terminal, which becomes its controlling terminal. The script
-    prints the mark there after the output of each command, because a terminal delivers later than
-    a pipe.
+    ``memory_limit`` (bytes) is the address space of each process that the script starts.
     """
     limit = "" if memory_limit is None else f"ulimit -v {memory_limit // 1024} 2>/dev/null\n"
-    own = 'exec <>"$(tty)" >&0 2>&0; shopt -s checkwinsize\n' if mark else ""
-    shown = f"  printf '%s' '{mark}' >/dev/tty 2>/dev/null\n" if mark else ""
     return (
-        f"{own}{limit}while IFS= read -r -d '' __agentdouble <&{commands}; do\n"
+        f"{limit}while IFS= read -r -d '' __agentdouble <&{commands}; do\n"
         '  eval -- "$__agentdouble"\n'
         '  __agentdouble="$? $PWD"\n'
-        f"{shown}"
         f"  printf '%s\\0' \"$__agentdouble\" >&{results}\n"
         "done"
     )

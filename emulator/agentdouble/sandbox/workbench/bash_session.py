@@ -23,6 +23,7 @@ _HEED_S = 0.5
 _INTERRUPTED_S = 2.0
 _REMEMBERED = 200
 _TRIES, _PAUSE_S = 40, 0.05
+_READ = ("stdout", "stderr", "results")
 
 
 @dataclass
@@ -38,25 +39,29 @@ class Command:
     exit_code: int | None = None
     begins: tuple[int, int] = (0, 0)
     ends: tuple[int | None, int | None] = (0, 0)
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     abandoned: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class BashSession:
-    """A bash that keeps its variables, functions and directory; it runs one command at a time."""
+    """A bash that keeps its variables, functions and directory; it runs one command at a time.
 
-    _mark = ""
+    ``shown`` turns a real path into the one to show. If ``joined``, ``stdout`` has the errors too.
+    """
 
-    def __init__(self, session_id: str, directory: str, shown: Callable[[str], str]) -> None:
+    def __init__(
+        self, session_id: str, directory: str, shown: Callable[[str], str], *, joined: bool = False
+    ) -> None:
         self.id = session_id
-        self.working_dir = directory
+        self.working_dir = shown(directory)
+        self._directory = directory
         self.created_at = self.last_used_at = _now()
         self.commands: deque[Command] = deque(maxlen=_REMEMBERED)
         self.command_count = 0
         self.stdout, self.stderr = Output(), Output()
         self.closed = False
         self._shown = shown
+        self._joined = joined
         self._results = bytearray()
         self._result: asyncio.Future[tuple[int, str]] | None = None
         self._signalled = False
@@ -83,17 +88,15 @@ class BashSession:
         loop = asyncio.get_running_loop()
         ours, theirs = self._open()
         self._theirs, self._ours = theirs, ours
-        script = bash_driver.program(
-            theirs["commands"], theirs["results"], memory_limit, self._mark
-        )
+        script = bash_driver.program(theirs["commands"], theirs["results"], memory_limit)
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *("bash", "--noprofile", "--norc", "-c", script),
-                cwd=self.working_dir,
+                cwd=self._directory,
                 env=processes.environment(),
                 stdin=theirs["stdin"],
                 stdout=theirs["stdout"],
-                stderr=theirs["stderr"],
+                stderr=theirs["stdout" if self._joined else "stderr"],
                 pass_fds=(theirs["commands"], theirs["results"]),
                 start_new_session=True,
             )
@@ -103,11 +106,11 @@ class BashSession:
         finally:
             _close(theirs)
         processes.started.add(self._process.pid)
-        for name in self._readable():
+        for name in _READ:
             os.set_blocking(ours[name], False)
             loop.add_reader(ours[name], self._read, name)
-        self._commands_in = await _writer(ours["commands"])
-        self._stdin = await _writer(ours["stdin"])
+        self._commands_in = await open_writer(ours["commands"])
+        self._stdin = await open_writer(ours["stdin"])
         self._ended = asyncio.ensure_future(self._wait())
 
     def _open(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -115,9 +118,6 @@ class BashSession:
         pipes = {name: os.pipe() for name in ("stdin", "commands", "stdout", "stderr", "results")}
         ours = {n: p[n in ("stdin", "commands")] for n, p in pipes.items()}
         return ours, {n: p[n not in ("stdin", "commands")] for n, p in pipes.items()}
-
-    def _readable(self) -> list[str]:
-        return [name for name in ("stdout", "stderr", "results") if name in self._ours]
 
     @property
     def current(self) -> Command | None:
@@ -147,7 +147,6 @@ class BashSession:
     async def _run_now(self, command: Command) -> None:
         command.status = "running"
         command.begins, command.ends = (self.stdout.end, self.stderr.end), (None, None)
-        command.begun.set()
         self._signalled = False
         self._result = asyncio.get_running_loop().create_future()
         with contextlib.suppress(ConnectionError):
@@ -161,8 +160,8 @@ class BashSession:
         if overrun:
             await self._force()
         code = self._exit_code()
-        await self._all_shown()
-        self._finish(command, "timed_out" if timed_out else self._ending(), code)
+        ending: Status = "killed" if self._signalled else "completed"
+        self._finish(command, "timed_out" if timed_out else ending, code)
 
     @contextlib.contextmanager
     def interrupting(self, command: Command) -> Iterator[None]:
@@ -174,7 +173,7 @@ class BashSession:
         """
         try:
             yield
-        except (asyncio.CancelledError, GeneratorExit):
+        except asyncio.CancelledError:
             command.abandoned.set()
             raise
 
@@ -190,12 +189,6 @@ class BashSession:
         assert self._result is not None
         self.signal(signal.SIGINT, itself=False)
         await _first(_INTERRUPTED_S, self._result, self._ended)
-
-    async def _all_shown(self) -> None:
-        """Wait until all output of the command can be read."""
-
-    def _ending(self) -> Status:
-        return "killed" if self._signalled else "completed"
 
     def _chunk(self, command: Command) -> bytes:
         return bash_driver.chunk(
@@ -263,7 +256,7 @@ class BashSession:
         for name in ("stdout", "stderr"):
             self._read(name)
         loop = asyncio.get_running_loop()
-        for name in self._readable():
+        for name in _READ:
             loop.remove_reader(self._ours[name])
             os.close(self._ours[name])
         self._ours.clear()
@@ -279,8 +272,6 @@ class BashSession:
                 data = os.read(self._ours[name], 65536)
             except BlockingIOError:
                 return
-            except OSError:  # a terminal reports so that its other end is closed
-                data = b""
             if not data:
                 asyncio.get_running_loop().remove_reader(self._ours[name])
                 return
@@ -316,7 +307,8 @@ async def _first(timeout_s: float | None, *futures: asyncio.Future[Any]) -> None
     await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _writer(descriptor: int) -> asyncio.StreamWriter:
+async def open_writer(descriptor: int) -> asyncio.StreamWriter:
+    """Return a stream that writes to a descriptor, and closes it."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(descriptor, "wb", buffering=0)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,36 +66,19 @@ class Workbench:
         """Whether its process is alive."""
         return not self.died.done()
 
-    async def get(self, path: str) -> Any:
-        """Call a route without a body and return the data; raise WorkbenchError if it has ended."""
-        try:
-            response = await self.http.get(path)
-        except httpx.TransportError as error:
-            raise await self.ended_error(error) from error
-        return response.json()["data"]
-
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Post JSON and return the JSON of the answer; raise WorkbenchError if it has ended."""
+        """Post JSON and return the envelope of the answer; raise WorkbenchError if it has ended."""
         try:
             response = await self.http.post(path, json=body)
         except httpx.TransportError as error:
             raise await self.ended_error(error) from error
-        return _answer(response.json())
-
-    async def post_streamed(
-        self, path: str, body: Mapping[str, Any], on_event: Callable[[Mapping[str, Any]], None]
-    ) -> dict[str, Any]:
-        """Do as ``post``, for a route that sends events; call ``on_event`` with each event."""
-        document: dict[str, Any] = {}
-        try:
-            async with self.http.stream("POST", path, json=body) as response:
-                async for line in response.aiter_lines():
-                    document = json.loads(line)
-                    if "event" in document:
-                        on_event(document)
-        except httpx.TransportError as error:
-            raise await self.ended_error(error) from error
-        return _answer(document)
+        document: dict[str, Any] = response.json()
+        if "detail" not in document:
+            return document
+        # a body was refused; "Value error, " is pydantic's prefix
+        reasons = (f"{detail['loc'][-1]}: {detail['msg']}" for detail in document["detail"])
+        message = "; ".join(reasons).replace("Value error, ", "")
+        return {"success": False, "message": message, "data": None, "hint": None}
 
     async def kill(self, reason: str) -> None:
         """End the workbench and all processes that it has started; return when they have ended."""
@@ -116,15 +99,6 @@ class Workbench:
         if self.alive:
             return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
         return WorkbenchError(self._end_reason or _how_it_ended(self.died))
-
-
-def _answer(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer as an envelope; if a body was refused, its message says why."""
-    if "detail" not in document:
-        return document
-    said = (f"{one['loc'][-1]}: {one['msg']}" for one in document["detail"])
-    message = "; ".join(said).replace("Value error, ", "")  # pydantic's prefix
-    return {"success": False, "message": message, "data": None, "hint": None}
 
 
 class SpawnedProcess:

@@ -7,6 +7,7 @@ import binascii
 import errno
 import itertools
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -139,5 +140,5 @@ def as_failure(operation: str, path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise failure(operation, path, error) from error
-    except (ValueError, UnicodeError) as error:
+    except (ValueError, re.error) as error:
         raise failure(operation, path, error, "invalid_argument") from error

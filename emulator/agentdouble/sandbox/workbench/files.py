@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import glob
+import itertools
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -22,102 +24,6 @@ from agentdouble.sandbox.workbench.wire import Answer, RequestBody, post
 
 Sorted = Literal["name", "size", "modified", "type"]
 MOST_ENTRIES = 10_000
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The options for listing a directory; ``max_depth`` 1 lists only the directory itself."""
-
-    recursive: bool = False
-    show_hidden: bool = True
-    file_types: Sequence[str] | None = None
-    max_depth: int | None = None
-    include_size: bool = True
-    include_permissions: bool = False
-    sort_by: Sorted = "name"
-    sort_desc: bool = False
-
-
-def entries(directory: str, wanted: Wanted) -> list[dict[str, Any]]:
-    """Return a directory's entries; raise OSError if it cannot be read.
-
-    Links are listed as links and not followed. If a subdirectory cannot be read, its content is
-    left out.
-    """
-    found = [_entry(one, wanted) for one in _walk(directory, wanted, 1)]
-    found.sort(key=lambda entry: _key(entry, wanted.sort_by), reverse=wanted.sort_desc)
-    for entry in found:
-        del entry["_modified"]
-    return found
-
-
-def _walk(directory: str, wanted: Wanted, depth: int) -> Iterator[os.DirEntry[str]]:
-    left = MOST_ENTRIES
-    waiting = [(directory, depth)]
-    while waiting:
-        current, depth = waiting.pop()
-        try:
-            with os.scandir(current) as scanned:
-                inside = list(scanned)
-        except OSError:
-            if current == directory:
-                raise
-            continue
-        for entry in inside:
-            if not wanted.show_hidden and entry.name.startswith("."):
-                continue
-            is_directory = entry.is_dir(follow_symlinks=False)
-            if wanted.recursive and is_directory and depth != wanted.max_depth:
-                waiting.append((entry.path, depth + 1))
-            if not _is_wanted(entry.name, is_directory, wanted.file_types):
-                continue
-            yield entry
-            left -= 1
-            if left == 0:
-                return
-
-
-def _is_wanted(name: str, is_directory: bool, types: Sequence[str] | None) -> bool:
-    if not types:
-        return True
-    return not is_directory and os.path.splitext(name)[1] in types  # noqa: PTH122
-
-
-def _entry(entry: os.DirEntry[str], wanted: Wanted) -> dict[str, Any]:
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError:  # removed meanwhile
-        status = None
-    is_directory = entry.is_dir(follow_symlinks=False)
-    name, path = _readable(entry.name), _readable(entry.path)
-    modified = 0.0 if status is None else status.st_mtime
-    return {
-        "name": name,
-        "path": path,
-        "is_directory": is_directory,
-        "size": status.st_size if wanted.include_size and status and not is_directory else None,
-        "modified_time": dt.datetime.fromtimestamp(modified, dt.timezone.utc).isoformat(),
-        "permissions": stat.filemode(status.st_mode)
-        if wanted.include_permissions and status
-        else None,
-        "extension": None if is_directory else os.path.splitext(name)[1] or None,  # noqa: PTH122
-        "_modified": modified,
-    }
-
-
-def _readable(name: str) -> str:
-    """Return a name that can be sent: bytes that are not UTF-8 are replaced."""
-    return os.fsencode(name).decode("utf-8", "replace")
-
-
-def _key(entry: dict[str, Any], sort_by: Sorted) -> tuple[Any, ...]:
-    first = {
-        "name": "",
-        "size": entry["size"] or 0,
-        "modified": entry["_modified"],
-        "type": (not entry["is_directory"], entry["extension"] or ""),
-    }[sort_by]
-    return (first, entry["path"])
 
 
 SEARCH_PATIENCE_S = 5.0
@@ -179,7 +85,7 @@ class Find(RequestBody):
 
 
 class List(RequestBody):
-    """The options for listing a directory."""
+    """The options for listing a directory; ``max_depth`` 1 lists only the directory itself."""
 
     path: str
     recursive: bool = False
@@ -190,6 +96,88 @@ class List(RequestBody):
     include_permissions: bool = False
     sort_by: Sorted = "name"
     sort_desc: bool = False
+
+
+def entries(directory: str, wanted: List) -> list[dict[str, Any]]:
+    """Return a directory's entries; raise OSError if it cannot be read.
+
+    Links are listed as links and not followed. If a subdirectory cannot be read, its content is
+    left out.
+    """
+    found = [_entry(one, wanted) for one in _walk(directory, wanted, 1)]
+    found.sort(key=lambda entry: _key(entry, wanted.sort_by), reverse=wanted.sort_desc)
+    for entry in found:
+        del entry["_modified"]
+    return found
+
+
+def _walk(directory: str, wanted: List, depth: int) -> Iterator[os.DirEntry[str]]:
+    left = MOST_ENTRIES
+    waiting = [(directory, depth)]
+    while waiting:
+        current, depth = waiting.pop()
+        try:
+            with os.scandir(current) as scanned:
+                inside = list(scanned)
+        except OSError:
+            if current == directory:
+                raise
+            continue
+        for entry in inside:
+            if not wanted.show_hidden and entry.name.startswith("."):
+                continue
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if wanted.recursive and is_directory and depth != wanted.max_depth:
+                waiting.append((entry.path, depth + 1))
+            if not _is_wanted(entry.name, is_directory, wanted.file_types):
+                continue
+            yield entry
+            left -= 1
+            if left == 0:
+                return
+
+
+def _is_wanted(name: str, is_directory: bool, types: Sequence[str] | None) -> bool:
+    if not types:
+        return True
+    return not is_directory and os.path.splitext(name)[1] in types  # noqa: PTH122
+
+
+def _entry(entry: os.DirEntry[str], wanted: List) -> dict[str, Any]:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:  # removed meanwhile
+        status = None
+    is_directory = entry.is_dir(follow_symlinks=False)
+    name, path = _readable(entry.name), _readable(entry.path)
+    modified = 0.0 if status is None else status.st_mtime
+    return {
+        "name": name,
+        "path": path,
+        "is_directory": is_directory,
+        "size": status.st_size if wanted.include_size and status and not is_directory else None,
+        "modified_time": dt.datetime.fromtimestamp(modified, dt.timezone.utc).isoformat(),
+        "permissions": stat.filemode(status.st_mode)
+        if wanted.include_permissions and status
+        else None,
+        "extension": None if is_directory else os.path.splitext(name)[1] or None,  # noqa: PTH122
+        "_modified": modified,
+    }
+
+
+def _readable(name: str) -> str:
+    """Return a name that can be sent: bytes that are not UTF-8 are replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _key(entry: dict[str, Any], sort_by: Sorted) -> tuple[Any, ...]:
+    first = {
+        "name": "",
+        "size": entry["size"] or 0,
+        "modified": entry["_modified"],
+        "type": (not entry["is_directory"], entry["extension"] or ""),
+    }[sort_by]
+    return (first, entry["path"])
 
 
 class Files:
@@ -238,8 +226,8 @@ class Files:
     async def search(self, body: Search) -> Answer:
         """Return the lines of a file that a regular expression matches."""
         with as_failure("search", body.file):
-            path = self._paths.real(body.file)
-        found = await _look_up("search", body.file, file=path, regex=body.regex)
+            re.compile(body.regex)
+            found = await _search(body, self._paths.real(body.file))
         message = f"Search completed, found {len(found['matches'])} matches"
         return Answer({"file": body.file, **found}, message)
 
@@ -249,17 +237,16 @@ class Files:
             path = self._paths.real(body.path)
             if "\0" in body.glob or body.glob.startswith("/"):
                 raise ValueError("the pattern must be relative, and without NUL characters")
-        found = await _look_up("find", body.path, path=path, pattern=body.glob)
-        files = [self._paths.shown(one) for one in found["files"]]
+            found = await asyncio.to_thread(find, path, body.glob)
+        files = [self._paths.shown(one) for one in found]
         message = f"Search completed, found {len(files)} files"
         return Answer({"path": body.path, "files": files}, message)
 
     async def list(self, body: List) -> Answer:
         """Return the entries of a directory."""
-        wanted = Wanted(**body.model_dump(exclude={"path"}))
         with as_failure("list", body.path):
             path = self._paths.real(body.path)
-            found = await asyncio.to_thread(entries, path, wanted)
+            found = await asyncio.to_thread(entries, path, body)
         for entry in found:
             entry["path"] = self._paths.shown(entry["path"])
         directories = sum(entry["is_directory"] for entry in found)
@@ -273,36 +260,35 @@ class Files:
         return Answer(data, f"Found {len(found)} items")
 
 
-async def _look_up(operation: str, shown: str, **question: str) -> dict[str, Any]:
-    """Run ``lookup`` in a separate process; kill the process if it takes too long."""
-    script = lookup.__file__
+def find(path: str, pattern: str) -> list[str]:
+    """Return the paths below a directory that a glob pattern matches, sorted; raise OSError."""
+    os.close(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
+    wanted = os.path.join(glob.escape(path), pattern)  # noqa: PTH118
+    root = os.path.realpath(path).rstrip("/") + "/"
+    found = glob.iglob(wanted, recursive=True)  # noqa: PTH207
+    inside = (one for one in found if os.path.realpath(one).startswith(root))
+    return sorted(itertools.islice(inside, MOST_ENTRIES))
+
+
+async def _search(body: Search, path: str) -> dict[str, Any]:
+    """Search in a separate process, because a match of a regular expression may never end."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", script),
-        stdin=asyncio.subprocess.PIPE,
+        *(sys.executable, "-I", "-S", lookup.__file__, path, body.regex),
+        stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
     )
     processes.started.add(process.pid)
-    request = json.dumps({"operation": operation, **question}).encode()
     try:
-        output, _ = await asyncio.wait_for(process.communicate(request), SEARCH_PATIENCE_S)
+        output, _ = await asyncio.wait_for(process.communicate(), SEARCH_PATIENCE_S)
     except asyncio.TimeoutError:
         reason = TimeoutError(f"it took longer than {SEARCH_PATIENCE_S:g} s")
-        raise failure(operation, shown, reason, "timeout") from None
+        raise failure("search", body.file, reason, "timeout") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
         processes.started.discard(process.pid)
-    return _found(operation, shown, output)
-
-
-def _found(operation: str, shown: str, output: bytes) -> dict[str, Any]:
-    if not output:
-        raise failure(operation, shown, OSError(12, "The search has died"))
-    found: dict[str, Any] = json.loads(output)
-    if "wrong" in found:
-        raise failure(operation, shown, ValueError(found["wrong"]), "invalid_argument")
+    found: dict[str, Any] = json.loads(output or b'{"errno": 12, "reason": "The search has died"}')
     if "errno" in found:
-        raise failure(operation, shown, OSError(found["errno"], found["reason"]))
+        raise OSError(found["errno"], found["reason"])
     return found

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from agentdouble.sandbox.workbench.bash_session import BashSession
 from agentdouble.sandbox.workbench.paths import HOME, Paths
@@ -14,31 +13,24 @@ from agentdouble.sandbox.workbench.wire import FailedError
 
 MAX_SESSIONS = 32
 
-Session = TypeVar("Session", bound=BashSession)
 
-
-class BashSessions(Generic[Session]):
+class BashSessions:
     """Creates, finds and closes sessions; ``kind`` is their name in messages.
 
-    ``make`` is called with a name, a directory and a function that turns a real path into the one
-    to show. ``memory_limit`` (bytes) applies to each process in a session.
+    ``memory_limit`` (bytes) applies to each process in a session; ``joined`` is as in BashSession.
     """
 
     def __init__(
-        self,
-        kind: str,
-        make: Callable[[str, str, Callable[[str], str]], Session],
-        paths: Paths,
-        memory_limit: int | None,
+        self, kind: str, paths: Paths, memory_limit: int | None, *, joined: bool = False
     ) -> None:
         self._kind = kind
-        self._new = make
         self._paths = paths
         self._memory_limit = memory_limit
-        self._sessions: dict[str, Session] = {}
+        self._joined = joined
+        self._sessions: dict[str, BashSession] = {}
         self._making = asyncio.Lock()
 
-    def __iter__(self) -> Iterator[Session]:
+    def __iter__(self) -> Iterator[BashSession]:
         """Iterate over the open sessions, oldest first."""
         self._forget_closed()
         return iter(list(self._sessions.values()))
@@ -61,39 +53,40 @@ class BashSessions(Generic[Session]):
             raise FailedError(f"exec_dir {asked!r} is no directory.")
         return None
 
-    async def get_or_make(self, session_id: str | None, directory: str | None) -> Session:
+    async def get_or_make(self, session_id: str | None, directory: str | None) -> BashSession:
         """Return the session of that name, or a new one in the directory; raise FailedError."""
         async with self._making:
             self._forget_closed()
-            found = None if session_id is None else self._sessions.get(session_id)
-            return found or await self._make(session_id or uuid.uuid4().hex, directory)
+            if session_id is not None and session_id in self._sessions:
+                return self._sessions[session_id]
+            if len(self._sessions) >= MAX_SESSIONS:
+                raise FailedError(
+                    f"{MAX_SESSIONS} {self._kind}s are open and no more are allowed: close one."
+                )
+            session = BashSession(
+                session_id or uuid.uuid4().hex,
+                directory or self._paths.real(HOME),
+                self._paths.shown,
+                joined=self._joined,
+            )
+            try:
+                await session.start(self._memory_limit)
+            except OSError as error:
+                raise FailedError(f"No {self._kind} could be started: {error}") from None
+            self._sessions[session.id] = session
+            return session
 
-    def find(self, session_id: str) -> Session:
+    def find(self, session_id: str) -> BashSession:
         """Return the session of that name; raise FailedError if there is none."""
-        found = self._sessions.get(session_id)
-        if found is None:
+        if session_id not in self._sessions:
             raise FailedError(f"There is no {self._kind} {session_id!r}.")
-        return found
+        return self._sessions[session_id]
 
     async def close(self, session_id: str) -> None:
         """End a session and all its processes; raise FailedError if there is no such session."""
         await self.find(session_id).close()
         self._forget_closed()
 
-    async def _make(self, session_id: str, directory: str | None) -> Session:
-        if len(self._sessions) >= MAX_SESSIONS:
-            raise FailedError(
-                f"{MAX_SESSIONS} {self._kind}s are open and no more are allowed: close one."
-            )
-        session = self._new(session_id, directory or self._paths.real(HOME), self._paths.shown)
-        try:
-            await session.start(self._memory_limit)
-        except OSError as error:
-            raise FailedError(f"No {self._kind} could be started: {error}") from None
-        session.working_dir = self._paths.shown(session.working_dir)
-        self._sessions[session.id] = session
-        return session
-
     def _forget_closed(self) -> None:
-        for closed in [one.id for one in self._sessions.values() if one.closed]:
+        for closed in [session.id for session in self._sessions.values() if session.closed]:
             del self._sessions[closed]

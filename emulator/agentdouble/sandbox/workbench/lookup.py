@@ -1,18 +1,11 @@
-"""Searches that may never end, each in a separate process that can be killed.
-
-This module runs as a script: it reads one JSON object from standard input and writes one. A match
-of a regular expression can take practically forever and blocks the interpreter meanwhile.
-"""
+"""A search for a regular expression, in a process that can be killed: ``lookup.py FILE REGEX``."""
 
 from __future__ import annotations
 
-import glob
-import itertools
 import json
 import os
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 MOST = 10_000  # matches of one answer
@@ -34,34 +27,9 @@ def search(file: str, regex: str) -> dict[str, Any]:
     return {"matches": matches, "line_numbers": numbers}
 
 
-def find(path: str, pattern: str) -> dict[str, Any]:
-    """Return the paths below a directory that a glob pattern matches, sorted."""
-    with os.scandir(path):  # raises OSError if it cannot be read
-        pass
-    wanted = os.path.join(glob.escape(path), pattern)  # noqa: PTH118
-    found = glob.iglob(wanted, recursive=True)  # noqa: PTH207
-    inside = (one for one in found if _below(one, path))
-    return {"files": sorted(itertools.islice(inside, MOST))}
-
-
-def _below(found: str, path: str) -> bool:
-    return os.path.realpath(found).startswith(os.path.realpath(path).rstrip("/") + "/")
-
-
-def main() -> None:
-    """Answer the one request in the standard input."""
-    asked = json.load(sys.stdin)
-    operations: dict[str, Callable[..., dict[str, Any]]] = {"search": search, "find": find}
-    operation = operations[asked.pop("operation")]
+if __name__ == "__main__":
     try:
-        answer = operation(**asked)
-    except re.error as error:
-        answer = {"wrong": f"the regular expression is wrong: {error}"}
+        answer = search(*sys.argv[1:])
     except OSError as error:
         answer = {"errno": error.errno, "reason": error.strerror}
-    text = json.dumps(answer)
-    sys.stdout.write(text)
-
-
-if __name__ == "__main__":
-    main()
+    sys.stdout.write(json.dumps(answer))

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 HOME = "/home/gem"
 TMP = "/tmp"  # noqa: S108 (the session's own)
 
-# routes for the double only: paths that are not below /v1 are not forwarded
+# a route for the double only: paths that are not below /v1 are not forwarded
 DIRECTORY = "/directory"
-FACTS = "/facts"
-LIVE_COMMAND = "/live/command"
-ABANDON = "/live/abandon"
 
 
 class OutsideError(PermissionError):

@@ -8,26 +8,18 @@ standard input is closed.
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import gc
 import json
 import os
-import platform
-import pwd
-import shutil
 import signal
 import socket
 import sys
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-import psutil
 import uvicorn
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.routing import Route
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -35,7 +27,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from agentdouble.sandbox.workbench import processes
 from agentdouble.sandbox.workbench.bash import Bash
 from agentdouble.sandbox.workbench.files import Files
-from agentdouble.sandbox.workbench.paths import DIRECTORY, FACTS, HOME, TMP, Paths
+from agentdouble.sandbox.workbench.paths import DIRECTORY, HOME, TMP, Paths
 from agentdouble.sandbox.workbench.shell import Shell
 from agentdouble.sandbox.workbench.terminals import Terminals
 from agentdouble.sandbox.workbench.transfer import Transfer
@@ -46,78 +38,7 @@ from agentdouble.sandbox.workbench.wire import (
     invalid,
     post,
     unrouted,
-    without_body,
 )
-
-_LOOKED_FOR = ("bash", "curl", "gcc", "git", "jq", "make", "node", "rg", "tar", "tmux", "wget")
-
-
-def routes(paths: Paths) -> list[Route]:
-    """Return the routes."""
-
-    async def directory(body: DirectoryRequest) -> Any:
-        try:
-            return _directory(paths.real(body.path))
-        except OSError as error:
-            raise FailedError(str(error.strerror)) from None
-
-    return [without_body(FACTS, _facts, "GET"), post(DIRECTORY, DirectoryRequest, directory)]
-
-
-async def _facts(_request: Request) -> Any:
-    """Return the machine, user, runtimes and commands that a process in this sandbox sees."""
-    path = processes.environment()["PATH"]
-    found = {name: shutil.which(name, path=path) for name in _LOOKED_FOR}
-    commands = {name: where for name, where in found.items() if where is not None}
-    return {
-        "system": {
-            "os": platform.system(),
-            "os_version": _os_version(),
-            "arch": platform.machine(),
-            "user": _user(),
-            "home_dir": HOME,
-            "workspace": HOME,
-            "timezone": str(dt.datetime.now().astimezone().tzinfo),
-            "occupied_ports": _occupied_ports(),
-        },
-        "python": [{"ver": platform.python_version(), "bin": shutil.which("python3", path=path)}],
-        "nodejs": [{"ver": None, "bin": commands["node"]}] if "node" in commands else [],
-        "deno": _version("deno"),
-        "commands": sorted(commands),
-    }
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _os_version() -> str:
-    try:
-        return platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        return platform.release()
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # the user of a session may have no name
-        return str(os.geteuid())
-
-
-def _occupied_ports() -> list[str]:
-    """Return the TCP ports on which a process listens; none if the machine does not list them."""
-    try:
-        listening = psutil.net_connections("tcp")
-    except (psutil.Error, OSError):
-        return []
-    ports = {
-        port for one in listening if one.status == psutil.CONN_LISTEN for port in one.laddr[1:]
-    }
-    return [str(port) for port in sorted(ports)]
 
 
 class DirectoryRequest(RequestBody):
@@ -126,10 +47,18 @@ class DirectoryRequest(RequestBody):
     path: str
 
 
-def _directory(path: str) -> str:
-    if not Path(path).is_dir():
-        raise FailedError("it is no directory")
-    return path
+def _directories(paths: Paths) -> Route:
+    async def directory(body: DirectoryRequest) -> str:
+        """Return the real path of a directory of the session."""
+        try:
+            path = paths.real(body.path)
+        except OSError as error:
+            raise FailedError(str(error.strerror)) from None
+        if not os.path.isdir(path):  # noqa: ASYNC240, PTH112
+            raise FailedError("it is no directory")
+        return path
+
+    return post(DIRECTORY, DirectoryRequest, directory)
 
 
 def run(
@@ -149,12 +78,7 @@ def run(
     given = config["Workbench"]
     mapped = ((HOME, given["home"]), (TMP, given["tmp"])) if given.get("home") else ()
     app = build(Paths(mapped), given.get("memory_limit"))
-    server = uvicorn.Server(_configured(app))
-    asyncio.run(_serve(server, socket.socket(fileno=listener), until_end_of))
-
-
-def _configured(app: Any) -> uvicorn.Config:
-    return uvicorn.Config(
+    configured = uvicorn.Config(
         app,
         http=HttpToolsProtocol,
         ws=WebSocketsSansIOProtocol,
@@ -163,6 +87,8 @@ def _configured(app: Any) -> uvicorn.Config:
         access_log=False,
         timeout_graceful_shutdown=0,
     )
+    server = uvicorn.Server(configured)
+    asyncio.run(_serve(server, socket.socket(fileno=listener), until_end_of))
 
 
 async def _serve(server: uvicorn.Server, listener: socket.socket, pipe: int | None) -> None:
@@ -204,7 +130,7 @@ def build(paths: Paths, memory_limit: int | None) -> Starlette:
             Terminals(paths, memory_limit).route(),
             *Files(paths).routes(),
             *Transfer(paths).routes(),
-            *routes(paths),
+            _directories(paths),
         ],
         exception_handlers={
             FailedError: failed,

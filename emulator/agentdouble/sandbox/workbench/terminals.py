@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
+import json
 import os
 import pty
 import shlex
@@ -11,13 +13,13 @@ import struct
 import termios
 import time
 import uuid
-from typing import Annotated, Literal, Union
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.sandbox.workbench import processes
+from agentdouble.sandbox.workbench.bash_session import open_writer
 from agentdouble.sandbox.workbench.output import Output
 from agentdouble.sandbox.workbench.paths import HOME, Paths
 
@@ -61,20 +63,14 @@ class Terminal:
         processes.started.add(self._process.pid)
         os.set_blocking(self._master, False)
         asyncio.get_running_loop().add_reader(self._master, self._read)
-        self._typed = asyncio.Lock()
+        self._keyboard = await open_writer(os.dup(self._master))
         self._ended = asyncio.ensure_future(self._wait())
 
     async def type(self, text: str) -> None:
         """Type a text; return when the terminal has accepted it."""
-        async with self._typed:
-            data = text.encode("utf-8", "replace")
-            while data and not self.closed:
-                try:
-                    data = data[os.write(self._master, data) :]
-                except BlockingIOError:
-                    await self._writable()
-                except OSError:  # the other end is closed
-                    return
+        with contextlib.suppress(ConnectionError):  # its bash has ended
+            self._keyboard.write(text.encode("utf-8", "replace"))
+            await self._keyboard.drain()
 
     def resize(self, columns: int, rows: int) -> None:
         """Resize the terminal."""
@@ -85,15 +81,6 @@ class Terminal:
         """End the bash and all processes that it has started."""
         processes.kill_tree(self._process.pid)
         await asyncio.wait({self._ended})
-
-    async def _writable(self) -> None:
-        loop, free = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_writer(self._master, free.set)
-        writable = asyncio.ensure_future(free.wait())
-        await asyncio.wait({writable, self._ended}, return_when=asyncio.FIRST_COMPLETED)
-        writable.cancel()
-        if not self.closed:
-            loop.remove_writer(self._master)
 
     def _read(self) -> None:
         try:
@@ -111,9 +98,8 @@ class Terminal:
         await self._process.wait()
         for _ in range(64):  # its last output; processes that it has left may continue to write
             self._read()
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(self._master)
-        loop.remove_writer(self._master)
+        asyncio.get_running_loop().remove_reader(self._master)
+        self._keyboard.transport.abort()
         self.closed = True
         os.close(self._master)
         processes.started.discard(self._process.pid)
@@ -124,34 +110,6 @@ MOST = 16
 PING_S = 30.0
 _LONGEST_NAME = 200
 _TRY_AGAIN = 1013
-
-
-class _Frame(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class _Input(_Frame):
-    type: Literal["input"]
-    data: str
-
-
-class _Size(_Frame):
-    cols: int = Field(ge=1, le=1000)
-    rows: int = Field(ge=1, le=1000)
-
-
-class _Resize(_Frame):
-    type: Literal["resize"]
-    data: _Size
-
-
-class _Pong(_Frame):
-    type: Literal["pong"]
-
-
-_FRAME: TypeAdapter[_Input | _Resize | _Pong] = TypeAdapter(
-    Annotated[Union[_Input, _Resize, _Pong], Field(discriminator="type")]  # noqa: UP007 (3.10)
-)
 
 
 class Terminals:
@@ -247,28 +205,23 @@ async def _show(websocket: WebSocket, terminal: Terminal, offset: int) -> None:
 
 
 async def _take(websocket: WebSocket, terminal: Terminal) -> None:
+    """Act on the frames of a client; an invalid one is answered with an error."""
     while True:
         try:
-            frame = _FRAME.validate_json(await websocket.receive_text())
-        except KeyError:
-            await _complain(websocket, "a frame is JSON in text, not bytes")
-        except ValidationError as error:
-            (first, *_) = error.errors(include_url=False)
-            where = ".".join(str(one) for one in first["loc"])
-            await _complain(websocket, f"{where}: {first['msg']}".lstrip(": "))
-        else:
-            await _act(terminal, frame)
+            await _act(terminal, json.loads(await websocket.receive_text()))
+        except (KeyError, TypeError, ValueError, AttributeError, struct.error):
+            message = "a frame is JSON: input with a text, resize with cols and rows, or pong"
+            await websocket.send_json({"type": "error", "data": message})
 
 
-async def _act(terminal: Terminal, frame: _Input | _Resize | _Pong) -> None:
-    if isinstance(frame, _Input):
-        await terminal.type(frame.data)
-    elif isinstance(frame, _Resize):
-        terminal.resize(frame.data.cols, frame.data.rows)
-
-
-async def _complain(websocket: WebSocket, message: str) -> None:
-    await websocket.send_json({"type": "error", "data": message})
+async def _act(terminal: Terminal, frame: Any) -> None:
+    kind = frame["type"]
+    if kind == "input":
+        await terminal.type(frame["data"])
+    elif kind == "resize":
+        terminal.resize(frame["data"]["cols"], frame["data"]["rows"])
+    elif kind != "pong":
+        raise ValueError(kind)
 
 
 async def _ping(websocket: WebSocket) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,13 +13,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from agentdouble.disconnects import EventStreamResponse, cancel_on_disconnect
+from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.openapi import Answer as Described
 from agentdouble.openapi import Operation
 from agentdouble.openapi.operation import like
-from agentdouble.sandbox import json_bodies
 
-_Model = TypeVar("_Model", bound="RequestBody")
+Model = TypeVar("Model", bound="RequestBody")
 
 DONE = "Operation successful"
 
@@ -61,7 +58,6 @@ class Answer:
 
     data: Any
     message: str = DONE
-    success: bool = True
 
 
 class FailedError(Exception):
@@ -72,40 +68,35 @@ class FailedError(Exception):
         self.data = data
 
 
-EventsThenAnswer = AsyncGenerator[Mapping[str, Any] | Answer, None]
-
-
-class _Lines(EventStreamResponse):
-    """A response that sends each event at once, as one line of JSON."""
-
-    media_type = "application/x-ndjson"
-
-
-def render(answer: Answer, status: int = 200) -> Response:
-    """Return an answer in the public sandbox's envelope."""
-    return JSONResponse(_envelope(answer), status)
-
-
-def _envelope(answer: Answer) -> Envelope:
-    return {
-        "success": answer.success,
-        "message": answer.message,
-        "data": answer.data,
-        "hint": None,
-    }
+def envelope(
+    data: object,
+    message: str = DONE,
+    *,
+    success: bool = True,
+    status: int = 200,
+    extra: Mapping[str, object] | None = None,
+) -> Response:
+    """Return an answer in the public sandbox's envelope; ``extra`` holds further fields."""
+    document = {"success": success, "message": message, "data": data, "hint": None, **(extra or {})}
+    return JSONResponse(document, status)
 
 
 async def failed(_request: Request, error: Exception) -> Response:
     """Return the answer to an operation that failed."""
     assert isinstance(error, FailedError)
-    return render(Answer(error.data, str(error), success=False))
+    return envelope(error.data, str(error), success=False)
 
 
 async def invalid(_request: Request, error: Exception) -> Response:
-    """Return the answer to an invalid body, in FastAPI's format."""
+    """Return the answer to an invalid body."""
     assert isinstance(error, ValidationError)
+    return wrong_fields(error, "body")
+
+
+def wrong_fields(error: ValidationError, place: str) -> Response:
+    """Return the answer to an invalid body or query, in FastAPI's format."""
     detail = [
-        {"type": one["type"], "loc": ["body", *one["loc"]], "msg": one["msg"]}
+        {"type": one["type"], "loc": [place, *one["loc"]], "msg": one["msg"]}
         for one in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     return JSONResponse({"detail": detail}, 422)
@@ -114,7 +105,7 @@ async def invalid(_request: Request, error: Exception) -> Response:
 async def unrouted(_request: Request, error: Exception) -> Response:
     """Return the answer to an unknown path or method."""
     assert isinstance(error, HTTPException)
-    answer = render(Answer(None, error.detail, success=False), error.status_code)
+    answer = envelope(None, error.detail, success=False, status=error.status_code)
     answer.headers.update(error.headers or {})
     return answer
 
@@ -124,57 +115,38 @@ def reading(model: type[BaseModel]) -> Operation:
     return Operation(answers=(Described(Envelope),), body=model)
 
 
-def post(path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[Any]]) -> Route:
+async def read_body(request: Request, model: type[Model]) -> Model:
+    """Return the body of a request; raise pydantic's ValidationError."""
+    return model.model_validate_json(await request.body() or b"{}")
+
+
+async def run_for_client(request: Request, work: Coroutine[Any, Any, Any]) -> Response:
+    """Return the rendered result of ``work``, which is cancelled if the client disconnects.
+
+    This stops a command at each hop: if the client disconnects, the double ends its own request,
+    and the workbench notices that.
+    """
+    try:
+        return _rendered(await cancel_on_disconnect(request.receive, work))
+    except ClientDisconnect:  # no client is left to receive the answer
+        return Response(status_code=400)
+
+
+def post(
+    path: str, model: type[Model], operation: Callable[[Model], Coroutine[Any, Any, Any]]
+) -> Route:
     """Return a route that reads a JSON body, calls the operation and renders the result."""
 
     @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
-        return _rendered(await operation(body))
+        return await run_for_client(request, operation(await read_body(request, model)))
 
     return Route(path, endpoint, methods=["POST"])
 
 
-def cancellable(
-    path: str, model: type[_Model], operation: Callable[[_Model], Coroutine[Any, Any, Any]]
+def without_body(
+    path: str, operation: Callable[[Request], Coroutine[Any, Any, Any]], method: str
 ) -> Route:
-    """Return a route as ``post`` does, whose operation is cancelled if the client disconnects.
-
-    This stops the command at each hop: if the client disconnects, the double ends its own request,
-    and the workbench notices that.
-    """
-
-    @like(operation, reading(model))
-    async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
-        try:
-            return _rendered(await cancel_on_disconnect(request.receive, operation(body)))
-        except ClientDisconnect:  # no client is left to receive the answer
-            return Response(status_code=400)
-
-    return Route(path, endpoint, methods=["POST"])
-
-
-def streamed(
-    path: str, model: type[_Model], operation: Callable[[_Model], Awaitable[EventsThenAnswer]]
-) -> Route:
-    """Return a route as ``post`` does that sends events before its answer, one in each line."""
-
-    async def endpoint(request: Request) -> Response:
-        body = model.model_validate_json(json_bodies.checked(await request.body()) or b"{}")
-        return _Lines(_lines(await operation(body)))
-
-    return Route(path, endpoint, methods=["POST"])
-
-
-async def _lines(events: EventsThenAnswer) -> AsyncGenerator[str, None]:
-    async with aclosing(events):
-        async for event in events:
-            said = _envelope(event) if isinstance(event, Answer) else event
-            yield f"{json.dumps(said)}\n"
-
-
-def without_body(path: str, operation: Callable[[Request], Awaitable[Any]], method: str) -> Route:
     """Return a route that calls the operation and renders the result."""
 
     @like(operation, Operation(answers=(Described(Envelope),)))
@@ -184,7 +156,9 @@ def without_body(path: str, operation: Callable[[Request], Awaitable[Any]], meth
     return Route(path, endpoint, methods=[method])
 
 
-def _rendered(found: Any) -> Response:
-    if isinstance(found, Response):
-        return found
-    return render(found if isinstance(found, Answer) else Answer(found))
+def _rendered(result: Any) -> Response:
+    if isinstance(result, Response):
+        return result
+    if isinstance(result, Answer):
+        return envelope(result.data, result.message)
+    return envelope(result)

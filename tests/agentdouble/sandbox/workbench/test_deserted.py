@@ -108,17 +108,6 @@ def test_a_command_that_is_bash_itself_ends_its_session(double: Emulator, plane:
     assert "\n" == plane.bash("echo $x")["stdout"]
 
 
-def test_what_runs_beside_its_caller_runs_on(double: Emulator, plane: DataPlane) -> None:
-    """An async command is nobody's to wait for, nor is one that has timed out."""
-    first = plane.bash("cat begun; echo one", async_mode=True)
-    (home_of(double, "s1") / "begun").write_text("go\n")
-    read = {"session_id": "b", "command_id": first["command_id"], "wait": True}
-    while plane.data("/v1/bash/output", **read)["command"]["status"] == "running":
-        pass
-
-    assert "go\none\n" == plane.data("/v1/bash/output", **read)["stdout"]
-
-
 def test_exec_bash_whose_caller_goes_away_is_interrupted(
     double: Emulator, plane: DataPlane
 ) -> None:

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from agentdouble import Emulator
@@ -143,13 +142,9 @@ def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
     "frame",
     [
         "no json",
-        "[]",
-        "{}",
         b"bytes",
         '{"type": "shout"}',
-        '{"type": "input"}',
         '{"type": "input", "data": 1}',
-        '{"type": "resize", "data": {"cols": 0, "rows": 24}}',
         '{"type": "resize", "data": {"cols": 80}}',
     ],
     ids=str,
@@ -165,23 +160,3 @@ def test_a_frame_that_is_none_is_an_error(shared: Emulator, frame: str | bytes) 
         one.until("stays")
 
     assert answer["data"]
-
-
-def test_only_the_token_opens_a_terminal(
-    double: Emulator, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is no longer seen behind the door, and in no log."""
-    caplog.set_level(logging.DEBUG, "agentdouble")
-    plane = data_plane(double)
-    with pytest.raises(InvalidStatus) as refused, screen(plane, Authorization="x"):
-        pass
-    with screen(plane) as one:
-        one.opened()
-        one.send("input", "env | grep -c Authorization; echo en''d\n")
-        shown = one.until("end\r\n")
-
-    assert 403 == refused.value.response.status_code
-    assert plane.query["Authorization"] not in shown + caplog.text
-    assert plane.query["Authorization"] not in str(
-        [entry.to_dict() for entry in double.journal.entries()]
-    )
