@@ -19,7 +19,7 @@ from agentdouble.journal import Journal
 from agentdouble.routing import application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.signing import Credentials
-from agentdouble.state import MemoryStore, make_store
+from agentdouble.state import make_store
 from agentdouble.surfaces import SURFACES, Context
 from agentdouble.surfaces.resetting import Part, Parts, part_of
 from agentdouble.what_if import StartDouble
@@ -63,7 +63,7 @@ class Platform:
         self._starting = tuple(reversed(self.context.surfaces))  # callers start last
         self.parts = Parts(
             tuple(self._parts()),
-            outlives=not isinstance(self.context.store, MemoryStore),
+            outlives=self.context.store.outlives,
             events=events,
         )
         policy = policy_of(self.context, token)

@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import Emulator, SimpleApp, run_code
-from agentdouble.api_server.stores import MemorySessions
+from agentdouble.api_server.stores import SessionStore
 from agentdouble.failing import Failing
 from agentdouble.guard import render_json
 from agentdouble.sandbox.instances import Instances
@@ -164,7 +164,7 @@ def test_the_api_server_tells_it(
     double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In its ``detail``."""
-    monkeypatch.setattr(MemorySessions, "create", broken)
+    monkeypatch.setattr(SessionStore, "create", broken)
 
     answer = http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
 

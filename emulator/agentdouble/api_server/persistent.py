@@ -1,40 +1,44 @@
-"""Sessions that outlive the process: read from memory, stored in the state store.
+"""Sessions and artifacts that outlive the process: read from memory, kept in the state.
 
-The changes of one method are queued in the store at once and written in one transaction before the
-method returns. So after a kill each event is stored completely or not at all, and no event that was
-sent is lost. A change that cannot be written is undone; readers of the session wait for that.
+A change is written in one transaction, and then made in memory, one after the other. So after a
+kill each event is stored completely or not at all, and no event that was sent is lost.
 """
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from agentdouble.api_server.stores import (
-    MemorySessions,
+    ArtifactKey,
+    ArtifactStore,
     Revision,
     SessionKey,
+    SessionStore,
+    StoredArtifact,
     StoredEvent,
-    StoredSession,
     split_scopes,
 )
-from agentdouble.state import Change, Store, Undo
-
-K = TypeVar("K")
+from agentdouble.state import Change, Store, unbroken
 
 _SESSION = "api-session"
 _EVENT = "api-event"
 _USER = "api-user"
 _APP = "api-app"
+_ARTIFACT = "api-artifact"
+_CONTENT = "api-artifact-content"
 
 
-class PersistentSessions(MemorySessions):
-    """A SessionStore in memory that also writes every change to the state store."""
+class PersistentSessions(SessionStore):
+    """A store of sessions in memory and in the state."""
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
+        self._lock = asyncio.Lock()
 
     async def restore(self) -> None:
         """Load the sessions of an earlier process."""
@@ -44,147 +48,190 @@ class PersistentSessions(MemorySessions):
             app, user = json.loads(id_)
             self._users[app, user] = dict(record)
         for id_, record in (await self._store.load(_SESSION)).items():
-            self._restore_session(
-                SessionKey(*json.loads(id_)), record["state"], record["last_update"]
-            )
+            key = SessionKey(*json.loads(id_))
+            await super().create(key, record["state"], (), record["last_update"])
         events = await self._store.load(_EVENT)
-        for record in sorted(events.values(), key=lambda one: one["n"]):
+        for record in sorted(events.values(), key=lambda record: record["n"]):
             session = self._find(SessionKey(*record["session"]))
             if session is not None:
                 private = record.get("private", "")
                 session.add(record["json"].encode("utf-8"), private.encode("utf-8"))
 
-    async def read(self, key: SessionKey) -> StoredSession | None:
-        """Return a session with its events, or None."""
-        await self._store.settled(_name(key))
-        return await super().read(key)
-
-    async def head(self, key: SessionKey) -> StoredSession | None:
-        """Return a session without its events, or None."""
-        await self._store.settled(_name(key))
-        return await super().head(key)
-
     async def create(
         self, key: SessionKey, initial: Mapping[str, Any], events: Sequence[StoredEvent], now: float
     ) -> bool:
         """Store a new session with its first events; return False if the id is taken."""
-        await self._store.settled(_name(key))
-        deltas = [initial, *(event.state_delta for event in events)]
-        undo = self._undo_of(key, deltas)
-        if not await super().create(key, initial, events, now):
-            return False
-        await self._store.write(self._changes(key, events, deltas), undo)
-        return True
+
+        async def create() -> bool:
+            async with self._lock:
+                if self._find(key) is not None:
+                    return False
+                await self._store.write(*self._changes(key, {}, 0, events, now, initial))
+                return await super(PersistentSessions, self).create(key, initial, events, now)
+
+        return await unbroken(create())
 
     async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> Revision | None:
         """Store events and apply them to the state; return None if there is no such session."""
-        deltas = [event.state_delta for event in events]
-        undo = self._undo_of(key, deltas)
-        revision = await super().append(key, events)
-        if revision is not None:
-            await self._store.write(self._changes(key, events, deltas), undo)
-        return revision
+
+        async def append() -> Revision | None:
+            async with self._lock:
+                session = self._find(key)
+                if session is None:
+                    return None
+                first, now = len(session.events), session.last_update
+                await self._store.write(*self._changes(key, session.state, first, events, now))
+                return await super(PersistentSessions, self).append(key, events)
+
+        return await unbroken(append())
 
     async def delete(self, key: SessionKey) -> bool:
         """Delete a session and its events; return False if there was none."""
-        session, undo = self._find(key), self._undo_of(key, ())
-        if session is None or not await super().delete(key):
-            return False
-        await self._store.write(_forgotten(key, len(session.events)), undo)
-        return True
+
+        async def delete() -> bool:
+            async with self._lock:
+                session = self._find(key)
+                if session is None:
+                    return False
+                await self._store.write(*_removals(key, len(session.events)))
+                return await super(PersistentSessions, self).delete(key)
+
+        return await unbroken(delete())
 
     async def clear(self) -> None:
         """Delete everything."""
-        changes = [
-            change
-            for (app, user), sessions in self._sessions.items()
-            for id_, session in sessions.items()
-            for change in _forgotten(SessionKey(app, user, id_), len(session.events))
-        ]
-        changes += [Change(_USER, json.dumps(owner)) for owner in self._users]
-        changes += [Change(_APP, app) for app in self._apps]
-        before = self._sessions, self._users, self._apps
 
-        def undo() -> None:
-            sessions, users, apps = before
-            for owner, made in self._sessions.items():  # created in the meantime
-                sessions.setdefault(owner, {}).update(made)
-            self._sessions, self._users, self._apps = (
-                sessions,
-                users | self._users,
-                apps | self._apps,
-            )
+        async def clear() -> None:
+            async with self._lock:
+                changes = [
+                    change
+                    for (app, user), sessions in self._sessions.items()
+                    for id_, session in sessions.items()
+                    for change in _removals(SessionKey(app, user, id_), len(session.events))
+                ]
+                changes += [Change(_USER, json.dumps(owner)) for owner in self._users]
+                changes += [Change(_APP, app) for app in self._apps]
+                await self._store.write(*changes)
+                await super(PersistentSessions, self).clear()
 
-        self._sessions, self._users, self._apps = {}, {}, {}
-        await self._store.write(changes, undo)
-
-    def _undo_of(self, key: SessionKey, deltas: Sequence[Mapping[str, Any]]) -> Undo:
-        """Return a function that restores a session, and the scopes that the deltas change."""
-        session, scoped = self._find(key), [split_scopes(delta) for delta in deltas]
-        had = None if session is None else session.snapshot()
-        shared = [
-            _value_of(self._users, key[:2], any(one.user for one in scoped)),
-            _value_of(self._apps, key.app, any(one.app for one in scoped)),
-        ]
-
-        def undo() -> None:
-            sessions = self._sessions.setdefault(key[:2], {})
-            if session is None or had is None:
-                sessions.pop(key.id, None)
-            else:
-                session.roll_back(had)
-                sessions[key.id] = session
-            for put_back in shared:
-                put_back()
-
-        return undo
+        await unbroken(clear())
 
     def _changes(
         self,
         key: SessionKey,
+        state: Mapping[str, Any],
+        first: int,
         events: Sequence[StoredEvent],
-        deltas: Sequence[Mapping[str, Any]],
+        last_update: float,
+        initial: Mapping[str, Any] | None = None,
     ) -> list[Change]:
-        """Return the records of a session, its newest events, and the changed scopes."""
-        session = self._find(key)
-        assert session is not None
-        record = {"state": session.state, "last_update": session.last_update}
-        changes = [Change(_SESSION, json.dumps(key), record)]
-        first = len(session.events) - len(events)
+        """Return the records of a session after new events, of these, and of the shared state.
+
+        ``first`` is the number of the first new event.
+        """
+        delta = dict(initial or {})
+        changes = []
         for number, event in enumerate(events, first):
-            text = event.json.decode("utf-8")
-            event_record = {"session": key, "n": number, "json": text}
+            delta.update(event.state_delta)
+            last_update = event.timestamp
+            record = {"session": key, "n": number, "json": event.json.decode("utf-8")}
             if event.private:
-                event_record["private"] = event.private.decode("utf-8")
-            changes.append(Change(_EVENT, _event_id(key, number), event_record))
-        changed = [split_scopes(delta) for delta in deltas]
-        if any(scoped.app for scoped in changed):
-            changes.append(Change(_APP, key.app, self._apps[key.app]))
-        if any(scoped.user for scoped in changed):
-            owner = (key.app, key.user)
-            changes.append(Change(_USER, json.dumps(owner), self._users[owner]))
+                record["private"] = event.private.decode("utf-8")
+            changes.append(Change(_EVENT, json.dumps([*key, number]), record))
+        scoped = split_scopes(delta)
+        session = {"state": {**state, **scoped.session}, "last_update": last_update}
+        changes.append(Change(_SESSION, json.dumps(key), session))
+        if scoped.app:
+            changes.append(Change(_APP, key.app, {**self._apps.get(key.app, {}), **scoped.app}))
+        if scoped.user:
+            user = {**self._users.get((key.app, key.user), {}), **scoped.user}
+            changes.append(Change(_USER, json.dumps((key.app, key.user)), user))
         return changes
 
 
-def _name(key: SessionKey) -> tuple[str, str]:
-    return _SESSION, json.dumps(key)
+def _removals(key: SessionKey, events: int) -> list[Change]:
+    names = [json.dumps([*key, number]) for number in range(events)]
+    return [Change(_SESSION, json.dumps(key)), *(Change(_EVENT, name) for name in names)]
 
 
-def _value_of(scopes: dict[K, dict[str, Any]], key: K, changes: bool) -> Undo:
-    """Return a function that restores the values of a scope, if the scope changes."""
-    before = dict(scopes.get(key, {})) if changes else None
+class PersistentArtifacts(ArtifactStore):
+    """A store of artifacts in the state; memory has everything but their contents."""
 
-    def undo() -> None:
-        if before is not None:
-            scopes[key] = before
+    scheme = "state"
 
-    return undo
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+        self._lock = asyncio.Lock()
+
+    async def restore(self) -> None:
+        """Load the artifacts of an earlier process, without their contents."""
+        records = (await self._store.load(_ARTIFACT)).values()
+        for record in sorted(records, key=lambda record: record["version"]):
+            key = ArtifactKey(*record["key"])
+            artifact = StoredArtifact(**{**record, "key": key})
+            self._artifacts.setdefault(key, []).append(artifact)
+
+    async def save(
+        self,
+        key: ArtifactKey,
+        part: bytes,
+        mime_type: str | None,
+        custom_metadata: Mapping[str, Any],
+        now: float,
+    ) -> StoredArtifact:
+        """Store a new version and return it without its content."""
+
+        async def save() -> StoredArtifact:
+            async with self._lock:
+                record = {
+                    "key": key,
+                    "version": len(self._artifacts.get(key, ())),
+                    "mime_type": mime_type,
+                    "custom_metadata": custom_metadata,
+                    "created": now,
+                }
+                name = _name(key, record["version"])
+                content = {"json": part.decode("utf-8")}
+                await self._store.write(
+                    Change(_ARTIFACT, name, record), Change(_CONTENT, name, content)
+                )
+                return await super(PersistentArtifacts, self).save(
+                    key, b"", mime_type, custom_metadata, now
+                )
+
+        return await unbroken(save())
+
+    async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
+        """Return a version with its content, the newest for None, or None if there is none."""
+        artifact = await super().load(key, version)
+        if artifact is None:
+            return None
+        content = await self._store.read(_CONTENT, _name(key, artifact.version))
+        if content is None:  # it was deleted meanwhile
+            return None
+        return dataclasses.replace(artifact, json=content["json"].encode("utf-8"))
+
+    async def delete(self, key: ArtifactKey) -> None:
+        """Delete every version."""
+        await unbroken(self._delete([key]))
+
+    async def clear(self) -> None:
+        """Delete everything."""
+        await unbroken(self._delete(list(self._artifacts)))
+
+    async def _delete(self, keys: Sequence[ArtifactKey]) -> None:
+        async with self._lock:
+            names = [
+                _name(key, artifact.version)
+                for key in keys
+                for artifact in self._artifacts.get(key, ())
+            ]
+            kinds = (_ARTIFACT, _CONTENT)
+            await self._store.write(*(Change(kind, name) for name in names for kind in kinds))
+            for key in keys:
+                await super().delete(key)
 
 
-def _forgotten(key: SessionKey, events: int) -> list[Change]:
-    numbers = range(events)
-    return [Change(*_name(key)), *(Change(_EVENT, _event_id(key, n)) for n in numbers)]
-
-
-def _event_id(key: SessionKey, number: int) -> str:
-    return json.dumps([*key, number])
+def _name(key: ArtifactKey, version: object) -> str:
+    return json.dumps([*key, version])

@@ -11,18 +11,12 @@ from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.api_server import routes, stores
 from agentdouble.api_server.artifact_routes import ArtifactRoutes
 from agentdouble.api_server.artifacts import ArtifactService
-from agentdouble.api_server.persistent import PersistentSessions
-from agentdouble.api_server.persistent_artifacts import PersistentArtifacts
+from agentdouble.api_server.persistent import PersistentArtifacts, PersistentSessions
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
-from agentdouble.api_server.stores import (
-    ArtifactStore,
-    MemoryArtifacts,
-    MemorySessions,
-    SessionStore,
-)
+from agentdouble.api_server.stores import ArtifactStore, SessionStore
 from agentdouble.clock import Clock
-from agentdouble.state import MemoryStore, Store
+from agentdouble.state import Store
 
 
 class ApiServer:
@@ -80,6 +74,6 @@ class ApiServer:
 
 
 def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:
-    if isinstance(store, MemoryStore):  # it would only store everything a second time
-        return MemorySessions(), MemoryArtifacts()
+    if not store.outlives:  # it would only store everything a second time
+        return SessionStore(), ArtifactStore()
     return PersistentSessions(store), PersistentArtifacts(store)

@@ -1,4 +1,4 @@
-"""The interfaces of the stores of sessions and artifacts, and the stores in memory."""
+"""The stores of sessions and artifacts in memory, and what they store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 
 class SessionKey(NamedTuple):
@@ -36,8 +36,7 @@ class Revision(NamedTuple):
     """A moment of a session's history; revisions are compared within one process.
 
     Of two revisions with the same ``history``, the one with fewer ``events`` is the other's
-    beginning. A session that is created again, or whose newest events are undone, has another
-    ``history``.
+    beginning. A session that is created again has another ``history``.
     """
 
     history: int
@@ -124,76 +123,6 @@ def merge_scopes(scoped: ScopedState) -> dict[str, Any]:
     return merged
 
 
-class SessionStore(Protocol):
-    """Stores sessions and their events; each method is atomic."""
-
-    async def create(
-        self, key: SessionKey, state: Mapping[str, Any], events: Sequence[StoredEvent], now: float
-    ) -> bool:
-        """Store a new session with its first events; return False if the id is taken."""
-
-    async def read(self, key: SessionKey) -> StoredSession | None:
-        """Return a session with its events, or None."""
-
-    async def head(self, key: SessionKey) -> StoredSession | None:
-        """Return a session without its events, or None, in a time independent of their number."""
-
-    async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
-        """Return a user's sessions without their events, the least recently updated first."""
-
-    async def all(self) -> Sequence[StoredSession]:
-        """Return every session with its events."""
-
-    async def append(self, key: SessionKey, events: Sequence[StoredEvent]) -> Revision | None:
-        """Store events and apply them to the state; return None if there is no such session."""
-
-    async def delete(self, key: SessionKey) -> bool:
-        """Delete a session and its events; return False if there was none."""
-
-    async def clear(self) -> None:
-        """Delete everything."""
-
-    async def restore(self) -> None:
-        """Load the data of an earlier process."""
-
-
-class ArtifactStore(Protocol):
-    """Stores artifacts and their versions, which are numbered from 0."""
-
-    scheme: str  # the scheme of the artifacts' URIs
-
-    async def save(
-        self,
-        key: ArtifactKey,
-        json: bytes,
-        mime_type: str | None,
-        custom_metadata: Mapping[str, Any],
-        now: float,
-    ) -> StoredArtifact:
-        """Store a new version and return it without its content."""
-
-    async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
-        """Return a version with its content, the newest for None, or None if there is none."""
-
-    async def versions(self, key: ArtifactKey) -> Sequence[StoredArtifact]:
-        """Return every version without its content, oldest first."""
-
-    async def all(self) -> Sequence[StoredArtifact]:
-        """Return every version of every artifact with its content, the oldest of each first."""
-
-    async def names(self, app: str, user: str, session: str) -> Sequence[str]:
-        """Return the names of a session's artifacts and of the user's, sorted."""
-
-    async def delete(self, key: ArtifactKey) -> None:
-        """Delete every version."""
-
-    async def clear(self) -> None:
-        """Delete everything."""
-
-    async def restore(self) -> None:
-        """Load the data of an earlier process."""
-
-
 async def recreate(store: SessionStore, session: StoredSession) -> None:
     """Store a session as it was read with its events; the store must not have one of its key."""
     at = session.last_update
@@ -226,20 +155,9 @@ class _Session:
             self.private[len(self.events)] = private
         self.events.append(json)
 
-    def snapshot(self) -> tuple[int, dict[str, Any], float]:
-        """Return the values that ``roll_back`` needs to restore the session."""
-        return len(self.events), dict(self.state), self.last_update
 
-    def roll_back(self, snapshot: tuple[int, dict[str, Any], float]) -> None:
-        """Restore the session from a snapshot."""
-        events, self.state, self.last_update = snapshot
-        del self.events[events:]
-        self.private = {n: json for n, json in self.private.items() if n < events}
-        self._history = next(_histories)
-
-
-class MemorySessions:
-    """A SessionStore in this process; its methods never wait, so each change is atomic."""
+class SessionStore:
+    """Sessions and their events, in memory; each method is atomic."""
 
     def __init__(self) -> None:
         self._sessions: dict[tuple[str, str], dict[str, _Session]] = {}
@@ -264,7 +182,7 @@ class MemorySessions:
         return None if session is None else self._whole(key, session)
 
     async def head(self, key: SessionKey) -> StoredSession | None:
-        """Return a session without its events, or None."""
+        """Return a session without its events, or None, in a time independent of their number."""
         session = self._find(key)
         return None if session is None else self._stored(key, session)
 
@@ -301,11 +219,7 @@ class MemorySessions:
         self._apps.clear()
 
     async def restore(self) -> None:
-        """Do nothing, because nothing is stored outside of memory."""
-
-    def _restore_session(self, key: SessionKey, own: Mapping[str, Any], last_update: float) -> None:
-        sessions = self._sessions.setdefault((key.app, key.user), {})
-        sessions[key.id] = _Session(dict(own), last_update)
+        """Load the data of an earlier process."""
 
     def _find(self, key: SessionKey) -> _Session | None:
         return self._sessions.get((key.app, key.user), {}).get(key.id)
@@ -343,10 +257,10 @@ class MemorySessions:
         return StoredSession(key, state, session.last_update, revision=session.revision)
 
 
-class MemoryArtifacts:
-    """An ArtifactStore in this process."""
+class ArtifactStore:
+    """Artifacts and their versions, which are numbered from 0, in memory."""
 
-    scheme = "memory"
+    scheme = "memory"  # of the artifacts' URIs
 
     def __init__(self) -> None:
         self._artifacts: dict[ArtifactKey, list[StoredArtifact]] = {}
@@ -354,14 +268,14 @@ class MemoryArtifacts:
     async def save(
         self,
         key: ArtifactKey,
-        json: bytes,
+        part: bytes,
         mime_type: str | None,
         custom_metadata: Mapping[str, Any],
         now: float,
     ) -> StoredArtifact:
         """Store a new version and return it without its content."""
         versions = self._artifacts.setdefault(key, [])
-        saved = StoredArtifact(key, len(versions), mime_type, custom_metadata, now, json)
+        saved = StoredArtifact(key, len(versions), mime_type, custom_metadata, now, part)
         versions.append(saved)
         return _without_content(saved)
 
@@ -396,7 +310,7 @@ class MemoryArtifacts:
         self._artifacts.clear()
 
     async def restore(self) -> None:
-        """Do nothing, because nothing is stored outside of memory."""
+        """Load the data of an earlier process."""
 
 
 def _without_content(artifact: StoredArtifact) -> StoredArtifact:

@@ -21,7 +21,7 @@ from agentdouble.clock import Clock
 from agentdouble.errors import ApplicationLoadError
 from agentdouble.openapi import Operation
 from agentdouble.openapi.operation import described
-from agentdouble.state import MemoryStore, Store
+from agentdouble.state import Store
 from agentdouble.whole_paths import WholeMount
 
 _CODER = "coder"
@@ -127,7 +127,7 @@ class A2AApplications:
         async with AsyncExitStack() as stack:
             for app in self._apps:
                 app.clock, app.directory = clock, directory
-                app.state = None if isinstance(state, MemoryStore) else state
+                app.state = state if state.outlives else None
                 await stack.enter_async_context(app.lifespan())
             yield
 

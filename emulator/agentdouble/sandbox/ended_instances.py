@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import OrderedDict, deque
-from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 
 from agentdouble.errors import UnknownSessionError
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.session import InstanceKey, SessionLog
-from agentdouble.state import Change, Record, Store, Undo
+from agentdouble.state import Change, Record, Store
 
 KIND = "session"
 REMEMBERED = 10_000
@@ -111,10 +110,10 @@ class EndedInstances:
         id_ = self._latest.get(key)
         return None if id_ is None else self._ended[id_]
 
-    def begin(self, instance: Instance, undo: Undo) -> Awaitable[None]:
-        """Record a living instance; await the returned object to wait until the store has it."""
+    async def begin(self, instance: Instance) -> None:
+        """Record a living instance; raise StateError if it cannot be kept."""
         record = _made(instance.key, instance.created_at)
-        return self._store.write([Change(KIND, instance.id, record)], undo)
+        await self._store.write(Change(KIND, instance.id, record))
 
     def end(self, instance: Instance, reason: str, at: dt.datetime) -> EndedInstance:
         """Remember an instance that has ended, and return that; a failed write undoes nothing."""
@@ -123,19 +122,12 @@ class EndedInstances:
 
     async def clear(self) -> None:
         """Forget everything."""
-        changes = [Change(KIND, id_) for id_ in self._ended]
-        before, latest = self._ended, self._latest
-
-        def undo() -> None:
-            self._ended = OrderedDict({**before, **self._ended})
-            self._latest = {**latest, **self._latest}
-
+        await self._store.write(*(Change(KIND, id_) for id_ in self._ended))
         self._ended, self._latest = OrderedDict(), {}
         self._with_log.clear()
-        await self._store.write(changes, undo)
 
     def _keep(self, ended: EndedInstance) -> None:
-        self._store.put(KIND, ended.id, ended.to_record())
+        self._store.put(Change(KIND, ended.id, ended.to_record()))
         self._take_up(ended)
         self._with_log.append(ended.id)
         if len(self._with_log) > LOGS_KEPT:
@@ -152,7 +144,7 @@ class EndedInstances:
         id_, oldest = self._ended.popitem(last=False)
         if self._latest[oldest.key] == id_:
             del self._latest[oldest.key]
-        self._store.delete(KIND, id_)
+        self._store.put(Change(KIND, id_))
 
 
 def _made(key: InstanceKey, created_at: dt.datetime) -> dict[str, object]:

@@ -10,6 +10,7 @@ import asyncio
 import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from agentdouble import journal, ledger
 from agentdouble.clock import Clock
 from agentdouble.errors import (
     InstanceEndedError,
+    StateError,
     TooManyInstancesError,
     UnknownSessionError,
 )
@@ -24,7 +26,6 @@ from agentdouble.event_bus import EventBus
 from agentdouble.processes import capacity
 from agentdouble.processes.capacity import SessionLimit
 from agentdouble.sandbox.ended_instances import (
-    KIND,
     EndedInstance,
     EndedInstances,
     ended_instance,
@@ -38,7 +39,7 @@ from agentdouble.sandbox.session import InstanceKey, SessionLog
 from agentdouble.sandbox.session_events import Happened, SessionEvents
 from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
-from agentdouble.state import MemoryStore, Store
+from agentdouble.state import Store
 from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Instances:
     ) -> None:
         self._clock = clock
         self._settings = settings
-        self._store = store or MemoryStore()
+        self._store = store or Store()
         self._variables_of = variables_of
         self._closing = False
         self._events = SessionEvents(events or EventBus(), clock)
@@ -134,9 +135,6 @@ class Instances:
         if instance is None:
             self._refuse_ended(key)
             return await self._create(key, ttl_s, variables)
-        await self._store.settled((KIND, instance.id))
-        if self._living.get(key) is not instance:  # its record could not be kept
-            return await self.get_or_create(tool_id, user_session_id, ttl_s, variables)
         return self.use(instance, ttl_s)
 
     async def find(self, tool_id: str, user_session_id: str) -> Instance | None:
@@ -226,7 +224,11 @@ class Instances:
         journal.note_session(instance.id)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
         self._publish(instance, "begun")
-        await self._history.begin(instance, lambda: self._undo_creation(instance))
+        try:
+            await self._history.begin(instance)
+        except StateError:
+            self._undo_creation(instance)
+            raise
         return instance
 
     def _undo_creation(self, instance: Instance) -> None:
@@ -266,7 +268,8 @@ class Instances:
         """
         self._make_unreachable(instance, reason, at)
         await asyncio.shield(self._ending_of(instance, reason))
-        await self._store.settled((KIND, instance.id))  # it has ended, even if this write fails
+        with suppress(StateError):  # it has ended, even if this write fails
+            await self._store.saved()
 
     def _make_unreachable(
         self, instance: Instance, reason: str, at: dt.datetime | None = None

@@ -20,6 +20,7 @@ from agentdouble.errors import (
     LimitError,
     SnapshotGoneError,
     SnapshotRefusedError,
+    StateError,
     UnknownSessionSnapshotError,
 )
 from agentdouble.sandbox.ended_instances import RESTARTED
@@ -27,7 +28,7 @@ from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session import InstanceKey
 from agentdouble.settings import Settings
-from agentdouble.state import Change, MemoryStore, Record, Store
+from agentdouble.state import Change, Record, Store
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
@@ -93,7 +94,7 @@ class SessionSnapshots:
         self._ttl = dt.timedelta(seconds=settings.session_snapshot_ttl_s)
         self._session_ttl_s = settings.session_ttl_s
         self._instances = instances
-        self._store = store or MemoryStore()
+        self._store = store or Store()
         self._all: dict[str, SessionSnapshot] = {}
         self._states: dict[str, KernelSnapshot] = {}
         self._taking = 0
@@ -179,7 +180,11 @@ class SessionSnapshots:
         for one in dropped:
             instance.log.note(f"snapshot {one.id} dropped for newer ones")
             self._forget(one)
-        await self._store.write([Change(KIND, new.id, new.to_record())], lambda: self._forget(new))
+        try:
+            await self._store.write(Change(KIND, new.id, new.to_record()))
+        except StateError:
+            self._forget(new)
+            raise
         return new
 
     def _beyond(self, key: InstanceKey, retention: int | None) -> list[SessionSnapshot]:
@@ -276,7 +281,7 @@ class SessionSnapshots:
 
     def _keep(self, one: SessionSnapshot) -> None:
         self._all[one.id] = one
-        self._store.put(KIND, one.id, one.to_record())
+        self._store.put(Change(KIND, one.id, one.to_record()))
 
     def _forget_gone(self) -> None:
         gone = [one for one in self._all.values() if one.gone is not None]
@@ -286,7 +291,7 @@ class SessionSnapshots:
     def _forget(self, one: SessionSnapshot) -> None:
         self._discard(one.id)
         if self._all.pop(one.id, None) is not None:
-            self._store.delete(KIND, one.id)
+            self._store.put(Change(KIND, one.id))
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""

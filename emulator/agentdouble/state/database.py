@@ -11,11 +11,12 @@ import asyncio
 import fcntl
 import gc
 import json
+import logging
 import os
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.schema import CreateSchema
 
 from agentdouble.errors import StateError
-from agentdouble.state.changes import Change, Record, Undo, unbroken
-from agentdouble.state.writing import Changes, Row, Writing
+from agentdouble.state.store import Change, Record, Store, unbroken
 
 SCHEMA = "agentdouble"  # in PostgreSQL
 LOCK = 0x6167656E74  # "agent": the double's advisory lock in PostgreSQL
@@ -50,10 +50,13 @@ ANSWER_S = 10.0  # a server that does not answer for so long counts as lost
 _CHECK_S = 2.0
 _LOCK_TIMEOUT_S = 2  # a double that was just killed may still be ending
 _PAUSE_S = 0.02
-_FORMAT = 1  # of an SQLite file
+RETRY_S = 1.0
+_FORMAT = 2  # of an SQLite file
 _FULL = ("disk is full", "No space left", "quota exceeded")
 _PROBE = "probe"
 _PROBE_BYTES = 4096
+
+_log = logging.getLogger(__name__)
 
 _metadata = MetaData()
 _records = Table(
@@ -68,20 +71,24 @@ _DELETE = delete(_records).where(
 )
 
 
-class DatabaseStore:
-    """Records in a database, written in bulk; belongs to one event loop.
+class DatabaseStore(Store):
+    """Records in a database; belongs to one event loop.
 
     ``what`` is the kind of database in messages, and ``where`` says which one.
     """
 
     what = "state database"
-    directory: Path | None = None
+    outlives = True
     _failures: tuple[type[Exception], ...] = (SQLAlchemyError, OSError, asyncio.TimeoutError)
 
     def __init__(self, where: str, url: URL, **options: Any) -> None:
+        super().__init__()
         self.where = where
         self._engine = create_async_engine(url, pool_size=1, max_overflow=0, **options)
-        self._writing = Writing(self._commit)
+        self._writing = asyncio.Lock()
+        self._queued: dict[tuple[str, str], Change] = {}
+        self._flushing: asyncio.Task[None] | None = None
+        self._failure: StateError | None = None
         self._is_open = False
 
     async def open(self) -> None:
@@ -98,9 +105,15 @@ class DatabaseStore:
         self._is_open = True
 
     async def close(self) -> None:
-        """Write all queued changes and release the database; log changes that cannot be kept."""
+        """Write what is queued and release the database; log what cannot be kept."""
+        if self._flushing is not None:
+            self._flushing.cancel()
         if self._is_open:
-            await self._writing.close()
+            try:
+                await self.saved()
+            except StateError as error:
+                lost = ", ".join(" ".join(name) for name in self._queued)
+                _log.error("The state is closed without the last of: %s. %s", lost, error)
             self._is_open = False
         await self._release()
 
@@ -113,41 +126,55 @@ class DatabaseStore:
 
     async def read(self, kind: str, id_: str) -> Record | None:
         """Return one record as it was last put, or None."""
-        await self._writing.settled((kind, id_))
+        queued = self._queued.get((kind, id_))
+        if queued is not None:
+            return queued.record
         query = select(_records.c.record).where(_records.c.kind == kind, _records.c.id == id_)
         rows = await self._fetch(query)
         return self._decode(rows[0].record) if rows else None
 
-    def write(
-        self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
-    ) -> Awaitable[None]:
-        """Queue changes that are written together or undone by ``undo``."""
-        rows = _rows(changes)
-        return _finished(self._writing.add(rows, undo, about) if rows else None)
+    async def write(self, *changes: Change) -> None:
+        """Write changes in one transaction, even if the caller is cancelled meanwhile."""
+        if changes:
+            await unbroken(self._write(changes))
 
-    def put(self, kind: str, id_: str, record: Record) -> None:
-        """Queue a record that cannot be undone; the write is repeated until it succeeds."""
-        self._writing.add(_rows([Change(kind, id_, record)]), None, ())
-
-    def delete(self, kind: str, id_: str) -> None:
-        """Queue the removal of a record, as ``put`` does; a missing record is not an error."""
-        self._writing.add(_rows([Change(kind, id_)]), None, ())
+    def put(self, change: Change) -> None:
+        """Queue a change; the write is repeated until it succeeds."""
+        self._queued[change.kind, change.id] = change
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.ensure_future(self._flush())
 
     async def saved(self) -> None:
-        """Return when everything that was queued before is in the database."""
-        await self._writing.saved()
-
-    async def settled(self, name: Hashable) -> None:
-        """Return when no change of that name is pending, whether it succeeded or failed."""
-        await self._writing.settled(name)
+        """Return when everything that was queued is in the database; raise StateError if not."""
+        if self._queued:
+            await unbroken(self._write(()))
 
     async def check(self) -> None:
         """Raise StateError if nothing can be written now; try a write if the last one failed."""
-        if self._writing.failure is None:
-            return
-        await unbroken(self._commit(_rows([Change(_PROBE, _PROBE, {"text": "x" * _PROBE_BYTES})])))
-        await unbroken(self._commit(_rows([Change(_PROBE, _PROBE)])))
-        self._writing.failure = None
+        if self._failure is not None:
+            await self.write(Change(_PROBE, _PROBE, {"text": "x" * _PROBE_BYTES}))
+            await self.write(Change(_PROBE, _PROBE))
+
+    async def _flush(self) -> None:
+        while self._queued:
+            try:
+                await self.saved()
+            except StateError:
+                await asyncio.sleep(RETRY_S)
+
+    async def _write(self, changes: Sequence[Change]) -> None:
+        """Write what is queued, and changes; after a failure, what is queued stays queued."""
+        async with self._writing:
+            queued = dict(self._queued)
+            try:
+                await self._commit([*({**queued, **_by_name(changes)}).values()])
+            except StateError as error:
+                self._failure = error
+                raise
+            self._failure = None
+            for name, change in queued.items():
+                if self._queued.get(name) is change:  # not queued again meanwhile
+                    del self._queued[name]
 
     async def _prepare(self, connection: AsyncConnection) -> None:
         """Create what is missing in the database; raise StateError if it is not usable."""
@@ -192,16 +219,17 @@ class DatabaseStore:
 
         return await unbroken(fetch())
 
-    async def _commit(self, rows: Sequence[Row]) -> None:
-        """Write rows in one transaction; raise StateError if they are not written."""
-        names = [{"of_kind": row.kind, "of_id": row.id} for row in rows]
+    async def _commit(self, changes: Sequence[Change]) -> None:
+        """Write changes in one transaction; raise StateError if they are not written."""
+        names = [{"of_kind": change.kind, "of_id": change.id} for change in changes]
         new = [
-            {"kind": row.kind, "id": row.id, "record": row.record}
-            for row in rows
-            if row.record is not None
+            {"kind": change.kind, "id": change.id, "record": json.dumps(change.record)}
+            for change in changes
+            if change.record is not None
         ]
         async with self._connected("cannot be written") as connection:
-            await connection.execute(_DELETE, names)
+            if names:
+                await connection.execute(_DELETE, names)
             if new:
                 await connection.execute(insert(_records), new)
             await connection.commit()
@@ -225,7 +253,7 @@ class DatabaseStore:
 
 
 class SqliteStore(DatabaseStore):
-    """Records in a file; artifacts are kept in a folder beside it."""
+    """Records in a file."""
 
     what = "state file"
 
@@ -237,7 +265,6 @@ class SqliteStore(DatabaseStore):
         )
         self._path = Path(path)
         self._descriptor: int | None = None
-        self.directory = self._path.with_name(self._path.name + ".artifacts")
 
     async def open(self) -> None:
         """Open and lock the file; raise StateError if we cannot use it."""
@@ -254,9 +281,9 @@ class SqliteStore(DatabaseStore):
         self._check_path()
         await super().check()
 
-    async def _commit(self, rows: Sequence[Row]) -> None:
+    async def _commit(self, changes: Sequence[Change]) -> None:
         self._check_path()
-        await super()._commit(rows)
+        await super()._commit(changes)
 
     def _hold(self) -> None:
         """Open and lock the file, which is readable only by its user because it contains keys.
@@ -358,13 +385,5 @@ class PostgresqlStore(DatabaseStore):
         await super()._prepare(connection)
 
 
-def _rows(changes: Iterable[Change]) -> list[Row]:
-    return [
-        Row(change.kind, change.id, None if change.record is None else json.dumps(change.record))
-        for change in changes
-    ]
-
-
-async def _finished(changes: Changes | None) -> None:
-    if changes is not None:
-        await unbroken(changes.done)
+def _by_name(changes: Iterable[Change]) -> dict[tuple[str, str], Change]:
+    return {(change.kind, change.id): change for change in changes}

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from agentdouble.clock import Clock
 from agentdouble.errors import ClientTokenError
 from agentdouble.event_bus import EventBus
-from agentdouble.state.changes import Change, Record, unbroken
-from agentdouble.state.store import MemoryStore, Store
+from agentdouble.state.store import Change, Record, Store, unbroken
 
 _TIMES = ("created_at", "updated_at")
 
@@ -56,7 +55,7 @@ class Registry(Generic[R]):
 
     def __init__(self, clock: Clock, store: Store | None = None) -> None:
         self._clock = clock
-        self._store = store or MemoryStore()
+        self._store = store or Store()
         self._items: dict[str, R] = {}
         self._changing = asyncio.Lock()
         self._events = EventBus()
@@ -176,7 +175,7 @@ class Registry(Generic[R]):
     async def _delete(self, id_: str) -> None:
         async with self._changing:
             found = self.get(id_)
-            await self._write(Change(self.kind, id_))
+            await self._store.write(Change(self.kind, id_))
             del self._items[id_]
         self._publish(found, "deleted")
         # the stop may take a minute, and other changes need not wait for it
@@ -184,7 +183,7 @@ class Registry(Generic[R]):
 
     async def _reset(self) -> None:
         async with self._changing:
-            await self._write(*(Change(self.kind, id_) for id_ in self._items))
+            await self._store.write(*(Change(self.kind, id_) for id_ in self._items))
             gone = self.all()
             self._items.clear()
             await self._stop_all(gone)
@@ -195,7 +194,7 @@ class Registry(Generic[R]):
             now, again = self._items, dict[str, R]()
             gone = [one for id_, one in now.items() if id_ not in before]
             changed = {id_ for id_, one in before.items() if not _is_same(now.get(id_), *one)}
-            await self._write(
+            await self._store.write(
                 *(Change(self.kind, one.id) for one in gone),
                 *(Change(self.kind, id_, self._kept_record(*before[id_])) for id_ in changed),
             )
@@ -215,12 +214,8 @@ class Registry(Generic[R]):
 
     async def _keep(self, one: R) -> None:
         # a resource without a record may have had one before
-        await self._write(Change(self.kind, one.id, one.to_record()))
+        await self._store.write(Change(self.kind, one.id, one.to_record()))
         self._items[one.id] = one
-
-    async def _write(self, *changes: Change) -> None:
-        # nothing to undo, because memory is changed after the store
-        await self._store.write(changes, lambda: None)
 
     # What each kind defines
 

@@ -1,124 +1,85 @@
-"""The protocol of a store, the store in memory, and the function that makes a store from a URL.
+"""A store of records: in memory, or in a database that outlives the process.
 
-The owner of records keeps them in memory and reads them there, except large ones. It changes
-memory, and in the same step queues the change in the store with a function that undoes it. So no
-step waits between a decision and its record, and many changes are written together. When the store
-has answered, the changes cannot be lost any more, or have been undone.
+The owner of records keeps them in memory and reads them there, except large ones. It writes a
+change to the store first, and then makes it in memory. So whatever a client was told is kept, and
+a change that cannot be kept is never seen.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
-from collections.abc import Awaitable, Hashable, Iterable, Mapping
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from agentdouble.errors import MissingExtraError, StateError
 from agentdouble.imports import import_now
-from agentdouble.state.changes import Change, Record, Undo
+
+T = TypeVar("T")
+
+Record = Mapping[str, Any]
 
 MEMORY = "memory"
 _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql://"
 
 
-class Store(Protocol):
-    """Records by kind and id; each is a JSON object.
+@dataclass(frozen=True)
+class Change:
+    """A record that replaces the record with its kind and id; None removes that record."""
 
-    ``directory`` is where the owners of records may keep files in addition, made when needed, or
-    None if there is no place for files.
-    """
-
-    directory: Path | None
-
-    async def open(self) -> None:
-        """Make the store ready; raise StateError if it cannot be used. Later calls do nothing."""
-
-    async def load(self, kind: str) -> Mapping[str, Record]:
-        """Return all saved records of a kind by id."""
-
-    async def read(self, kind: str, id_: str) -> Record | None:
-        """Return one record as it was last put, or None."""
-
-    def write(
-        self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
-    ) -> Awaitable[None]:
-        """Queue changes; the returned awaitable waits until all of them are kept together.
-
-        If they cannot be kept, the store calls ``undo``, which undoes them in memory, and raises
-        StateError, even if no caller waits. Later changes of the same records are refused too, and
-        undone before these. ``about`` are names of other things that the changes depend on.
-        """
-
-    def put(self, kind: str, id_: str, record: Record) -> None:
-        """Queue a record that cannot be undone; the write is repeated until it succeeds."""
-
-    def delete(self, kind: str, id_: str) -> None:
-        """Queue the removal of a record, as ``put`` does; a missing record is not an error."""
-
-    async def saved(self) -> None:
-        """Return when everything that was queued before is kept; raise StateError if it cannot."""
-
-    async def settled(self, name: Hashable) -> None:
-        """Return when no change of a record ``(kind, id)`` is pending, whether it failed or not."""
-
-    async def check(self) -> None:
-        """Raise StateError, without long waiting, if the store cannot keep anything now."""
-
-    async def close(self) -> None:
-        """Write all queued changes and release the store; log changes that cannot be kept."""
+    kind: str
+    id: str
+    record: Record | None = None
 
 
-class MemoryStore:
-    """A store that ends with its process."""
+class Store:
+    """Records by kind and id, in memory; each is a JSON object. Subclasses keep them."""
 
-    directory: Path | None = None
+    outlives = False  # whether the records outlive the process
 
     def __init__(self) -> None:
         self._records: dict[str, dict[str, Record]] = {}
 
     async def open(self) -> None:
-        """Do nothing: memory is ready."""
+        """Make the store ready; raise StateError if it cannot be used. Later calls do nothing."""
 
     async def load(self, kind: str) -> Mapping[str, Record]:
-        """Return the records of a kind."""
+        """Return all records of a kind by id."""
         return dict(self._records.get(kind, {}))
 
     async def read(self, kind: str, id_: str) -> Record | None:
-        """Return a record, or None."""
+        """Return one record as it was last put, or None."""
         return self._records.get(kind, {}).get(id_)
 
-    def write(
-        self, changes: Iterable[Change], undo: Undo, about: Iterable[Hashable] = ()
-    ) -> Awaitable[None]:
-        """Keep the changes."""
+    async def write(self, *changes: Change) -> None:
+        """Keep all changes or none; raise StateError if they cannot be kept."""
         for change in changes:
-            if change.record is None:
-                self.delete(change.kind, change.id)
-            else:
-                self.put(change.kind, change.id, change.record)
-        return self.saved()
+            self.put(change)
 
-    def put(self, kind: str, id_: str, record: Record) -> None:
-        """Keep a record."""
-        self._records.setdefault(kind, {})[id_] = record
-
-    def delete(self, kind: str, id_: str) -> None:
-        """Remove a record."""
-        self._records.get(kind, {}).pop(id_, None)
+    def put(self, change: Change) -> None:
+        """Queue a change that cannot be refused; the write is repeated until it succeeds."""
+        records = self._records.setdefault(change.kind, {})
+        if change.record is None:
+            records.pop(change.id, None)
+        else:
+            records[change.id] = change.record
 
     async def saved(self) -> None:
-        """Do nothing: changes are kept at once."""
-
-    async def settled(self, name: Hashable) -> None:
-        """Do nothing: no change is ever pending."""
+        """Return when everything that was queued is kept; raise StateError if it cannot."""
 
     async def check(self) -> None:
-        """Do nothing: memory is ready."""
+        """Raise StateError, without long waiting, if the store cannot keep anything now."""
 
     async def close(self) -> None:
-        """Remove everything."""
+        """Keep what is queued and release the store; log what cannot be kept."""
         self._records.clear()
+
+
+async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end, even if the caller is cancelled meanwhile."""
+    return await asyncio.shield(asyncio.ensure_future(work))
 
 
 def make_store(url: str) -> Store:
@@ -130,7 +91,7 @@ def make_store(url: str) -> Store:
     """
     name = check_url(url)
     if name is None:
-        return MemoryStore()
+        return Store()
     if name.startswith(_POSTGRESQL) and importlib.util.find_spec("asyncpg") is None:
         raise MissingExtraError("A state in PostgreSQL", extra="postgres")
     import_now("agentdouble.state.database")

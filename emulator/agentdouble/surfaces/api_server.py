@@ -15,7 +15,6 @@ from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.guard import ErrorBody
 from agentdouble.openapi import Format
-from agentdouble.state import MemoryStore
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.surface import Context, LateApp, Surface
 from agentdouble.threads import import_in_thread
@@ -64,7 +63,7 @@ class ApiServerMode(Surface):
         return Format(self.name, error=Detail | ErrorBody)
 
     async def restore(self) -> None:
-        if not isinstance(self.context.store, MemoryStore):
+        if self.context.store.outlives:
             await import_in_thread(_SERVER)
             await self._made().load()
 

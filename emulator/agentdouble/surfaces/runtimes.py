@@ -22,7 +22,6 @@ from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
-from agentdouble.state import MemoryStore
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.surface import Context, LateApp, Surface
@@ -105,7 +104,7 @@ class Runtimes(Surface):
         return [Route(path, app) for path in ADMIN_PATHS]
 
     async def restore(self) -> None:
-        if self._hosting is not None or not isinstance(self.context.store, MemoryStore):
+        if self._hosting is not None or self.context.store.outlives:
             await (await self._registry()).load()
 
     def parts(self) -> Sequence[Part]:

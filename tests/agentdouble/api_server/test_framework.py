@@ -20,7 +20,7 @@ from agentdouble.api_server.stores import SessionKey
 from agentdouble.api_server.wire import CreateSession, RunRequest
 from agentdouble.clock import Clock
 from agentdouble.errors import ApiError
-from agentdouble.state import MemoryStore
+from agentdouble.state import Store
 from tests.agentdouble.api_server.test_runs_at_once import WITHIN_S, post_and_leave
 from tests.agentdouble.api_server.wire import (
     create,
@@ -231,7 +231,7 @@ def test_a_session_is_added_to_the_memory(folder_of_dicts: Path) -> None:
     """Of the framework that has one; a reset empties it, and the end closes the framework."""
 
     async def main() -> list[Any]:
-        server = ApiServer(Clock(), "1", AgentsDirectory(folder_of_dicts), MemoryStore())
+        server = ApiServer(Clock(), "1", AgentsDirectory(folder_of_dicts), Store())
         await server.sessions.create(APP, "ann", CreateSession(session_id="s1"))
         key, found = SessionKey(APP, "ann", "s1"), []
 

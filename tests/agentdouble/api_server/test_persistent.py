@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,28 @@ def test_a_session_that_was_created_again_has_no_old_events(state: str) -> None:
         events = read(second.url, "ann", "s1", "scripted")["events"]
 
     assert ["new"] == texts(events)[1:]
+
+
+def test_large_artifacts_saved_at_once_are_all_kept(state: str) -> None:
+    """Each version with its own content, also after a restart."""
+    path = f"{sessions_of('ann')}/s1/artifacts"
+
+    def save(url: str, number: int) -> int:
+        part = {"text": f"{number} " + "ü" * 300_000 * (number % 2)}
+        body = {"filename": "user:a/b", "artifact": part}
+        version: int = http.post(url + path, json=body, timeout=60).json()["version"]
+        return version
+
+    with serving(state) as first, ThreadPoolExecutor(4) as pool:
+        versions = list(pool.map(lambda number: save(first.url, number), range(8)))
+    with serving(state) as second:
+        loaded = [
+            http.get(f"{second.url}{path}/user:a/b", params={"version": version}).json()["text"]
+            for version in versions
+        ]
+
+    assert list(range(8)) == sorted(versions)
+    assert [f"{n} " + "ü" * 300_000 * (n % 2) for n in range(8)] == loaded
 
 
 SERVER = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import StateError
-from agentdouble.state import Change, Store, make_store
 from tests import small_disk
 from tests.agentdouble.calling import act, http, refusal
 
@@ -198,45 +196,3 @@ def test_reading_the_file_in_the_same_process_does_not_unlock_it(tmp_path: Path)
         )
 
     assert "Another double uses it" in done.stderr
-
-
-def run(work: Any, path: Path) -> Any:
-    """Do something with an open store."""
-
-    async def do() -> Any:
-        store = make_store(f"sqlite:///{path}")
-        await store.open()
-        try:
-            return await work(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(do())
-
-
-def test_a_refused_change_takes_nobody_elses_along(tmp_path: Path) -> None:
-    """But what builds upon it, which is taken back first."""
-    undone: list[str] = []
-
-    async def work(store: Store) -> Any:
-        engine = store._engine  # type: ignore[attr-defined]
-        await store.write([Change("tool", "room", {"text": "x" * 200_000})], lambda: None)
-        await store.write([Change("tool", "room")], lambda: None)
-        async with engine.connect() as connection:
-            pages = (await connection.exec_driver_sql("PRAGMA page_count")).scalar_one()
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-        wide = {"text": "x" * 1_000_000}
-        results = await asyncio.gather(
-            store.write([Change("tool", "first", {})], lambda: undone.append("first")),
-            store.write([Change("tool", "wide", wide)], lambda: undone.append("wide"), ["both"]),
-            store.write([Change("tool", "upon", {})], lambda: undone.append("upon it"), ["both"]),
-            store.write([Change("tool", "last", {})], lambda: undone.append("last")),
-            return_exceptions=True,
-        )
-        return results, set(await store.load("tool"))
-
-    results, kept = run(work, tmp_path / "state.db")
-
-    assert [False, True, True, False] == [isinstance(one, StateError) for one in results]
-    assert ["upon it", "wide"] == undone
-    assert {"first", "last"} == kept

@@ -11,7 +11,7 @@ import pytest
 
 from agentdouble.clock import Clock
 from agentdouble.errors import ClientTokenError
-from agentdouble.state import MemoryStore, Record, Registry, Resource, times_of
+from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 pytestmark = pytest.mark.smoke
 
@@ -33,7 +33,7 @@ class Lamps(Registry[Lamp]):
 
     kind = "lamp"
     noun = "lamp"
-    store: MemoryStore
+    store: Store
     seen: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -67,11 +67,11 @@ class Lamps(Registry[Lamp]):
 Doing = Callable[[Lamps], Coroutine[Any, Any, Any]]
 
 
-def after(do: Doing, store: MemoryStore | None = None) -> tuple[Lamps, Sequence[str]]:
+def after(do: Doing, store: Store | None = None) -> tuple[Lamps, Sequence[str]]:
     """Do something with lamps; return them with the names that another registry restores."""
 
     async def both() -> tuple[Lamps, Sequence[str]]:
-        lamps = Lamps(store or MemoryStore())
+        lamps = Lamps(store or Store())
         await do(lamps)
         others = Lamps(lamps.store)
         await others.load()
@@ -100,7 +100,7 @@ def test_what_is_made_changed_and_deleted_is_kept_so() -> None:
 @pytest.mark.parametrize("by", ["id", "name"])
 def test_an_unknown_one_is_the_error_of_its_kind(by: str) -> None:
     """Whether it is looked up by its id or by its name."""
-    lamps = Lamps(MemoryStore())
+    lamps = Lamps(Store())
 
     with pytest.raises(NoLampError, match=f"no {by} red"):
         {"id": lamps.get, "name": lamps.named}[by]("red")

@@ -12,7 +12,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.errors import SettingsError, StateError
 from agentdouble.settings import Settings
-from agentdouble.state import Record, make_store
+from agentdouble.state import Change, Record, make_store
 from tests.agentdouble.calling import http
 
 
@@ -25,7 +25,7 @@ def keep(path: Path, **records: Record) -> None:
         store = make_store(url(path))
         await store.open()
         for id_, record in records.items():
-            store.put("tool", id_, record)
+            store.put(Change("tool", id_, record))
         await store.close()
 
     asyncio.run(do())
@@ -68,15 +68,15 @@ def test_what_was_saved_survives_a_kill(tmp_path: Path) -> None:
     """SIGKILL right after saved() has returned loses nothing, and leaves no lock."""
     script = f"""
 import asyncio, os, signal
-from agentdouble.state import make_store
+from agentdouble.state import Change, make_store
 
 async def main():
     store = make_store({url(tmp_path / "a.db")!r})
     await store.open()
     for number in range(20):
-        store.put("tool", str(number), {{"n": number}})
+        store.put(Change("tool", str(number), {{"n": number}}))
         await store.saved()
-    store.put("tool", "never saved", {{}})
+    store.put(Change("tool", "never saved", {{}}))
     os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
@@ -171,7 +171,7 @@ def test_what_cannot_be_written_is_an_error_and_is_tried_again(tmp_path: Path) -
         engine = store._engine  # type: ignore[attr-defined]
         async with engine.connect() as connection:
             await connection.exec_driver_sql("PRAGMA query_only = 1")
-        store.put("tool", "1", {})
+        store.put(Change("tool", "1", {}))
         with pytest.raises(StateError) as caught:
             await store.saved()
         async with engine.connect() as connection:

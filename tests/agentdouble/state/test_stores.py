@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble.state import Record, Store, make_store
+from agentdouble.state import Change, Record, Store, make_store
 
 MakeStore = Callable[[], Store]
 
@@ -36,17 +36,12 @@ def after(make: MakeStore, change: Callable[[Store], None]) -> dict[str, dict[st
     return asyncio.run(do())
 
 
-def test_a_new_store_is_empty(make: MakeStore) -> None:
-    """Nothing was ever kept in it."""
-    assert {"tool": {}, "session": {}} == after(make, lambda _store: None)
-
-
 def test_records_are_kept_by_kind_and_id(make: MakeStore) -> None:
     """A record is any JSON object, and the same id may be in two kinds."""
 
     def change(store: Store) -> None:
-        store.put("tool", "1", {"text": "ü\n'\"", "none": None, "list": [1, {"a": True}]})
-        store.put("session", "1", {"number": 1.5})
+        store.put(Change("tool", "1", {"text": "ü\n'\"", "none": None, "list": [1, {"a": True}]}))
+        store.put(Change("session", "1", {"number": 1.5}))
 
     assert {
         "tool": {"1": {"text": "ü\n'\"", "none": None, "list": [1, {"a": True}]}},
@@ -59,34 +54,14 @@ def test_the_last_change_counts(make: MakeStore) -> None:
 
     def change(store: Store) -> None:
         for text in ("first", "second"):
-            store.put("tool", "kept", {"text": text})
-        store.put("tool", "gone", {})
-        store.delete("tool", "gone")
-        store.delete("tool", "back")
-        store.put("tool", "back", {})
-        store.delete("tool", "never there")
+            store.put(Change("tool", "kept", {"text": text}))
+        store.put(Change("tool", "gone", {}))
+        store.put(Change("tool", "gone"))
+        store.put(Change("tool", "back"))
+        store.put(Change("tool", "back", {}))
+        store.put(Change("tool", "never there"))
 
     assert {"kept": {"text": "second"}, "back": {}} == after(make, change)["tool"]
-
-
-def test_a_later_change_finds_an_earlier_one(make: MakeStore) -> None:
-    """Also when the earlier one is saved already."""
-
-    async def do() -> tuple[dict[str, Record], dict[str, Record]]:
-        store = make()
-        await store.open()
-        store.put("tool", "1", {"n": 1})
-        await store.saved()
-        store.put("tool", "1", {"n": 2})
-        await store.saved()
-        before = dict(await store.load("tool"))
-        store.delete("tool", "1")
-        await store.saved()
-        found = dict(await store.load("tool"))
-        await store.close()
-        return before, found
-
-    assert ({"1": {"n": 2}}, {}) == asyncio.run(do())
 
 
 def test_many_at_once_are_all_saved(make: MakeStore) -> None:
@@ -97,7 +72,7 @@ def test_many_at_once_are_all_saved(make: MakeStore) -> None:
         await store.open()
 
         async def one(number: int) -> None:
-            store.put("tool", str(number), {})
+            store.put(Change("tool", str(number), {}))
             await store.saved()
 
         tasks = [asyncio.ensure_future(one(number)) for number in range(100)]
@@ -119,27 +94,14 @@ def test_one_record_is_read(make: MakeStore) -> None:
         await store.open()
         found: list[Record | None] = []
         for number in range(3):
-            store.put("tool", "1", {"n": number})
-            store.put("session", "1", {"n": -1})
+            store.put(Change("tool", "1", {"n": number}))
+            store.put(Change("session", "1", {"n": -1}))
             read = store.read("tool", "1"), store.read("tool", "2"), store.read("session", "1")
             found += await asyncio.gather(*read, store.saved())
-            store.put("tool", "2", {})
-            store.delete("tool", "2")
+            store.put(Change("tool", "2", {}))
+            store.put(Change("tool", "2"))
         await store.close()
         return found
 
     expected = [[{"n": number}, None, {"n": -1}, None] for number in range(3)]
     assert [one for many in expected for one in many] == asyncio.run(do())
-
-
-def test_opening_and_closing_twice_is_no_error(make: MakeStore) -> None:
-    """Whoever is sure to need it may open it."""
-
-    async def do() -> None:
-        store = make()
-        await store.open()
-        await store.open()
-        await store.close()
-        await store.close()
-
-    asyncio.run(do())

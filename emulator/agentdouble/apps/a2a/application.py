@@ -253,7 +253,7 @@ class A2AApp:
 
     async def _forget(self, state: Store) -> None:
         ids = [id_ for id_ in await state.load(paths.KIND) if id_.startswith(f"{self.name}/")]
-        await state.write([Change(paths.KIND, id_) for id_ in ids], lambda: None)
+        await state.write(*(Change(paths.KIND, id_) for id_ in ids))
 
 
 def _twice(decorator: str, cls: type) -> DecorationError:

@@ -87,16 +87,12 @@ class PersistentTaskStore(InMemoryTaskStore):
     ) -> None:
         """Write a record to the state, then to memory."""
         try:
-            await self._state.write([Change(KIND, f"{self._app}/{task_id}", record)], _nothing)
+            await self._state.write(Change(KIND, f"{self._app}/{task_id}", record))
         except StateError as error:
             save.close()
             _log.error("Task %s: %s", task_id, error)
             raise InternalError(str(error)) from None
         await save
-
-
-def _nothing() -> None:
-    """Undo nothing, because memory is written after the state."""
 
 
 def _abandoned(task: Task, now: dt.datetime) -> Task:
