@@ -12,12 +12,7 @@ def main() -> None:
     """Run the command line; print an error of ours in one line on stderr and exit with code 2."""
     with without_collecting():
         from agentdouble.cli.app import app
-        from agentdouble.cli.removed import refusal
 
-    refused = refusal(sys.argv[1:])
-    if refused is not None:
-        print(f"agentdouble: {refused}", file=sys.stderr)  # noqa: T201 (this is the terminal)
-        sys.exit(2)
     try:
         app(prog_name="agentdouble")
     except KeyboardInterrupt:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from agentdouble.cli.commands import (
     JOURNAL_EXAMPLES,
-    RESET_EXAMPLES,
     clock_app,
     fault_app,
     journal,
-    reset,
     session_app,
 )
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
@@ -111,16 +108,8 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen beyond loopback without a key.")
     ] = False,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="One more name that a Host header may carry."),
-    ] = None,
     tls: Tls = False,
     agents: Agents = None,
-    runtime_sources: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="What runtimes may be made of (the working directory)."),
-    ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="Import an agent anew when it has changed.")
     ] = False,
@@ -134,10 +123,6 @@ def serve(
         typer.Option(
             "--console/--no-console", help="Open the web console (yes).", show_default=False
         ),
-    ] = None,
-    console_port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", help="Its port; 0 takes a free one (PORT + 1 or the next)."),
     ] = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Show the web console in the browser.")
@@ -155,11 +140,8 @@ def serve(
         "insecure": insecure or None,
         "state": env.state(state),
         "tls": tls or None,
-        "allow_hosts": tuple(allow_host) if allow_host else None,
         "console": console,
-        "console_port": console_port,
         "agents": agents,
-        "runtime_sources": tuple(runtime_sources) if runtime_sources else None,
         "reload": reload or None,
         "profile": profile,
         "faults": None if faults is None else serving.read_faults(faults),
@@ -303,4 +285,3 @@ app.add_typer(mcp_app, name="mcp")
 app.add_typer(fault_app, name="faults")
 app.command(epilog=JOURNAL_EXAMPLES)(journal)
 app.add_typer(clock_app, name="clock")
-app.command(epilog=RESET_EXAMPLES)(reset)

@@ -1,4 +1,4 @@
-"""The commands that ask a running double: sessions, clock, journal, faults, reset."""
+"""The commands that ask a running double: sessions, clock, journal, faults."""
 
 from __future__ import annotations
 
@@ -17,22 +17,7 @@ JOURNAL_EXAMPLES = formatted("""
 
   agentdouble journal --status 500 --json | jq .url
 
-  agentdouble journal --caused-by 12           what the code of request 12 sent
-
 [bold]Exit codes[/bold]  0: done or stopped by Ctrl-C, 2: there is no double, or it refused.
-""")
-
-RESET_EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
-  agentdouble reset                            all but what its state keeps
-
-  agentdouble reset --keep sessions --keep tools
-
-  agentdouble reset --everything               what its state keeps as well
-
-[bold]Parts[/bold]  sessions, session_snapshots, tools, mcp, runtimes, agent_sessions, tasks, journal,
-clock, faults, and state, which stands for those that the state keeps.
 """)
 
 _CLOCK_EXAMPLES = formatted("""
@@ -62,11 +47,6 @@ def journal(
     status: Annotated[str | None, typer.Option(help="Only with this status.")] = None,
     action: Annotated[str | None, typer.Option(help="Only this action.")] = None,
     session: Annotated[str | None, typer.Option(help="Only of this SessionId.")] = None,
-    caused_by: Annotated[str | None, typer.Option(help="Only what this request caused.")] = None,
-    unknown: Annotated[str | None, typer.Option(help="Only what relied on this unknown.")] = None,
-    unread: Annotated[str | None, typer.Option(help="Only with this unread field.")] = None,
-    fault: Annotated[str | None, typer.Option(help="Only met by this fault: 'f1 fail'.")] = None,
-    failure: Annotated[str | None, typer.Option(help="Only with this failure.")] = None,
     url: Url = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, a line for each request.")
@@ -81,28 +61,9 @@ def journal(
         "status": status,
         "action": action,
         "session": session,
-        "caused_by": caused_by,
-        "unknown": unknown,
-        "unread": unread,
-        "fault": fault,
-        "failure": failure,
     }
     filters = {name: value for name, value in given.items() if value is not None}
-    listing.show(listing.Wanted(filters, tail), url, follow=follow, as_json=as_json)
-
-
-def reset(
-    keep: Annotated[
-        list[str] | None, typer.Option(metavar="PART", help="A part to keep; state by default.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--everything", help="Keep nothing.")] = False,
-    url: Url = None,
-    as_json: Json = False,
-) -> None:
-    """Return a running double to how it started; return when that is done."""
-    from agentdouble.cli import sessions
-
-    sessions.reset(keep, url, everything=everything, as_json=as_json)
+    listing.show(filters, tail, url, follow=follow, as_json=as_json)
 
 
 @clock_app.command(epilog=_CLOCK_EXAMPLES)

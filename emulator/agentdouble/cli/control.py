@@ -17,7 +17,7 @@ import httpx_sse
 
 from agentdouble import environment, invoke_tool, running
 from agentdouble.environment import Connection
-from agentdouble.errors import AgentDoubleError, PlatformError, PlatformUnreachableError
+from agentdouble.errors import AgentDoubleError, PlatformUnreachableError
 from agentdouble.invoke_tool import Address
 from agentdouble.signing import Credentials
 
@@ -80,21 +80,20 @@ class ControlPlane:
 
         ``body`` is sent as JSON.
         """
-        more = {} if body is None else {"json": body}
         with self._reached(), httpx.Client(**self._options()) as client:
             url = self.url + path
-            return _accepted(client.request(method, url, params=query, headers=self._key(), **more))
+            headers = self._key()
+            return _accepted(client.request(method, url, params=query, headers=headers, json=body))
 
     @asynccontextmanager
     async def own_events(
-        self, path: str, query: Mapping[str, str], headers: Mapping[str, str] | None = None
+        self, path: str, query: Mapping[str, str]
     ) -> AsyncIterator[httpx_sse.EventSource]:
         """Yield the event stream of one of the double's own routes; raise AgentDoubleError."""
-        sent = {**self._key(), **(headers or {})}
         with self._reached():
             async with (
                 httpx.AsyncClient(**self._options()) as client,
-                client.stream("GET", self.url + path, params=query, headers=sent) as answer,
+                client.stream("GET", self.url + path, params=query, headers=self._key()) as answer,
             ):
                 if not answer.is_success:
                     await answer.aread()
@@ -161,8 +160,7 @@ class ControlPlane:
     def session(self, name: str, tool_id: str | None = None) -> dict[str, Any]:
         """Return the living session with that SessionId or UserSessionId.
 
-        Raises AgentDoubleError if there is none, or if several tools have such a session. If the
-        session has ended, the error says when and why.
+        Raises AgentDoubleError if there is none, or if several tools have such a session.
         """
         ids = ("SessionId", "UserSessionId")
         found = [s for s in self.sessions(tool_id) if name in (s[key] for key in ids)]
@@ -172,18 +170,8 @@ class ControlPlane:
                 f"Several tools have a session {name!r}: say --tool, of {tools}."
             )
         if not found:
-            raise AgentDoubleError(self._why_not(name, tool_id))
+            raise AgentDoubleError(f"No session {name!r} lives. See: agentdouble session list")
         return found[0]
-
-    def _why_not(self, name: str, tool_id: str | None) -> str:
-        tools = [tool_id] if tool_id else [t["ToolId"] for t in self.all("ListTools", "Tools")]
-        for tool in tools:
-            try:
-                self.call("GetSession", ToolId=tool, SessionId=name)
-            except PlatformError as error:
-                if "has ended" in error.message:
-                    return error.message
-        return f"There is no session {name!r}. See: agentdouble session list"
 
 
 def connect(url: str | None) -> ControlPlane:

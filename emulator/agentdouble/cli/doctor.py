@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import platform
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +136,6 @@ def _running() -> Iterator[Finding]:
     says = f"from {file.resolve()}" if file.exists() else f"the defaults; there is no {file} here"
     yield Finding("settings", "settings", says, essential=True)
     yield _trial(settings)
-    yield from _capacity(settings)
 
 
 def _trial(settings: Settings) -> Finding:
@@ -162,18 +159,6 @@ def _trial(settings: Settings) -> Finding:
         return _missing("double", "double", why, remedy, essential=True)
     says = f"started, ran code and stopped in {time.monotonic() - started:.1f} s"
     return Finding("double", "double", says, essential=True)
-
-
-def _capacity(settings: Settings) -> Iterator[Finding]:
-    from agentdouble.sandbox.fork_planner import FORK, provisioner  # part of the extra
-    from agentdouble.sandbox.instances import most_sessions
-
-    name = provisioner(settings)
-    how = "forked from a warm process" if name == FORK else f"started by {name}, in some 400 ms"
-    yield Finding("kernels", "kernels", how)
-    most = most_sessions(settings)
-    why = "the setting max_instances" if most.resource is None else f"limited by {most.resource}"
-    yield Finding("sessions", "sessions", f"{most.sessions} at once, {why}")
 
 
 def _sandbox() -> Iterator[Finding]:
@@ -221,31 +206,11 @@ def _isolation() -> Iterator[Finding]:
             yield _missing(id_, measure.name, measure.why_not, measure.remedy or "")
 
 
-def _packages() -> Iterator[Finding]:
-    """Look up the packages of the extras."""
-    serve = "agentdouble serve --state"
-    sqlite = f"{{}}; SQLite {sqlite3.sqlite_version}: {serve} sqlite:///FILE"
-    packages = (
-        ("protocols", "MCP, A2A", "{}", ("mcp", "a2a-sdk"), "emulator"),
-        ("sqlite", "SQLite", sqlite, ("sqlalchemy", "aiosqlite"), "emulator"),
-        ("postgresql", "PostgreSQL", f"{{}}: {serve} URL", ("asyncpg",), "emulator,postgres"),
-        ("notebook", "notebook", "{}", ("ipython", "tqdm"), "emulator,notebook"),
-        ("jupyterlab", "JupyterLab", "{}: jupyter lab", ("jupyterlab",), "emulator,notebook,lab"),
-    )
-    for id_, name, says, distributions, extra in packages:
-        try:
-            versions = ", ".join(f"{each} {metadata.version(each)}" for each in distributions)
-            yield Finding(id_, name, says.format(versions))
-        except metadata.PackageNotFoundError as error:
-            yield _missing(id_, name, f"{error.name} is not installed", _extra(extra))
-
-
 _ESSENTIAL = "Running a double"
 _SECTIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     (_ESSENTIAL, _running),
     ("In the sandbox", _sandbox),
     ("Isolation of sessions", _isolation),
-    ("Packages", _packages),
 )
 
 

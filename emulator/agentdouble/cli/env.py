@@ -104,13 +104,6 @@ def _read(option: str, path: str) -> str:
     return found
 
 
-def inbound(key: str | None) -> dict[str, Any] | None:
-    """Return the authorizer of a service's clients, or None if the platform makes the key."""
-    if key is None:
-        return None
-    return _by_key(secret("--key", key), name="default")
-
-
 def outbound(
     bearer: str | None, api_key: str | None, *, definition: bool
 ) -> Mapping[str, Any] | None:

@@ -7,8 +7,7 @@ import contextlib
 import datetime as dt
 import json
 import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -28,42 +27,27 @@ _JOURNAL, _EVENTS = "/_emulator/journal", "/_emulator/events"
 Entry = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which requests: those that all the filters of the route choose, and how many of the last."""
+def show(
+    filters: Mapping[str, str], tail: int, url: str | None, *, follow: bool, as_json: bool
+) -> None:
+    """Print the last ``tail`` requests that all the filters choose, as JSON or for people.
 
-    filters: Mapping[str, str]
-    tail: int
+    With ``follow`` continue until Ctrl-C.
+    """
+    plane, console = control.connect(url), Console(highlight=False, soft_wrap=True)
 
-    def fits(self, entry: Entry) -> bool:
-        """Return whether the filters choose an entry that comes with an event."""
-        shown: Any = SimpleNamespace(**entry)
-        return all(FILTERS[name](shown, value) for name, value in self.filters.items())
-
-
-def show(wanted: Wanted, url: str | None, *, follow: bool, as_json: bool) -> None:
-    """Print the requests, as JSON or for people; with ``follow`` continue until Ctrl-C."""
-    plane, printer = control.connect(url), _Printer(as_json=as_json)
-    if follow:
-        with contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(_follow(plane, wanted, printer))
-        return
-    for entry in _last(plane, wanted):
-        printer.print(entry)
-
-
-class _Printer:
-    """A printer of requests; it uses colours only on a terminal."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self._as_json = as_json
-        self._console = Console(highlight=False, soft_wrap=True)
-
-    def print(self, entry: Entry) -> None:
-        if self._as_json:
+    def print_entry(entry: Entry) -> None:
+        if as_json:
             typer.echo(json.dumps(entry))
         else:
-            self._console.print(_line(entry))
+            console.print(_line(entry))
+
+    if follow:
+        with contextlib.suppress(asyncio.CancelledError):
+            asyncio.run(_follow(plane, filters, tail, print_entry))
+        return
+    for entry in _last(plane, filters, tail):
+        print_entry(entry)
 
 
 def _line(entry: Entry) -> Text:
@@ -98,7 +82,12 @@ def _style(status: int | None) -> str:
     return "" if status is None else "red" if status >= 400 else "green"
 
 
-async def _follow(plane: ControlPlane, wanted: Wanted, printer: _Printer) -> None:
+async def _follow(
+    plane: ControlPlane,
+    filters: Mapping[str, str],
+    tail: int,
+    print_entry: Callable[[Entry], None],
+) -> None:
     """Print each request when it is answered; stop at Ctrl-C, which a blocking call could miss."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
@@ -108,19 +97,25 @@ async def _follow(plane: ControlPlane, wanted: Wanted, printer: _Printer) -> Non
             async for event in source.aiter_sse():
                 entries: list[Entry] = []
                 if event.event == "listening":
-                    entries = await asyncio.to_thread(_last, plane, wanted)
+                    entries = await asyncio.to_thread(_last, plane, filters, tail)
                 elif event.event == "resync":
                     typer.echo("Some requests are not shown: there were too many.", err=True)
                 elif event.event and event.data:
                     entries = [json.loads(event.data)]
                 for entry in entries:
-                    if entry["duration_ms"] is not None and wanted.fits(entry):
-                        printer.print({name: entry[name] for name in entry if name != "happened"})
+                    if entry["duration_ms"] is not None and _fits(entry, filters):
+                        print_entry({name: entry[name] for name in entry if name != "happened"})
     finally:
         loop.remove_signal_handler(signal.SIGINT)
     raise PlatformUnreachableError(plane.url, "the connection ended", advice=ADVICE)
 
 
-def _last(plane: ControlPlane, wanted: Wanted) -> list[Entry]:
-    entries: list[Entry] = plane.own(_JOURNAL, wanted.filters).json()["entries"]
-    return entries[max(0, len(entries) - wanted.tail) :]
+def _fits(entry: Entry, filters: Mapping[str, str]) -> bool:
+    """Return whether the filters of the route choose an entry that comes with an event."""
+    shown: Any = SimpleNamespace(**entry)
+    return all(FILTERS[name](shown, value) for name, value in filters.items())
+
+
+def _last(plane: ControlPlane, filters: Mapping[str, str], tail: int) -> list[Entry]:
+    entries: list[Entry] = plane.own(_JOURNAL, filters).json()["entries"]
+    return entries[max(0, len(entries) - tail) :]

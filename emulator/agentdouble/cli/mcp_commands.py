@@ -51,9 +51,6 @@ def create(
             "after --, a command that speaks MCP over its standard input and output."
         ),
     ],
-    openapi: Annotated[
-        bool, typer.Option("--openapi", help="BACKEND is a definition, whatever it is called.")
-    ] = False,
     base_url: Annotated[
         str | None, typer.Option(help="Where the HTTP API is, if not where its definition says.")
     ] = None,
@@ -68,16 +65,9 @@ def create(
             help="Key for the backend, in X-API-Key or where the definition has it.",
         ),
     ] = None,
-    directory: Annotated[
-        str | None, typer.Option(help="Where a command runs (the working directory).")
-    ] = None,
     env: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="A variable for a command's environment."),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="SOURCE", help="The service's own key; made if absent."),
     ] = None,
     url: Url = None,
     as_json: Json = False,
@@ -85,10 +75,16 @@ def create(
     """Make a service and print its access record."""
     from agentdouble.cli import mcp_services
 
-    wanted = mcp_services.Wanted(
-        name, openapi, base_url, bearer, api_key, key, directory, tuple(env or ())
+    mcp_services.create(
+        name,
+        backend,
+        url,
+        base_url=base_url,
+        bearer=bearer,
+        api_key=api_key,
+        environment=env or (),
+        as_json=as_json,
     )
-    mcp_services.create(wanted, tuple(backend), url, as_json=as_json)
 
 
 @mcp_app.command("list", epilog=_EXAMPLES)

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,42 +20,53 @@ LARGEST = 24 * 1024 * 1024  # bytes of a definition: even as JSON in JSON it fit
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
-class Kind(Enum):
-    """The kind of a backend."""
+def create(
+    name: str,
+    words: Sequence[str],
+    url: str | None,
+    *,
+    base_url: str | None,
+    bearer: str | None,
+    api_key: str | None,
+    environment: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Make a service and print its access record.
 
-    SERVER = auto()
-    DEFINITION = auto()
-    COMMAND = auto()
-
-
-def kind_of(words: Sequence[str], *, openapi: bool) -> Kind:
-    """Return the kind of a backend; raise AgentDoubleError if it is unclear.
-
-    Several words are a command, and so is one that names a program.
+    ``words`` are a backend, or the words of a command.
     """
-    if len(words) > 1:
-        return Kind.COMMAND
-    (backend,) = words
-    if _is_url(backend):
-        return Kind.SERVER
-    if openapi or backend.lower().endswith(_SUFFIXES):
-        return Kind.DEFINITION
-    if shutil.which(backend) is not None:
-        return Kind.COMMAND
-    raise AgentDoubleError(
-        f"{backend!r} is no backend: it is the URL of an MCP server, a Swagger or OpenAPI "
-        "definition (with --openapi whatever it is called), or after -- a command."
-    )
+    backend = words[0]
+    if len(words) == 1 and _is_url(backend):
+        fields = {"ProtocolType": "MCP", **located(backend, "BACKEND")}
+        fields |= _outbound(bearer, api_key, definition=False)
+    elif len(words) == 1 and (base_url or backend.lower().endswith(_SUFFIXES)):
+        fields = _definition(backend, base_url) | _outbound(bearer, api_key, definition=True)
+    elif len(words) > 1 or shutil.which(backend) is not None:
+        if bearer is not None or api_key is not None:
+            raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
+        fields = _command(words, variables(environment))
+    else:
+        raise AgentDoubleError(
+            f"{backend!r} is no backend: it is the URL of an MCP server, a Swagger or OpenAPI "
+            "definition (.json or .yaml), or after -- a command."
+        )
+    plane = control.connect(url)
+    id_ = plane.call("CreateMCPService", Name=name, **fields)
+    found = record(plane.call("GetMCPService", **id_)["MCPService"])
+    typer.echo(json.dumps({**id_, **found}) if as_json else json.dumps(found, indent=2))
 
 
-def request(backend: str, kind: Kind, base_url: str | None) -> dict[str, Any]:
-    """Return the fields of CreateMCPService for a server or a definition."""
-    if kind is Kind.SERVER:
-        return {"ProtocolType": "MCP", **located(backend, "BACKEND")}
+def _outbound(bearer: str | None, api_key: str | None, *, definition: bool) -> dict[str, Any]:
+    authorizer = env.outbound(bearer, api_key, definition=definition)
+    return {"OutboundAuthorizerConfiguration": authorizer}
+
+
+def _definition(file: str, base_url: str | None) -> dict[str, Any]:
+    """Return the fields of CreateMCPService for a definition of an HTTP API."""
     where = {"Path": "/", "BackendType": "Custom"}
     if base_url is not None:
         where = located(base_url, "--base-url")
-    definition = {"Configuration": _text(backend), "Type": "Swagger"}
+    definition = {"Configuration": _text(file), "Type": "Swagger"}
     return {
         "ProtocolType": "HTTP",
         "ProtocolConfiguration": {"HttpApiConfiguration": definition},
@@ -65,15 +74,14 @@ def request(backend: str, kind: Kind, base_url: str | None) -> dict[str, Any]:
     }
 
 
-def command_request(
-    words: Sequence[str], directory: str | None, environment: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the fields of CreateMCPService for a command, whose directory is on this machine."""
+def _command(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of CreateMCPService for a command, which runs in this directory."""
+    program, *arguments = words
     server = {
-        "command": words[0],
-        "args": [*words[1:]],
+        "command": program,
+        "args": arguments,
         "env": dict(environment),
-        "cwd": str(Path(directory or ".").absolute()),
+        "cwd": str(Path.cwd()),
     }
     package = {"McpType": "stdio", "RawConfig": json.dumps(server)}
     return {
@@ -122,49 +130,6 @@ def _text(source: str) -> str:
         raise AgentDoubleError(f"{source} is no text.") from None
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The options in addition to the backend; keys are given by their sources."""
-
-    name: str
-    openapi: bool = False
-    base_url: str | None = None
-    bearer: str | None = None
-    api_key: str | None = None
-    key: str | None = None
-    directory: str | None = None
-    environment: tuple[str, ...] = ()
-
-
-def create(
-    wanted: Wanted,
-    words: Sequence[str],
-    url: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Make a service and print its access record.
-
-    ``words`` are a backend, or the words of a command.
-    """
-    kind = kind_of(words, openapi=wanted.openapi or wanted.base_url is not None)
-    if kind is Kind.COMMAND:
-        _create_command(wanted, words, url, as_json=as_json)
-        return
-    if wanted.directory is not None or wanted.environment:
-        raise AgentDoubleError("Only a command, after --, takes --directory and --env.")
-    (backend,) = words
-    definition = kind is Kind.DEFINITION
-    fields = {
-        **request(backend, kind, wanted.base_url),
-        "OutboundAuthorizerConfiguration": env.outbound(
-            wanted.bearer, wanted.api_key, definition=definition
-        ),
-    }
-    plane = control.connect(url)
-    _print_record(plane, _create(plane, wanted, fields), as_json=as_json)
-
-
 def show_all(url: str | None, *, as_json: bool) -> None:
     """Print the services."""
     plane = control.connect(url)
@@ -199,36 +164,6 @@ def record(found: Mapping[str, Any]) -> dict[str, Any]:
 def _address(found: Mapping[str, Any]) -> str:
     networks = found["NetworkConfigurations"]
     return f"{networks[0]['Endpoint']}{found['Path']}" if networks else str(found["Path"])
-
-
-def _create(plane: ControlPlane, wanted: Wanted, request: Mapping[str, Any]) -> Mapping[str, Any]:
-    inbound = env.inbound(wanted.key)
-    return plane.call(
-        "CreateMCPService", Name=wanted.name, InboundAuthorizerConfiguration=inbound, **request
-    )
-
-
-def _create_command(
-    wanted: Wanted, words: Sequence[str], url: str | None, *, as_json: bool
-) -> None:
-    if wanted.openapi or wanted.base_url is not None:
-        raise AgentDoubleError("A command takes no --openapi and no --base-url.")
-    if wanted.bearer is not None or wanted.api_key is not None:
-        raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
-    environment = variables(wanted.environment)
-    fields = command_request(words, wanted.directory, environment)
-    plane = control.connect(url)
-    _print_record(plane, _create(plane, wanted, fields), as_json=as_json)
-
-
-def _print_record(plane: ControlPlane, id_: Mapping[str, Any], *, as_json: bool) -> None:
-    found = record(_whole(plane, id_))
-    typer.echo(json.dumps({**id_, **found}) if as_json else json.dumps(found, indent=2))
-
-
-def _whole(plane: ControlPlane, id_: Mapping[str, Any]) -> Mapping[str, Any]:
-    whole: Mapping[str, Any] = plane.call("GetMCPService", **id_)["MCPService"]
-    return whole
 
 
 def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:

@@ -60,16 +60,6 @@ _TIME = re.compile(
 )
 
 
-def reset(keep: Sequence[str] | None, url: str | None, *, everything: bool, as_json: bool) -> None:
-    """Reset the double, except for some parts."""
-    if everything and keep:
-        raise AgentDoubleError("--everything keeps nothing: leave --keep out, or --everything.")
-    query = {"keep": ""} if everything else {"keep": ",".join(keep)} if keep else {}
-    plane = control.connect(url)
-    done = plane.own("/_emulator/reset", query, method="POST").text
-    typer.echo(done if as_json else f"{plane.url} is as it was when it started.")
-
-
 def show_clock(url: str | None, *, as_json: bool) -> None:
     """Print the time."""
     _tell(control.connect(url).own(_CLOCK, {}).json(), as_json=as_json)

@@ -17,10 +17,7 @@ import pytest
 from agentdouble.cli import main
 from tests.agentdouble.calling import TOKEN
 
-_ASKING = (
-    *("call", "clock", "doctor", "env", "faults", "journal", "reset", "session", "unknowns"),
-    *("attach", "tool"),  # which are refused
-)
+_ASKING = (*("call", "clock", "doctor", "env", "faults", "journal", "session", "unknowns"),)
 PATIENCE_S = 180  # a program takes half a minute to start and end on a busy machine
 _URL = re.compile(r"https?://127\.0\.0\.1:\d+")
 

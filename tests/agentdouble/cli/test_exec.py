@@ -3,7 +3,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -11,7 +10,7 @@ import pytest
 
 from agentdouble.cli.executing import Foreground
 from tests.agentdouble.calling import http
-from tests.agentdouble.cli.conftest import CommandLine, Serving, command
+from tests.agentdouble.cli.conftest import CommandLine, command
 
 RUNTIME = """
 [[runtimes]]
@@ -49,47 +48,6 @@ def test_a_command_finds_the_double_and_its_runtimes(command_line: CommandLine) 
 
     told = ['{"status": "pong!"}', "from the runtime", "True", "True True", "typed"]
     assert (7, told, "") == (ended.returncode, ended.stdout.splitlines(), ended.stderr)
-
-
-NAMING_THE_DOUBLES = """
-import os, subprocess, sys
-
-double = [sys.executable, "-c", "from agentdouble.cli import main; main()"]
-print(os.environ["AGENTDOUBLE_URL"])
-print(subprocess.run([*double, "env"], stdout=subprocess.PIPE, text=True).stdout.splitlines()[1])
-print(subprocess.run([*double, "reset"], stdout=subprocess.PIPE, text=True).stdout, end="", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.slow
-def test_commands_mean_its_double_inside_and_no_other_command_does(
-    command_line: CommandLine, serve: Callable[..., Serving]
-) -> None:
-    """Though it was started last; what is named is reached."""
-    words = command(("exec", "--", sys.executable, "-c", NAMING_THE_DOUBLES))
-    with subprocess.Popen(
-        words,
-        cwd=command_line.folder,
-        env=command_line.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        url, inside, reset = (process.stdout.readline().strip() for _ in range(3))
-        without = command_line.run_here("env").stderr
-        named = command_line.run_here("reset", "--url", url).stdout
-        by_port = command_line.run_here("env", "--port", url.rpartition(":")[2]).stdout
-        served = serve()
-        outside = command_line.run_here("reset")
-        process.communicate("")
-
-    assert f"export PLATFORM_TOOL_HOST={url.removeprefix('http://')}" == inside
-    assert [f"{url} is as it was when it started."] * 2 == [reset, named.strip()]
-    assert inside in by_port
-    assert "No double is running" in without
-    assert (f"{served.url} is as it was when it started.\n", "") == (outside.stdout, outside.stderr)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""``agentdouble journal``, ``reset`` and ``clock`` at a double of this process."""
+"""``agentdouble journal`` and ``clock`` at a double of this process."""
 
 from __future__ import annotations
 
@@ -108,39 +108,10 @@ def test_the_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulat
     assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
 
-@pytest.mark.parametrize("time", ["", "5", "-1s", "1s1m", "1..s", "9999999999d", "1h\n"])
+@pytest.mark.parametrize("time", ["", "5", "9999999999d"])
 def test_a_time_that_is_none(shell: CommandLine, double: Emulator, time: str) -> None:
     """Is refused with examples, before anything is asked."""
     done = shell.run("clock", "advance", "--url", double.url, "--", time)
 
     assert (2, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith("agentdouble: A time is such as 90s, 29m58s, 1h or 2d, not ")
-
-
-def test_a_reset_keeps_what_it_is_told_to(shell: CommandLine, double: Emulator) -> None:
-    """A part that there is not is refused by name."""
-    http.get(f"{double.url}/ping")
-    text(double, "1")
-    told = said(shell, double, "reset", "--keep", "sessions", "--keep", "journal")
-    kept = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
-    journal = read(shell, double)
-    said(shell, double, "reset", "--everything")
-    refused = shell.run("reset", "--keep", "nothing", "--url", double.url)
-    both = shell.run("reset", "--keep", "tools", "--everything", "--url", double.url)
-
-    assert f"{double.url} is as it was when it started.\n" == told
-    assert (1, 2) == (len(kept), len(journal))
-    assert [] == read(shell, double)
-    assert (2, True) == (refused.returncode, "'nothing'" in refused.stderr)
-    assert (2, True) == (both.returncode, "leave --keep out" in both.stderr)
-
-
-def test_an_entry_tells_what_caused_it(shell: CommandLine, double: Emulator) -> None:
-    """The line has the id of the request whose code made the call."""
-    headers = {"user_id": "ann", "session_id": "s1"}
-    http.post(f"{double.url}/invoke", json={"prompt": "print(1)"}, headers=headers)
-    cause, caused = said(shell, double, "journal").splitlines()
-    id_ = cause.split()[1]
-
-    assert f", caused by {id_}, s-" in caused
-    assert caused in said(shell, double, "journal", "--caused-by", id_[1:])

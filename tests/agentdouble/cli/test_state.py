@@ -69,21 +69,3 @@ def why(plane: ControlPlane, session_id: str) -> str:
     except PlatformError as error:
         return error.message
     return "It lives."
-
-
-@pytest.mark.slow
-def test_a_session_of_a_killed_double_was_restarted(
-    command_line: CommandLine, serve: Callable[..., Serving]
-) -> None:
-    """What lived at the kill is no session that never was."""
-    first = serve("--state", "sqlite:///kept.db", "--quiet")
-    plane = control_plane(command_line, first)
-    session = plane.call("CreateSession", ToolId=plane.tool_id)["SessionId"]
-    first.process.send_signal(signal.SIGKILL)
-    first.process.wait(PATIENCE_S)
-
-    plane = control_plane(command_line, serve("--state", "sqlite:///kept.db", "--quiet"))
-
-    assert why(plane, session).startswith(
-        f"The instance of session {session!r} has ended: the double was restarted, at "
-    )
