@@ -69,11 +69,6 @@ def readings(request: Request, signed: Sequence[str]) -> Iterator[CanonicalReque
         yield CanonicalRequest(request.method, path, query, headers, ";".join(signed), payload)
 
 
-def unsorted_query(request: Request) -> str:
-    """Return the canonical query without its order: as the request has it."""
-    return _joined(request.query)
-
-
 def _queries(request: Request) -> Sequence[str]:
     by_key = sorted(request.query, key=lambda pair: pair[0])
     return _distinct(_joined(by_key), _joined(sorted(request.query)))

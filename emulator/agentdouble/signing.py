@@ -12,16 +12,14 @@ import datetime as dt
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from agentdouble import signature_mismatch
 from agentdouble.canonical import Request, read_query, readings
 from agentdouble.errors import SignatureError
 from agentdouble.imports import import_now
-from agentdouble.signature_mismatch import Mismatch
 
 import_now("_strptime")  # strptime() needs it, and would import it on the loop at the first request
 
@@ -233,7 +231,9 @@ def _check_signature(request: Request, authorization: Authorization, secret: str
     ]
     if any(matches) and _body_is_announced(request):
         return
-    data = _compared(request, authorization, secret)
+    canonical = next(readings(request, authorization.signed_headers))
+    to_sign = _string_to_sign(canonical.encode(), request.headers["x-date"], authorization.scope)
+    data = signature_mismatch.mismatch(request, canonical, to_sign)
     raise SignatureError(
         "SignatureDoesNotMatch",
         "The request signature we calculated does not match the signature you provided. "
@@ -241,25 +241,6 @@ def _check_signature(request: Request, authorization: Authorization, secret: str
         f"Consult the service documentation for details. {signature_mismatch.message(data)}",
         data,
     )
-
-
-def _compared(request: Request, authorization: Authorization, secret: str) -> Mapping[str, Any]:
-    """Return what the writer of a client can compare with the steps of its own signature."""
-    scope, x_date = authorization.scope, request.headers["x-date"]
-
-    def matches(canonical: bytes, region: str, service: str) -> bool:
-        other = Scope(scope.date, region, service)
-        found = [
-            hmac.compare_digest(
-                _signature(canonical, x_date, other, secret, said=said), authorization.signature
-            )
-            for said in (scope, other)
-        ]
-        return any(found)
-
-    canonical = next(readings(request, authorization.signed_headers))
-    to_sign = _string_to_sign(canonical.encode(), x_date, scope)
-    return Mismatch(request, canonical, to_sign, scope.region, scope.service, matches).data()
 
 
 def _body_is_announced(request: Request) -> bool:

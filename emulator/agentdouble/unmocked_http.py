@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from types import FunctionType, ModuleType
@@ -66,7 +65,7 @@ class Transport(httpx.BaseTransport):
         """Send a request and return the answer, whose body is not read yet."""
         with _translated():
             answer = self._pool.handle_request(_sent(request))
-        return _received(answer, _Body(answer.stream, Pace.of(request)))
+        return _received(answer, _Body(answer.stream))
 
     def close(self) -> None:
         """Close every connection."""
@@ -83,67 +82,32 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         """Send a request and return the answer, whose body is not read yet."""
         with _translated():
             answer = await self._pool.handle_async_request(_sent(request))
-        return _received(answer, _AsyncBody(answer.stream, Pace.of(request)))
+        return _received(answer, _AsyncBody(answer.stream))
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._pool.aclose()
 
 
-class Pace:
-    """How fast a body must come: httpx limits each read, and a server that drips passes each.
-
-    The extension ``drips_after_s`` of a request is the time from which a body must have come with
-    a kilobyte a second; without it any pace will do, as for a stream of events.
-    """
-
-    KEY = "drips_after_s"
-    LEAST = 1024  # bytes a second
-
-    def __init__(self, after_s: float | None) -> None:
-        self._after_s = after_s
-        self._began = time.monotonic()
-        self._received = 0
-
-    @classmethod
-    def of(cls, request: httpx.Request) -> Pace:
-        """Return the pace that a request asks for."""
-        return cls(request.extensions.get(cls.KEY))
-
-    def require(self, part: bytes) -> None:
-        """Raise httpx.ReadTimeout if the body drips."""
-        if self._after_s is None:
-            return
-        self._received += len(part)
-        passed = time.monotonic() - self._began
-        if passed > self._after_s and self._received < passed * self.LEAST:
-            raise httpx.ReadTimeout(f"the body drips: {self._received} bytes within {passed:.0f} s")
-
-
 class _Body(httpx.SyncByteStream):
-    def __init__(self, stream: Any, pace: Pace) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._pace = pace
 
     def __iter__(self) -> Iterator[bytes]:
         with _translated():
-            for part in self._stream:
-                self._pace.require(part)
-                yield part
+            yield from self._stream
 
     def close(self) -> None:
         self._stream.close()
 
 
 class _AsyncBody(httpx.AsyncByteStream):
-    def __init__(self, stream: Any, pace: Pace) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._pace = pace
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _translated():
             async for part in self._stream:
-                self._pace.require(part)
                 yield part
 
     async def aclose(self) -> None:

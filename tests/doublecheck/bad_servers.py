@@ -82,18 +82,6 @@ def drip_body(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[")
 
 
-def drip_on(connection: socket.socket) -> None:
-    """Send a body byte by byte, for as long as anybody reads."""
-    connection.recv(65536)
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n")
-    connection.settimeout(0.02)
-    with suppress(OSError):
-        while True:
-            connection.sendall(b" ")
-            with suppress(TimeoutError):
-                connection.recv(1)  # nobody sends any more, so it is a pause
-
-
 def answer(
     body: bytes, content_type: str = "application/json", status: str = "200 OK", more: str = ""
 ) -> Behaviour:

@@ -2,8 +2,8 @@
 
 # here, so that the server needs no other import before the first request
 PATHS = (
-    *("/apps/{rest:rest}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
+    *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
     *("/docs", "/agent-identity/finalize"),
-    *("/dev/{rest:rest}", "/debug/trace/{rest:rest}", "/builder/{rest:rest}"),
+    *("/dev/{rest:path}", "/debug/trace/{rest:path}", "/builder/{rest:path}"),
 )
 RUN_LIVE = "/run_live"

@@ -111,14 +111,14 @@ _UNBUILT = {
 }
 # what `adk web` has, and the real API server does not have either
 _DEVELOPMENT = {
-    "/dev/{rest:rest}": "development interface",
-    "/debug/trace/{rest:rest}": "traces of events",
-    "/builder/{rest:rest}": "agent builder",
+    "/dev/{rest:path}": "development interface",
+    "/debug/trace/{rest:path}": "traces of events",
+    "/builder/{rest:path}": "agent builder",
     "/apps/{app}/metrics-info": "evaluation",
     **{
         f"/apps/{{app}}/{page}{rest}": "evaluation"
         for page in ("eval_sets", "eval-sets", "eval_results", "eval-results")
-        for rest in ("", "/{rest:rest}")
+        for rest in ("", "/{rest:path}")
     },
 }
 _log = logging.getLogger(__name__)

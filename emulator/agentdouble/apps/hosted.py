@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.agents.directory import AgentsDirectory
@@ -22,7 +22,6 @@ from agentdouble.errors import ApplicationLoadError
 from agentdouble.openapi import Operation
 from agentdouble.openapi.operation import described
 from agentdouble.state import Store
-from agentdouble.whole_paths import WholeMount
 
 _CODER = "coder"
 
@@ -66,7 +65,7 @@ class Applications:
         return [
             Route(mcp.PATH, self._mcp[0].endpoint),
             *(Route(path, self._simple[0]) for path in simple.PATHS),
-            *(WholeMount(_base_path(app), app) for app in further),
+            *(Mount(_base_path(app), app) for app in further),
         ]
 
     @asynccontextmanager
@@ -116,7 +115,7 @@ class A2AApplications:
         return [
             *(Route(pattern, first) for pattern in paths.PATTERNS),
             *(Route(_base_path(app), _AtPath(app)) for app in further),
-            *(WholeMount(_base_path(app), app) for app in further),
+            *(Mount(_base_path(app), app) for app in further),
         ]
 
     @asynccontextmanager

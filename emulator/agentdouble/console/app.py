@@ -24,7 +24,6 @@ from agentdouble.console.double import Double
 from agentdouble.guard import OWN
 from agentdouble.journal import UNSEEN, current_entry
 from agentdouble.resending import CannotRepeatError
-from agentdouble.whole_paths import WholeMount
 
 _API = b"/api"
 _SERVED = b"/api/served"
@@ -219,14 +218,14 @@ def make_app(double: Double) -> ASGIApp:
             Route("/api/console/connection", routes.connection, methods=["GET"]),
             Route("/api/console/repeat/{id:int}", routes.repeat, methods=["POST"]),
             Route("/api/console/actions/{name}", Actions(double), methods=["POST"]),
-            WholeMount("/api/served", Served(double)),
-            WholeMount("/api", OwnRoutes(double)),
+            Mount("/api/served", Served(double)),
+            Mount("/api", OwnRoutes(double)),
         ]
     )
 
 
 def _addresses() -> list[str]:
-    return ["/", *(f"/{page}{rest}" for page in PAGES for rest in ("", "/{id:rest}"))]
+    return ["/", *(f"/{page}{rest}" for page in PAGES for rest in ("", "/{id:path}"))]
 
 
 async def _shell(_request: Request) -> Response:

@@ -150,14 +150,6 @@ class Reset(Fault):
     kind: Literal["reset"] = "reset"
 
 
-class Drip(Fault):
-    """The answer's body is sent in pieces of ``size`` bytes, with a pause before each."""
-
-    kind: Literal["drip"] = "drip"
-    size: int = Field(1, ge=1)
-    pause_s: float = Field(0.01, gt=0, le=1)
-
-
 class WrongJson(Fault):
     """The code runs, but Result.Result is ``text``, or does not have the fields ``without``."""
 
@@ -200,7 +192,7 @@ class ExpireInstance(DuringCode):
 KINDS: dict[str, type[Fault]] = {
     str(cls.model_fields["kind"].default): cls
     for cls in (
-        *(Fail, Gateway, Delay, Cut, LoseAnswer, Reset, Drip),
+        *(Fail, Gateway, Delay, Cut, LoseAnswer, Reset),
         *(WrongJson, KillKernel, ExpireInstance),
     )
 }

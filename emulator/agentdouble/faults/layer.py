@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
@@ -20,10 +19,8 @@ from agentdouble import serving
 from agentdouble.disconnects import replay
 from agentdouble.faults import operations
 from agentdouble.faults.kinds import (
-    LONGEST_S,
     Cut,
     Delay,
-    Drip,
     DuringCode,
     ExpireInstance,
     Fail,
@@ -276,26 +273,6 @@ async def _reset(
     await serving.hang_up(scope, receive, reset=True)
 
 
-async def _drip(call: FaultyCall, fault: Drip, scope: Scope, receive: Receive, send: Send) -> None:
-    loop = asyncio.get_running_loop()
-    ends = loop.time() + LONGEST_S
-
-    async def send_slowly(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            call.armed.happened()
-            await send(message)
-            return
-        content = message.get("body", b"")
-        while content and loop.time() < ends and not serving.is_closed(scope):
-            if not await call.armed.pause(fault.pause_s):
-                break
-            piece, content = content[: fault.size], content[fault.size :]
-            await send({**message, "body": piece, "more_body": True})
-        await send({**message, "body": content})
-
-    await call.app(scope, receive, send_slowly)
-
-
 async def _wrong_json(
     call: FaultyCall, fault: WrongJson, scope: Scope, receive: Receive, send: Send
 ) -> None:
@@ -323,7 +300,6 @@ _EFFECTS: dict[type[Fault], Effect] = {
     Cut: _cut,
     LoseAnswer: _lose,
     Reset: _reset,
-    Drip: _drip,
     WrongJson: _wrong_json,
     KillKernel: _injected_fault,
     ExpireInstance: _injected_fault,

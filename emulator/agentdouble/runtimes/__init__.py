@@ -10,4 +10,4 @@ lease and the proxy, and the answer comes back as a stream.
 
 # Nothing else is here, so that a double knows its paths without importing the hosting code.
 PREFIX = "/runtimes/"
-ADMIN_PATHS = ("/metrics", "/runtimes", "/runtimes/{name:rest}/logs")
+ADMIN_PATHS = ("/metrics", "/runtimes", "/runtimes/{name:path}/logs")

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.clock import Clock
 from agentdouble.errors import LogQueryError, UnknownRuntimeError
 from agentdouble.runtimes.instance import Instance
@@ -40,7 +39,7 @@ class RuntimeRoutes:
         return [
             Route("/metrics", self.metrics),
             Route("/runtimes", self.all),
-            Route("/runtimes/{name:rest}/logs", self.logs),
+            Route("/runtimes/{name:path}/logs", self.logs),
         ]
 
     async def metrics(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
 from typing_extensions import TypedDict
 
 from agentdouble import guard
@@ -37,7 +37,6 @@ from agentdouble.surfaces.resetting import reset_routes
 from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
 from agentdouble.surfaces.unknown_routes import unknown_routes
 from agentdouble.what_if.routes import what_if_routes
-from agentdouble.whole_paths import WholeMount
 
 
 class Time(TypedDict):
@@ -65,7 +64,7 @@ class Admin(Surface):
         """Return one route for all."""
         routes = [route for surface in self.context.surfaces for route in surface.admin_routes()]
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_FAILURES, _refuse))
-        return [WholeMount(OWN, app)]
+        return [Mount(OWN, app)]
 
     async def operations(self) -> Sequence[Served]:
         """Return nothing: the document describes the platform alone."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from agentdouble import whole_paths  # noqa: F401 (the paths use it)
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS

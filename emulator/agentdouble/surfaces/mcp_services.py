@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from agentdouble import mcp_hosting, whole_paths  # noqa: F401 (a path uses it)
+from agentdouble import mcp_hosting
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_hosting.endpoint import JsonRpcError
@@ -139,7 +139,7 @@ class MCPServices(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the route of all endpoints."""
-        return [Route(mcp_hosting.PREFIX + "{name:rest}", self._host)]
+        return [Route(mcp_hosting.PREFIX + "{name:path}", self._host)]
 
     def format(self) -> Format:
         """Return the format of JSON-RPC, and that a request needs a key of its service."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.imports import import_now
 from agentdouble.openapi import Answer, Operation
@@ -84,7 +83,7 @@ class Runtimes(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the gateway."""
-        path = f"{PREFIX}{{rest:rest}}"
+        path = f"{PREFIX}{{rest:path}}"
         app = LateApp(lambda: self._made().app, HOSTING)
         return [Route(path, described(_PASSED_ON)(app)), WebSocketRoute(path, app)]
 

@@ -11,7 +11,6 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from agentdouble import whole_paths  # noqa: F401 (a path uses it)
 from agentdouble.control_plane.routes import Action
 from agentdouble.openapi import Format
 from agentdouble.sandbox import data_plane
@@ -24,7 +23,7 @@ from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, LateApp, Surface
 
-_ALL_BELOW = ("", "/{rest:rest}")
+_ALL_BELOW = ("", "/{rest:path}")
 
 
 class Sandbox(Surface):
@@ -54,7 +53,7 @@ class Sandbox(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the data plane."""
         app = self._data_plane
-        path = f"{data_plane.PREFIX}/{{rest:rest}}"
+        path = f"{data_plane.PREFIX}/{{rest:path}}"
         beside = (Route(f"{one}{rest}", app) for one in data_plane.BESIDE for rest in _ALL_BELOW)
         return [Route(path, app), WebSocketRoute(path, app), *beside]
 

@@ -227,17 +227,6 @@ def chunks(double: Emulator) -> list[bytes]:
     return chunks
 
 
-def test_an_answer_drips(double: Emulator) -> None:
-    """It comes whole, in pieces."""
-    double.faults.arm("drip", "invoke", size=3, pause_s=0.001)
-
-    pieces = chunks(double)
-
-    assert b"data: chunk 0\n\ndata: chunk 1\n\ndata: chunk 2\n\n" == b"".join(pieces)
-    assert 3 == max(map(len, pieces))
-    assert [1] == fired(double)
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

@@ -60,27 +60,6 @@ def test_each_action_that_is_built_is_described(
     assert 501 not in {one.status_code for one in answers}
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "kind"),
-    [
-        ("/apps/echo/users/u/sessions/a%0Ab", 404, "detail"),
-        ("/mcp/a%0Ab", 404, "jsonrpc"),
-        ("/runtimes/a%0Ab", 404, "error"),
-        ("/v1/a%0Ab", 404, "success"),
-        ("/tasks/a%0Ab", 400, "error"),
-        ("/_emulator/journal/a%0Ab", 404, "error"),
-        ("/_emulator/runtimes/a%0Ab/logs", 404, "error"),
-    ],
-)
-def test_a_line_feed_is_a_character_like_others(
-    described: Emulator, path: str, status: int, kind: str
-) -> None:
-    """The surface at a path answers, in its own format."""
-    answer = http.get(described.url + path)
-
-    assert (status, True) == (answer.status_code, kind in answer.json())
-
-
 def test_the_document_is_guarded(described: Emulator) -> None:
     """A web page reads ndocument."""
     answer = http.get(f"{described.url}/openapi.json", headers={"Origin": "https://evil.example"})

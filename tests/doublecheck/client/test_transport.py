@@ -5,7 +5,6 @@ import socket
 import pytest
 
 from doublecheck import Platform, Target
-from doublecheck.errors import NoAnswerError
 from tests.doublecheck import bad_servers
 
 
@@ -49,13 +48,3 @@ def test_a_double_is_reached_without_a_proxy(
 
     with Platform(platform_server) as platform:
         assert "pong!" == platform.ping()
-
-
-def test_a_body_that_drips_is_no_answer() -> None:
-    """Each byte comes in time, and the whole never would."""
-    with (
-        bad_servers.serving(bad_servers.drip_on) as server,
-        Platform(Target(server.url, kind="live"), timeout_s=0.3) as platform,
-        pytest.raises(NoAnswerError, match="drips"),
-    ):
-        platform.ping()

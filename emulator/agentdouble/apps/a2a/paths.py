@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
-from agentdouble import whole_paths  # noqa: F401 (the patterns use it)
 from agentdouble.guard import Refusal
 
 CARD = "/.well-known/agent-card.json"
@@ -30,12 +29,12 @@ _EXACT = frozenset(
 # REST in version 0.3, which is refused by name
 LEGACY_REST = (
     *("/v1/card", "/v1/message:send", "/v1/message:stream"),
-    *("/v1/tasks", "/v1/tasks/{rest:rest}"),
+    *("/v1/tasks", "/v1/tasks/{rest:path}"),
 )
 
 # the routes of an application at the root of a double, in addition to POST /
 PATTERNS = tuple(
-    pattern for path in (*_BELOW, *sorted(_EXACT)) for pattern in (path, f"{path}/{{rest:rest}}")
+    pattern for path in (*_BELOW, *sorted(_EXACT)) for pattern in (path, f"{path}/{{rest:path}}")
 )
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603

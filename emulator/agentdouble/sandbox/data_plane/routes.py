@@ -12,7 +12,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble import whole_paths  # noqa: F401 (paths use it)
 from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.openapi import hidden
 from agentdouble.sandbox.data_plane import session_token
@@ -60,7 +59,7 @@ def data_plane(
             *CodeRoutes(instances, settings).routes(),
             WebSocketRoute("/v1/shell/ws", terminal),
             *_forwarding(),
-            Route("/{rest:rest}", _unknown, methods=_METHODS),
+            Route("/{rest:path}", _unknown, methods=_METHODS),
         ],
         exception_handlers={
             Refused: session_token.refused,
@@ -75,7 +74,7 @@ def data_plane(
 
 def _forwarding() -> list[BaseRoute]:
     app = _Forwarding()
-    return [Route(f"/v1/{name}/{{rest:rest}}", app, methods=_METHODS) for name in _FORWARDED]
+    return [Route(f"/v1/{name}/{{rest:path}}", app, methods=_METHODS) for name in _FORWARDED]
 
 
 class _Forwarding:
@@ -98,7 +97,7 @@ def _not_built() -> list[BaseRoute]:
         async def refuse(_request: Request) -> Response:
             raise NotBuiltError(what)
 
-        paths = (path, path + "/{rest:rest}")
+        paths = (path, path + "/{rest:path}")
         return [Route(one, refuse, methods=_METHODS) for one in paths]
 
     return [one for path, what in NOT_BUILT.items() for one in routes(path, what)]

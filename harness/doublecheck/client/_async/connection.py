@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import httpx
 
-from agentdouble.unmocked_http import Pace
 from doublecheck.client import transport
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
@@ -34,7 +33,6 @@ class AsyncConnection:
         if not keep_connections:
             self.options["limits"] = transport.NONE_KEPT
         self.http = transport.client_async(**self.options)
-        self._pace = {Pace.KEY: timeout_s}
 
     async def call(self, call: Call[T]) -> T:
         """Send the request of a call and return its parsed answer."""
@@ -48,8 +46,8 @@ class AsyncConnection:
             transport.interruptible(),  # async only
             self.exchanges.recording(request) as recording,
         ):
-            given = transport.arguments(request) | {"extensions": self._pace}
-            return recording.answered(await self.http.request(**given))
+            response = await self.http.request(**transport.arguments(request))
+            return recording.answered(response)
 
     async def peek(self, ask: Callable[[Target], Call[T]], known: T | None) -> T | None:
         """Return the answer to a call for a repr, without recording it; ``known`` if none comes."""

@@ -99,12 +99,6 @@ class AsyncPlatformFaults:
             "delay", operation, which, seconds=seconds, after_execution=after_execution
         )
 
-    async def drip(
-        self, operation: str, *, size: int = 1, pause_s: float = 0.01, **which: Unpack[Which]
-    ) -> ArmedFault:
-        """Send an answer's body in pieces of ``size`` bytes with a pause before each."""
-        return await self._arm("drip", operation, which, size=size, pause_s=pause_s)
-
     async def cut(
         self,
         operation: str,
