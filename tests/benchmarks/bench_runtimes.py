@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from agentdouble import Emulator
-from agentdouble.runtimes.command_line import HOSTING
+from agentdouble.runtimes.launching import HOSTING
 from agentdouble.runtimes.readiness import HOST, free_port
 
 ROUNDS = 12
@@ -34,11 +34,7 @@ TARGET = "simple:app"
 
 def by_itself_ms() -> float:
     """Return how long the application takes to its first answer."""
-    with free_port() as port:
-        return _alone_ms(port)
-
-
-def _alone_ms(port: int) -> float:
+    port = free_port()
     began = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, str(HOSTING), TARGET],

@@ -3,7 +3,6 @@
 from agentdouble.control_plane.invoke_tool_action import InvokeTool
 from agentdouble.control_plane.mcp_service_actions import MCPServiceActions
 from agentdouble.control_plane.runtime_actions import RuntimeActions
-from agentdouble.control_plane.runtime_version_actions import RuntimeVersionActions
 from agentdouble.control_plane.session_actions import SessionActions
 from agentdouble.control_plane.snapshot_actions import SnapshotActions
 from agentdouble.control_plane.tool_actions import ToolActions
@@ -12,7 +11,6 @@ __all__ = [
     "InvokeTool",
     "MCPServiceActions",
     "RuntimeActions",
-    "RuntimeVersionActions",
     "SessionActions",
     "SnapshotActions",
     "ToolActions",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from agentdouble import ledger, strict_json
-from agentdouble.control_plane import mcp_auth, runtime_artifacts
+from agentdouble.control_plane import mcp_auth
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.endpoints import Network
 from agentdouble.control_plane.mcp_auth import Inbound, Outbound
@@ -164,7 +164,6 @@ def make_command(package: Package, sources: Sources) -> CommandBackend:
     _texts([*environment.values()], "env")
     place = _text(given, "cwd") if given.get("cwd") is not None else None
     directory = _directory(place, sources)
-    runtime_artifacts.check_command(command, directory, sources)
     return CommandBackend(command, directory, environment, sources=sources.roots)
 
 

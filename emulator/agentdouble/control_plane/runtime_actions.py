@@ -1,4 +1,4 @@
-"""CreateRuntime, GetRuntime, ListRuntimes, UpdateRuntime, ReleaseRuntime, DeleteRuntime."""
+"""The actions on runtimes, their versions, their instances and their logs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from agentdouble import journal
 from agentdouble.control_plane import runtime_artifacts, runtime_requests
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.described import action, fields
-from agentdouble.control_plane.endpoints import NetworkConfiguration
-from agentdouble.control_plane.listing import ListMade
+from agentdouble.control_plane.listing import Listed, ListMade
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.runtime_requests import (
     CreateRuntime,
+    InstanceLogs,
+    ListVersions,
+    OneRuntime,
     OneVersion,
     RuntimeFields,
+    ShownInstance,
+    ShownRuntime,
+    ShownVersion,
     UpdateRuntime,
-    asked_authorizer,
 )
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.wire import read, variables
-from agentdouble.errors import SettingsError
-from agentdouble.runtimes.definition import Scaling
+from agentdouble.errors import SettingsError, UnknownInstanceError
+from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.registry import Managed, RuntimeRegistry
 from agentdouble.settings import MIB
 from agentdouble.state import digest
@@ -48,20 +52,13 @@ _ACTED_ON = frozenset(
     )
 )
 _SHOWN = frozenset(("Description", "ProjectName", "Tags"))
-
-
-class ShownRuntime(CreateRuntime):
-    """A runtime: the fields with which it was created, and its state."""
-
-    RuntimeId: str
-    Status: str
-    StatusMessage: str | None = None
-    CurrentVersionNumber: int
-    FailedLogFileUrl: str | None = None
-    Command: str | None = None
-    CreatedAt: str
-    UpdatedAt: str
-    NetworkConfigurations: list[NetworkConfiguration]
+_Versions = fields(
+    "ListRuntimeVersionsResult", AgentKitRuntimeVersions=list[ShownVersion], NextToken=str
+)
+_Instances = fields(
+    "ListRuntimeInstancesResult", InstanceItems=list[ShownInstance], RunningInstance=int
+)
+_Logs = fields("GetRuntimeInstanceLogsResult", Logs=str)
 
 
 class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
@@ -91,7 +88,14 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
 
     def by_name(self) -> Mapping[str, Action]:
         """Return the actions by their names on the platform."""
-        return {**super().by_name(), "ReleaseRuntime": self.release}
+        return {
+            **super().by_name(),
+            "ReleaseRuntime": self.release,
+            "GetRuntimeVersion": self.get_version,
+            "ListRuntimeVersions": self.list_versions,
+            "ListRuntimeInstances": self.instances,
+            "GetRuntimeInstanceLogs": self.logs,
+        }
 
     @action(OneVersion, fields("ReleaseRuntimeResult", RuntimeId=str))
     async def release(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,17 +104,61 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         await self._runtimes.release(request.RuntimeId, request.VersionNumber)
         return {"RuntimeId": request.RuntimeId}
 
+    @action(OneVersion, ShownVersion)
+    async def get_version(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a version, by default the one in force."""
+        request = read(OneVersion, body)
+        managed = self._runtimes.get(request.RuntimeId)
+        version = managed.runtime.version
+        if request.VersionNumber is not None:
+            version = managed.runtime.find_version(request.VersionNumber)
+        return runtime_requests.shown_version(managed, version)
+
+    @action(ListVersions, _Versions)
+    async def list_versions(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the versions that are kept, the oldest first."""
+        request = read(ListVersions, body)
+        managed = self._runtimes.get(request.RuntimeId)
+        versions = (
+            Listed(
+                f"{version.number:09}",
+                {"CreatedAt": version.created_at},
+                runtime_requests.shown_version(managed, version, listed=True),
+            )
+            for version in managed.runtime.versions
+        )
+        items, token = self._pages.cut("ListRuntimeVersions", request, versions)
+        return {"AgentKitRuntimeVersions": items, "NextToken": token}
+
+    @action(OneRuntime, _Instances)
+    async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the living instances; a runtime that is scaled to zero has none."""
+        managed = self._runtimes.get(read(OneRuntime, body).RuntimeId)
+        items = runtime_requests.shown_instances(managed)
+        running = sum(item["InstanceStatus"] == "Ready" for item in items)
+        return {"InstanceItems": items, "RunningInstance": running}
+
+    @action(InstanceLogs, _Logs)
+    async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the last lines of an instance, also of one that has ended recently."""
+        request = read(InstanceLogs, body)
+        managed = self._runtimes.get(request.RuntimeId)
+        logs = managed.runtime.logs
+        log = logs.of(request.InstanceName)
+        if log is None:
+            raise UnknownInstanceError(managed.name, request.InstanceName, logs.instances)
+        return {"Logs": log.text(request.Limit)}
+
     async def _create(self, request: CreateRuntime) -> Managed:
-        artifact = runtime_artifacts.read(request.ArtifactType, request.ArtifactUrl, self._sources)
         table = {
             "name": request.Name,
-            **artifact,
+            **runtime_artifacts.read(request.ArtifactType, request.ArtifactUrl, self._sources),
             **_changes(request),
-            "authorizer": asked_authorizer(request.AuthorizerConfiguration),
+            "authorizer": runtime_requests.requested_authorizer(request.AuthorizerConfiguration),
         }
         if request.MaxInstance is None and request.MinInstance is not None:
-            table["max_instances"] = max(request.MinInstance, Scaling().max_instances)
-        runtime_artifacts.check_there({"environment": {}, **table})
+            usual = Definition.model_fields["max_instances"].default
+            table["max_instances"] = max(request.MinInstance, usual)
         with _declared():
             return await self._runtimes.create(
                 table,
@@ -121,43 +169,40 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
 
     async def _update(self, request: UpdateRuntime) -> None:
         """Create a version; it serves when it is released, or at once with ReleaseEnable."""
+        kind = request.ArtifactType or runtime_artifacts.FILE
+        artifact = {}
+        if request.ArtifactUrl is None:
+            runtime_artifacts.check_type(kind)
+        else:
+            artifact = runtime_artifacts.read(kind, request.ArtifactUrl, self._sources)
         with _declared():
             await self._runtimes.update(
                 request.RuntimeId,
-                {**self._artifact(request), **_changes(request)},
+                {**artifact, **_changes(request)},
                 fields=_fields(request),
                 release=bool(request.ReleaseEnable),
             )
 
     def _shown(self, one: Managed) -> dict[str, Any]:
-        return runtime_requests.whole(one)
-
-    def _artifact(self, request: UpdateRuntime) -> dict[str, Any]:
-        kind = request.ArtifactType or runtime_artifacts.FILE
-        if request.ArtifactUrl is None:
-            runtime_artifacts.check_type(kind)
-            return {}
-        artifact = runtime_artifacts.read(kind, request.ArtifactUrl, self._sources)
-        runtime_artifacts.check_there({**artifact, **_changes(request)})
-        return artifact
+        return runtime_requests.shown(one)
 
 
 def _changes(request: RuntimeFields) -> dict[str, Any]:
     """Return a request's changes to a runtime's table, without the artifact."""
     scaling = {key: getattr(request, field) for field, key in _SCALING.items()}
-    said = {key: value for key, value in scaling.items() if value is not None}
+    changes = {key: value for key, value in scaling.items() if value is not None}
     if request.MemoryMb is not None:
-        said["memory_limit"] = request.MemoryMb * MIB
+        changes["memory_limit"] = request.MemoryMb * MIB
     if request.Envs is not None:
-        said["environment"] = dict(variables(request.Envs))
-    return said
+        changes["environment"] = dict(variables(request.Envs))
+    return changes
 
 
 def _fields(request: RuntimeFields) -> dict[str, Any]:
     """Return the fields that are stored and shown, but have no effect; note them as unread."""
-    said = request.model_dump(mode="json", exclude=set(_ACTED_ON), exclude_none=True)
-    journal.note_unread(sorted(said.keys() - _SHOWN))
-    return said
+    stored = request.model_dump(mode="json", exclude=set(_ACTED_ON), exclude_none=True)
+    journal.note_unread(sorted(stored.keys() - _SHOWN))
+    return stored
 
 
 @contextmanager

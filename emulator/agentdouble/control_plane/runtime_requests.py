@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from agentdouble.control_plane import endpoints, runtime_artifacts
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.endpoints import Network, network_configurations
-from agentdouble.control_plane.listing import Listed, Paging
-from agentdouble.control_plane.tool_requests import Authorizer, ByKey, ByToken, Tls
+from agentdouble.control_plane.endpoints import (
+    Network,
+    NetworkConfiguration,
+    network_configurations,
+)
+from agentdouble.control_plane.listing import Paging
+from agentdouble.control_plane.tool_requests import Authorizer, ByKey, Tls
 from agentdouble.control_plane.wire import EnvList, Wire, stamp
+from agentdouble.errors import NotBuiltError
 from agentdouble.runtimes import PREFIX
-from agentdouble.runtimes.authentication import Authorizer as Settled
-from agentdouble.runtimes.authentication import KeyAuth, location_of
-from agentdouble.runtimes.definition import Version
+from agentdouble.runtimes.definition import Definition, Version
 from agentdouble.runtimes.registry import Managed
 from agentdouble.settings import MIB
+
+_STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
 
 
 class Tag(Wire):
@@ -80,19 +85,17 @@ class OneRuntime(Wire):
     RuntimeId: str
 
 
-class OneVersion(Wire):
+class OneVersion(OneRuntime):
     """The body of GetRuntimeVersion and of ReleaseRuntime, which releases the newest by default."""
 
-    RuntimeId: str
     VersionNumber: int | None = Field(None, ge=1)
 
 
-class InstanceLogs(Wire):
+class InstanceLogs(OneRuntime):
     """The body of GetRuntimeInstanceLogs; ``Limit`` counts lines."""
 
-    RuntimeId: str
     InstanceName: str
-    Limit: int | None = Field(None, ge=1, le=10_000)
+    Limit: int = Field(1000, ge=1, le=10_000)
 
 
 class ListVersions(Paging):
@@ -101,25 +104,75 @@ class ListVersions(Paging):
     RuntimeId: str
 
 
-def asked_authorizer(given: Authorizer | None) -> dict[str, Any]:
+class ShownRuntime(CreateRuntime):
+    """A runtime: the fields with which it was created, and its state."""
+
+    RuntimeId: str
+    Status: str
+    StatusMessage: str | None = None
+    CurrentVersionNumber: int
+    FailedLogFileUrl: str | None = None
+    Command: str | None = None
+    CreatedAt: str
+    UpdatedAt: str
+    NetworkConfigurations: list[NetworkConfiguration]
+
+
+class ShownVersion(CreateRuntime):
+    """A version of a runtime; lists leave out some of its fields."""
+
+    RuntimeId: str
+    Name: str | None = None  # type: ignore[assignment]
+    VersionNumber: int
+    Status: str
+    Endpoint: str | None = None
+    Command: str | None = None
+    CreatedAt: str
+    UpdatedAt: str
+
+
+class ShownInstance(TypedDict):
+    """An instance of a runtime."""
+
+    InstanceName: str
+    AliasName: str
+    InstanceStatus: str
+    CreateTime: str
+    RevisionNumber: int
+    RuntimeId: str
+
+
+def requested_authorizer(given: Authorizer | None) -> dict[str, Any]:
     """Return the authorizer of a request, in the form of a runtime's table.
 
     A runtime always gets one (AUT-02): if the request has none, the platform generates a key, which
-    GetRuntime shows. Raises ActionError.
+    GetRuntime shows. ApiKeyName names the key, not a header, because real clients send
+    Authorization: Bearer. Raises ActionError.
     """
     by = given or Authorizer()
-    if by.CustomJwtAuthorizer is None:
-        return _by_key(by.KeyAuth or ByKey())
-    if by.KeyAuth is not None:
-        raise invalid("AuthorizerConfiguration", "it has either a KeyAuth or a CustomJwtAuthorizer")
-    return _by_token(by.CustomJwtAuthorizer)
+    if by.CustomJwtAuthorizer is not None:
+        if by.KeyAuth is not None:
+            reason = "it has either a KeyAuth or a CustomJwtAuthorizer"
+            raise invalid("AuthorizerConfiguration", reason)
+        token = by.CustomJwtAuthorizer
+        return {
+            "discovery_url": token.DiscoveryUrl,
+            "allowed_clients": token.AllowedClients or [],
+        }
+    key = by.KeyAuth or ByKey()
+    location = (key.ApiKeyLocation or "Header").capitalize()
+    if location == "Body":
+        raise NotBuiltError("An API key in the request's body")
+    secret = key.ApiKey or secrets.token_urlsafe(32)
+    return {"keys": [{"name": key.ApiKeyName or "default", "secret": secret}], "location": location}
 
 
-def shown_authorizer(authorizer: Settled | None) -> dict[str, Any]:
+def _shown_authorizer(definition: Definition) -> dict[str, Any] | None:
     """Return the AuthorizerConfiguration of a runtime, with its first key."""
+    authorizer = definition.authorizer
     if authorizer is None:
-        return {}
-    if isinstance(authorizer, KeyAuth):
+        return None
+    if authorizer.keys:
         first = authorizer.keys[0]
         key = {"ApiKey": first.secret, "ApiKeyName": first.name}
         return {"KeyAuth": {**key, "ApiKeyLocation": authorizer.location}}
@@ -130,42 +183,24 @@ def shown_authorizer(authorizer: Settled | None) -> dict[str, Any]:
     return {"CustomJwtAuthorizer": token}
 
 
-def _by_key(given: ByKey) -> dict[str, Any]:
-    location = location_of((given.ApiKeyLocation or "Header").capitalize())
-    # ApiKeyName names the key, not a header, because real clients send Authorization: Bearer.
-    # A runtime that the settings declare admits every caller unless it has an authorizer.
-    key = {
-        "name": given.ApiKeyName or "default",
-        "secret": given.ApiKey or secrets.token_urlsafe(32),
-    }
-    return {"keys": [key], "location": location}
-
-
-def _by_token(given: ByToken) -> dict[str, Any]:
-    return {"discovery_url": given.DiscoveryUrl, "allowed_clients": given.AllowedClients or []}
-
-
-_NOT_OF_A_VERSION = frozenset(
-    (
-        *("CurrentVersionNumber", "FailedLogFileUrl", "KnowledgeId", "MCPToolsetId", "MaxInstance"),
-        *("MemoryId", "MinInstance", "NetworkConfigurations", "StatusMessage", "TlsConfiguration"),
-        "ToolId",
-    )
+_NOT_OF_A_VERSION = (
+    *("KnowledgeId", "MCPToolsetId", "MaxInstance", "MemoryId", "MinInstance"),
+    *("NetworkConfigurations", "TlsConfiguration", "ToolId"),
 )
-_NOT_OF_A_LISTED_VERSION = frozenset(
-    ("Endpoint", "MaxConcurrency", "ModelAgentName", "Name", "ProjectName", "Tags")
+_NOT_OF_A_LISTED_VERSION = (
+    *("Endpoint", "MaxConcurrency", "ModelAgentName", "Name", "ProjectName", "Tags"),
 )
 
 
-def whole(found: Managed) -> dict[str, Any]:
+def shown(managed: Managed) -> dict[str, Any]:
     """Return the fields of GetRuntime: the version in force, and the runtime's own state."""
-    runtime = found.runtime
+    runtime, base = managed.runtime, endpoints.base_url()
     status = runtime.status
-    logs = f"{endpoints.base_url()}/_emulator/runtimes/{found.name}/logs"
+    logs = f"{base}/_emulator/runtimes/{managed.name}/logs"
     return {
-        **_said(found, runtime.version),
-        "CreatedAt": stamp(found.created_at),
-        "UpdatedAt": stamp(found.updated_at),
+        **_fields_of(managed, runtime.version),
+        "CreatedAt": stamp(managed.created_at),
+        "UpdatedAt": stamp(managed.updated_at),
         "CurrentVersionNumber": runtime.version.number,
         "Status": status.word,
         "StatusMessage": status.message,
@@ -173,41 +208,48 @@ def whole(found: Managed) -> dict[str, Any]:
     }
 
 
-def version(found: Managed, one: Version) -> dict[str, Any]:
+def shown_version(managed: Managed, version: Version, *, listed: bool = False) -> dict[str, Any]:
     """Return the fields of GetRuntimeVersion; a version that does not serve is UnReleased."""
-    status = found.runtime.status.word
-    serves = found.runtime.version.number == one.number
-    return {
-        **_without(_said(found, one), _NOT_OF_A_VERSION),
-        "VersionNumber": one.number,
-        "CreatedAt": stamp(one.created_at),
-        "UpdatedAt": stamp(one.created_at),
-        "Endpoint": _endpoint(found),
-        "Status": _status_in_force(status) if serves else "UnReleased",
+    runtime = managed.runtime
+    status = runtime.status.word if version is runtime.version else "UnReleased"
+    if version is runtime.version and status == "UnReleased":
+        status = "Ready"  # only a newer version is not released
+    fields = {
+        **_fields_of(managed, version),
+        "VersionNumber": version.number,
+        "CreatedAt": stamp(version.created_at),
+        "UpdatedAt": stamp(version.created_at),
+        "Endpoint": f"{endpoints.base_url()}{PREFIX}{managed.name}",
+        "Status": status,
     }
+    for name in (*_NOT_OF_A_VERSION, *(_NOT_OF_A_LISTED_VERSION if listed else ())):
+        fields.pop(name, None)
+    return fields
 
 
-def listed_version(found: Managed, one: Version) -> Listed:
-    """Return a version as ListRuntimeVersions shows it."""
-    item = _without(version(found, one), _NOT_OF_A_LISTED_VERSION)
-    return Listed(f"{one.number:09}", {"CreatedAt": one.created_at}, item)
+def shown_instances(managed: Managed) -> list[ShownInstance]:
+    """Return the living instances of a runtime."""
+    return [
+        {
+            "InstanceName": instance.name,
+            "AliasName": instance.name,
+            "InstanceStatus": _STATUS.get(instance.state, "Terminated"),
+            "CreateTime": stamp(instance.created_at),
+            "RevisionNumber": instance.version,
+            "RuntimeId": managed.id,
+        }
+        for instance in managed.runtime.instances
+    ]
 
 
-def _status_in_force(status: str) -> str:
-    return "Ready" if status == "UnReleased" else status  # only a newer version is not released
-
-
-def _said(found: Managed, one: Version) -> dict[str, Any]:
+def _fields_of(managed: Managed, version: Version) -> dict[str, Any]:
     """Return the fields of a version, with effective values for all fields that have an effect."""
-    given = dict(found.said[one.number].fields)
+    given, definition = dict(version.fields), version.definition
     network = given.pop("NetworkConfiguration", {})
-    definition = one.definition
-    program, scaling = definition.program, definition.scaling
-    authorizer = shown_authorizer(definition.authorizer)
     sometimes = {
-        "Command": shlex.join(program.command) or None,
+        "Command": shlex.join(definition.command) or None,
         "MemoryMb": definition.memory_limit and definition.memory_limit // MIB,
-        "AuthorizerConfiguration": authorizer or None,
+        "AuthorizerConfiguration": _shown_authorizer(definition),
     }
     return {
         "Description": "",
@@ -216,21 +258,13 @@ def _said(found: Managed, one: Version) -> dict[str, Any]:
         "Tags": [],
         **given,
         **{name: value for name, value in sometimes.items() if value is not None},
-        "RuntimeId": found.id,
-        "Name": found.name,
+        "RuntimeId": managed.id,
+        "Name": managed.name,
         "ArtifactType": runtime_artifacts.FILE,
         "ArtifactUrl": runtime_artifacts.url_of(definition),
         "Envs": [{"Key": name, "Value": value} for name, value in definition.environment.items()],
-        "MinInstance": scaling.min_instances,
-        "MaxInstance": scaling.max_instances,
-        "MaxConcurrency": scaling.max_concurrency,
-        "NetworkConfigurations": network_configurations(network, f"{PREFIX}{found.name}"),
+        "MinInstance": definition.min_instances,
+        "MaxInstance": definition.max_instances,
+        "MaxConcurrency": definition.max_concurrency,
+        "NetworkConfigurations": network_configurations(network, f"{PREFIX}{managed.name}"),
     }
-
-
-def _endpoint(found: Managed) -> str:
-    return f"{endpoints.base_url()}{PREFIX}{found.name}"
-
-
-def _without(shown: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
-    return {name: value for name, value in shown.items() if name not in names}

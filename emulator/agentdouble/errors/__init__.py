@@ -47,7 +47,6 @@
     ├── AnswerLostError           a server behind this one does not answer, or breaks off
     ├── HostingError              a runtime is not available or cannot handle a request
     │   ├── AccessError           a caller that a runtime's gateway refuses
-    │   ├── AuthorizerError       an authentication method that is not possible
     │   ├── IssuerError           an issuer of tokens that failed
     │   ├── RuntimeNameError      a name that is not a valid path segment, or is in use
     │   ├── RuntimeStartError     an instance that did not start or never became ready

@@ -39,16 +39,6 @@ class AccessError(HostingError):
         self.challenge = challenge
 
 
-class AuthorizerError(HostingError):
-    """A runtime cannot authenticate its callers in this way; ``name`` is its name, if known."""
-
-    code = "InvalidParameter"
-    status = 400
-
-    def __init__(self, message: str, *, name: str = "") -> None:
-        super().__init__(name, message)
-
-
 class IssuerError(HostingError):
     """An issuer of tokens failed; ``url`` is the called URL, ``reason`` says what was observed."""
 

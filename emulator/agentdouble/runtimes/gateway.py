@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import serving
+from agentdouble.clock import Clock
 from agentdouble.errors import (
     AccessError,
     HostingError,
@@ -22,12 +23,13 @@ from agentdouble.errors import (
     UnknownRuntimeError,
 )
 from agentdouble.runtimes import PREFIX, proxying
-from agentdouble.runtimes.authentication import GatewayAuthenticator, render
+from agentdouble.runtimes.authentication.authorizers import render
+from agentdouble.runtimes.authentication.gatekeeper import GatewayAuthenticator
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Address, Proxy, read
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.runtimes import Runtimes
 
 _log = logging.getLogger(__name__)
 
@@ -37,37 +39,35 @@ _END_SEEN_S = 0.2  # a process's end is seen after its connections' end
 _NAMES_SHOWN = 20
 _MCP_SESSION = b"mcp-session-id"
 _SESSIONS = (_MCP_SESSION, b"session_id")  # MCP first: only one instance knows it
-_STATUSES: dict[type[HostingError], int] = {
-    InstanceLostError: 502,
-    RuntimeStartError: 502,
-    RuntimeBusyError: 503,
-    RuntimeEndedError: 503,
-    UnknownRuntimeError: 404,
-}
-_WORDS: dict[type[HostingError], str] = {
-    AccessError: "access",
-    RuntimeStartError: "start",
-    RuntimeBusyError: "busy",
-    RuntimeEndedError: "ended",
+_KINDS: dict[type[HostingError], tuple[int, str, str]] = {  # status, type, word for the metrics
+    InstanceLostError: (502, "InstanceLostError", "lost"),
+    RuntimeStartError: (502, "RuntimeStartError", "start"),
+    RuntimeBusyError: (503, "RuntimeBusyError", "busy"),
+    RuntimeEndedError: (503, "RuntimeEndedError", "ended"),
+    UnknownRuntimeError: (404, "NotFound", ""),
+    AccessError: (0, "", "access"),
 }
 
 
 class Gateway:
     """An ASGI application below ``PREFIX``: ``/runtimes/<name>/<path>``."""
 
-    def __init__(
-        self, runtimes: Runtimes, gatekeeper: GatewayAuthenticator, proxy: Proxy, monitor: Monitor
-    ) -> None:
-        self._runtimes = runtimes
-        self._gatekeeper = gatekeeper
-        self._proxy = proxy
+    def __init__(self, registry: RuntimeRegistry, monitor: Monitor, clock: Clock) -> None:
+        self._registry = registry
+        self._authenticator = GatewayAuthenticator()
+        self._proxy = Proxy()
         self._monitor = monitor
+        self._clock = clock
+
+    async def close(self) -> None:
+        """Close the connections to instances."""
+        await self._proxy.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = read(scope)
-        runtime = self._runtimes.find(address.name)
+        runtime = self._registry.find(address.name)
         if runtime is None:
-            known = [one.name for one in self._runtimes.all()[:_NAMES_SHOWN]]
+            known = [one.name for one in self._registry.runtimes()[:_NAMES_SHOWN]]
             unknown = UnknownRuntimeError(address.name, known)
             await _refusal(unknown, address.path)(scope, receive, send)
             return
@@ -79,31 +79,34 @@ class Gateway:
         """Return whether a request is for a runtime that authenticates its callers itself."""
         path: str = scope["path"]
         name = read(scope).name if path.startswith(PREFIX) else ""
-        runtime = self._runtimes.find(name)
+        runtime = self._registry.find(name)
         return runtime is not None and runtime.definition.authorizer is not None
 
     async def _pass_on(
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
     ) -> None:
         """Have an instance answer the request, or answer with the reason why none did."""
-        if request.scope["type"] == "websocket":
+        scope = request.scope
+        if scope["type"] == "websocket":
             error = NotBuiltError("A WebSocket to a runtime")
-            await request.answer(_error(501, "NotBuilt", str(error)))
+            await _error(501, "NotBuilt", str(error))(*request)
             return
-        if request.head_size > LARGEST_HEAD:
-            await request.answer(_headers_too_large(LARGEST_HEAD))
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
+            message = f"The request's headers are larger than {LARGEST_HEAD} bytes."
+            await _error(431, "HeadersTooLarge", message)(*request)
             return
         try:
-            admitted = _Request(*await self._gatekeeper.admit(runtime, address.path, *request))
-            await self._have_answered(admitted, runtime, address, observed)
+            admitted = await self._authenticator.admit(runtime, address.path, *request)
+            await self._have_answered(_Request(*admitted), runtime, address, observed)
         except HostingError as error:
-            observed.error = _word(error)
+            broken = isinstance(error, InstanceLostError) and error.amid
+            observed.error = "broken" if broken else _KINDS.get(type(error), (500, "", ""))[2]
             if isinstance(error, InstanceLostError):
                 _log.warning("%s", error)
-            if isinstance(error, InstanceLostError) and error.amid:
-                await serving.hang_up(request.scope, request.receive)  # half is not the whole
+            if broken:
+                await serving.hang_up(scope, request.receive)  # half is not the whole
             else:
-                await request.answer(_refusal(error, address.path))
+                await _refusal(error, address.path)(*request)
 
     async def _have_answered(
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
@@ -125,17 +128,34 @@ class Gateway:
             observed.leased()
             if serving.is_closed(scope):
                 raise ClientDisconnect
-            if proxying.is_asked_for(scope, address):
-                send = proxying.rewriting(scope, address, instance.port, send)
+            if proxying.is_card(scope, address):
+                send = proxying.CardRewriter(scope, address, instance.port, send)
                 scope = proxying.uncompressed(scope)
             try:
-                keeping = _keeping(runtime, instance, send)
-                await self._proxy.pass_on(instance, address, scope, receive, keeping)
+                sending = self._sending(runtime, instance, send)
+                await self._proxy.pass_on(instance, address, scope, receive, sending)
             except InstanceLostError as error:
                 if error.unreached:
-                    instance.failed()
+                    runtime.retire(instance, "crashed")
                 await asyncio.wait({instance.exited}, timeout=_END_SEEN_S)
                 raise
+
+    def _sending(self, runtime: Runtime, instance: Instance, send: Send) -> Send:
+        """Return a ``send`` that binds the MCP session that an answer opens to its instance.
+
+        An instance is idle since its last answer began to be sent: whoever has the answer may move
+        the clock before this process has done anything else.
+        """
+
+        async def sending(message: Message) -> None:
+            instance.idle_since = self._clock.now()
+            if message["type"] == "http.response.start":
+                begun = proxying.value(message["headers"], _MCP_SESSION)
+                if begun is not None:
+                    runtime.keep(begun.decode("latin-1"), instance)
+            await send(message)
+
+        return sending
 
 
 class _Request(NamedTuple):
@@ -143,33 +163,11 @@ class _Request(NamedTuple):
     receive: Receive
     send: Send
 
-    @property
-    def head_size(self) -> int:
-        """The size of the request's headers in bytes."""
-        return sum(len(name) + len(value) for name, value in self.scope["headers"])
-
-    async def answer(self, response: Response) -> None:
-        """Answer without an instance."""
-        await response(self.scope, self.receive, self.send)
-
 
 def _session(scope: Scope) -> str | None:
     """Return the session of a request; one instance gets all requests of a session."""
     values = (proxying.value(scope["headers"], name) for name in _SESSIONS)
     return next((value.decode("latin-1") for value in values if value), None)
-
-
-def _keeping(runtime: Runtime, instance: Instance, send: Send) -> Send:
-    """Return a ``send`` that binds the MCP session that an answer opens to its instance."""
-
-    async def keep(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            begun = proxying.value(message["headers"], _MCP_SESSION)
-            if begun is not None:
-                runtime.keep(begun.decode("latin-1"), instance)
-        await send(message)
-
-    return keep
 
 
 def _noting(observed: Observed, send: Send) -> Send:
@@ -185,26 +183,12 @@ def _refusal(error: HostingError, path: str) -> Response:
     """Return an error in the simple application's format, or an access error in ``path``'s."""
     if isinstance(error, AccessError):
         return render(error, path)
-    kind, headers = type(error).__name__, {}
-    if isinstance(error, UnknownRuntimeError):
-        kind = "NotFound"
-    elif isinstance(error, RuntimeBusyError):
-        headers = {"Retry-After": str(error.retry_after_s)}
-    return _error(_STATUSES.get(type(error), 500), kind, str(error), headers)
+    status, kind, _ = _KINDS.get(type(error), (500, type(error).__name__, ""))
+    response = _error(status, kind, str(error))
+    if isinstance(error, RuntimeBusyError):
+        response.headers["Retry-After"] = str(error.retry_after_s)
+    return response
 
 
-def _headers_too_large(limit: int) -> Response:
-    """Return the answer to a request whose headers have more than ``limit`` bytes."""
-    message = f"The request's headers are larger than {limit} bytes."
-    return _error(431, "HeadersTooLarge", message)
-
-
-def _word(error: HostingError) -> str:
-    """Return a word for what went wrong, for the metrics."""
-    if isinstance(error, InstanceLostError):
-        return "broken" if error.amid else "lost"
-    return _WORDS.get(type(error), "")
-
-
-def _error(status: int, kind: str, message: str, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse({"error": {"message": message, "type": kind}}, status, headers)
+def _error(status: int, kind: str, message: str) -> Response:
+    return JSONResponse({"error": {"message": message, "type": kind}}, status)

@@ -75,9 +75,9 @@ class HostedRuntimes:
         DeclarationError, and RuntimeStartError if the new version did not start: then the previous
         version stays in force.
         """
-        id_ = self._named(name).id
-        version = self._do(lambda registry: registry.update(id_, changes, release=release))
-        self._do(lambda registry: registry.get(id_).runtime.deployed())
+        managed = self._named(name)
+        version = self._do(lambda registry: registry.update(managed.id, changes, release=release))
+        self._do(lambda _: managed.runtime.deployed())
         return version.number
 
     def release(self, name: str, version: int | None = None) -> None:
@@ -85,9 +85,9 @@ class HostedRuntimes:
 
         Raises UnknownVersionError, and RuntimeStartError as ``update()`` does.
         """
-        id_ = self._named(name).id
-        self._do(lambda registry: registry.release(id_, version))
-        self._do(lambda registry: registry.get(id_).runtime.deployed())
+        managed = self._named(name)
+        self._do(lambda registry: registry.release(managed.id, version))
+        self._do(lambda _: managed.runtime.deployed())
 
     def delete(self, name: str) -> None:
         """End a runtime and its instances."""
@@ -98,15 +98,14 @@ class HostedRuntimes:
         return self._read(lambda registry: registry.named(name))
 
     def _read(self, read: Callable[[RuntimeRegistry], T]) -> T:
-        async def on_its_loop() -> T:
-            return read(await self._registry())
+        async def read_on_its_loop(registry: RuntimeRegistry) -> T:
+            return read(registry)
 
-        found: T = self._call(on_its_loop())
-        return found
+        return self._do(read_on_its_loop)
 
     def _do(self, act: Callable[[RuntimeRegistry], Awaitable[T]]) -> T:
         async def on_its_loop() -> T:
             return await act(await self._registry())
 
-        done: T = self._call(on_its_loop())
-        return done
+        result: T = self._call(on_its_loop())
+        return result

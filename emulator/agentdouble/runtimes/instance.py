@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from typing import Literal
 
 from agentdouble.errors import RuntimeStartError
-from agentdouble.runtimes.definition import Definition
+from agentdouble.runtimes.definition import Definition, Version
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.readiness import Readiness, free_port
 from agentdouble.runtimes.streams import Process
 
-Launch = Callable[[Definition, int, InstanceLog], Awaitable[Process]]
+STOP_TIMEOUT_S = 5.0  # how long an instance may take to end when asked
 
+Launch = Callable[[Definition, int, InstanceLog], Awaitable[Process]]
 State = Literal["starting", "ready", "draining", "ended"]
 
 
@@ -24,22 +24,15 @@ class Instance:
 
     ``version`` is the number of the version that it runs. ``created_at`` and ``idle_since`` are
     times of the double's clock. ``served`` counts finished requests, and ``log`` has its output.
-    The pool sets ``state``, and the reason of an end in ``ended_because``. ``failed()`` calls
-    ``on_failed``.
+    Its runtime sets ``state``, and the reason of an end in ``ended_because``.
     """
 
     def __init__(
-        self,
-        name: str,
-        definition: Definition,
-        launch: Launch,
-        log: InstanceLog,
-        created_at: dt.datetime,
-        version: int = 1,
+        self, name: str, version: Version, launch: Launch, log: InstanceLog, created_at: dt.datetime
     ) -> None:
         self.name = name
-        self.definition = definition
-        self.version = version
+        self.definition = version.definition
+        self.version = version.number
         self.created_at = self.idle_since = created_at
         self.port = 0  # until it is started
         self.state: State = "starting"
@@ -47,7 +40,6 @@ class Instance:
         self.in_flight = 0
         self.served = 0
         self.log = log
-        self.on_failed: Callable[[], None] = lambda: None
         self._launch = launch
         self._process: Process | None = None
 
@@ -68,42 +60,30 @@ class Instance:
         return self._process.exited
 
     @property
+    def ready(self) -> bool:
+        """Whether the instance takes requests."""
+        return self.state == "ready" and self.alive
+
+    @property
     def has_room(self) -> bool:
         """Whether the instance can be given another request."""
-        room = self.in_flight < self.definition.scaling.max_concurrency
-        return room and self.state == "ready" and self.alive
-
-    def failed(self) -> None:
-        """Report that it could not be connected to: it gets no other request, and is ended."""
-        self.on_failed()
+        return self.ready and self.in_flight < self.definition.max_concurrency
 
     async def start(self) -> None:
         """Return when it is ready for requests; raise RuntimeStartError after a clean-up."""
-        with ExitStack() as until_it_listens:
-            try:
-                self.port = until_it_listens.enter_context(free_port())
-            except OSError as error:  # no port or descriptor is left
-                raise RuntimeStartError(self.definition.name, str(error)) from error
-            await self._get_ready()
-
-    async def _get_ready(self) -> None:
         definition = self.definition
+        try:
+            self.port = free_port()
+        except OSError as error:  # no port or descriptor is left
+            raise RuntimeStartError(definition.name, str(error)) from error
         self._process = await self._launched()
         readiness = Readiness(self._process, self.port, self.log)
-        patience_s = definition.scaling.start_timeout_s
         try:
-            await asyncio.wait_for(readiness.wait(), patience_s)
-        except asyncio.TimeoutError:
-            seen = await readiness.why_not()
-            why = f"it was not ready after {patience_s:g} s, its start_timeout_s: {seen}"
-            self.log.note(why)
-            await self.end()
-            raise RuntimeStartError(definition.name, why) from None
+            await readiness.wait(definition.name, definition.start_timeout_s)
         except BaseException:
-            await self.end()
+            self.ended_because = self.ended_because or "unstarted"
+            await self.end(0)  # a process that has just been forked does not heed SIGTERM yet
             raise
-        if not self.alive:
-            raise RuntimeStartError(definition.name, await readiness.how_it_ended())
 
     async def _launched(self) -> Process:
         """Launch the process; if the start is cancelled, finish the launch and end the process."""
@@ -113,20 +93,17 @@ class Instance:
         except asyncio.CancelledError:
             await asyncio.wait({launching})
             if launching.exception() is None:
-                await launching.result().end(self.definition.scaling.stop_timeout_s)
+                await launching.result().end(0)
             raise
-
-    async def end(self) -> None:
-        """End its processes; return when they have ended."""
-        if self._process is not None:
-            await self._process.end(self.definition.scaling.stop_timeout_s)
-
-    def note_end(self) -> None:
-        """Write to its log why and how it has ended."""
-        if self._process is not None and self._process.exited.done():
-            self.log.note(f"{self.ended_because}: its process {self._process.manner}")
 
     async def kill(self) -> None:
         """Kill its processes at once; return when they have ended."""
         if self._process is not None:
             await self._process.end(0)
+
+    async def end(self, patience_s: float = STOP_TIMEOUT_S) -> None:
+        """End its processes, note in its log why and how, and return when they have ended."""
+        if self._process is not None:
+            await self._process.end(patience_s)
+            if self.ended_because:
+                self.log.note(f"{self.ended_because}: its process {self._process.manner}")

@@ -1,7 +1,8 @@
 """Start the processes of instances: forked and confined on Linux, spawned on other systems.
 
-All runtimes of a double share one fork server. Its guardian leaves nothing behind when the
-double ends, however it ends. ``process`` has the started processes.
+All runtimes of a double share one fork server, without Jupyter in its memory. Its guardian leaves
+nothing behind when the double ends, however it ends. An instance is confined like a kernel: it sees
+the system, its directory, its interpreter and the modules of that interpreter, all read-only.
 """
 
 from __future__ import annotations
@@ -10,89 +11,104 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 import signal
+import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
-from agentdouble import threads
+from agentdouble import environment, threads
 from agentdouble.errors import RuntimeStartError
 from agentdouble.processes.fork_server import signals
 from agentdouble.processes.fork_server.command import with_home
 from agentdouble.processes.workspace import Workspace, Workspaces
-from agentdouble.runtimes.command_line import (
-    OWN,
-    Command,
-    Interpreter,
-    command_of,
-    examine,
-    inherited,
-    interpreter_of,
-)
-from agentdouble.runtimes.definition import Definition, Program
-from agentdouble.runtimes.forking import Forked, Forks
+from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.logs import InstanceLog
-from agentdouble.runtimes.streams import Conversation, LoggedStreams, Process, Streams
+from agentdouble.runtimes.streams import Conversation, LoggedStreams, Process, Streams, Tree
 from agentdouble.settings import Settings
 
-_HOME = re.compile(r"^home\s*=\s*(/[^\0\n]*?)\s*$", re.MULTILINE)
-_CONFIG = "pyvenv.cfg"
-_PARTS = ("bin", "lib", "lib64", "share", "ssl")  # Python's; ~ may be an installation as well
-_MOST_LINKS = 40  # as in Linux
-_LONGEST_CONFIG = 10_000  # characters
+if TYPE_CHECKING:
+    from agentdouble.processes.fork_server.client import ForkServer
+    from agentdouble.processes.fork_server.confinement import Confinement
+    from agentdouble.processes.isolation import Isolation
+
+HOSTING = Path(__file__).with_name("runner") / "hosting.py"
+_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
+_PORT = re.compile(r"\$(?:PORT\b|\{PORT\})")
+_CONFIGURATION = "/etc"
+_FOR_ALL = stat.S_IROTH | stat.S_IXOTH
+_LARGEST = 128 * 1024  # bytes; the limit of Linux for a single argument
+_FOR_FORKS = (
+    "agentdouble.processes.fork_server.client",
+    "agentdouble.processes.fork_server.confinement",
+    "agentdouble.processes.isolation",
+)
 
 
-def visible_of(python: Path, program: Program) -> tuple[str, ...]:
-    """Return the paths that the instances of a program need of their interpreter.
+@dataclass(frozen=True)
+class Command:
+    """A command that is to be executed; its instance has to read the paths in ``needs``."""
 
-    These are its environment, if the program may name it, and the installation that the environment
-    was made from, wherever it is.
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    needs: tuple[str, ...] = ()
+
+
+def command_of(
+    definition: Definition, variables: Mapping[str, str], workspace: Workspace, port: int | None
+) -> Command:
+    """Return the command that an instance executes; without a ``port`` it does not listen.
+
+    ``variables`` tell the instance where the double is. The runtime's own variables override them.
+    Nothing of the double's environment that is secret is passed on. If the double finds its modules
+    by PYTHONPATH, a program of the same Python gets it, too.
     """
-    environment = python.parent.parent
-    steps = list(_steps(python))
-    bases = [step.parent.parent for step in steps] + _homes(environment)
-    shown = [path for base in bases for path in _parts(base)]
-    places = [os.path.realpath(path) for path in shown]
-    if program.may_show(python) or any(map(Path(os.path.realpath(python)).is_relative_to, places)):
-        shown += steps
-    if (environment / _CONFIG).is_file() and program.may_show(environment):
-        shown.append(environment)
-    return tuple(sorted({str(path) for path in shown}))
+    python = definition.python or Path(sys.executable)
+    names = (*_INHERITED, *(() if definition.python else ("PYTHONPATH",)))
+    inherited = {name: os.environ[name] for name in names if name in os.environ}
+    given = {**inherited, **definition.environment}
+    env = {
+        **variables,
+        "PYTHONUNBUFFERED": "1",  # otherwise output reaches the log too late
+        **given,
+        "PATH": os.pathsep.join((str(python.parent), given.get("PATH", os.defpath))),
+        "HOME": str(workspace.home),
+        "TMPDIR": str(workspace.tmp),
+    }
+    if (python.parent.parent / "pyvenv.cfg").exists():
+        env["VIRTUAL_ENV"] = str(python.parent.parent)
+    argv: tuple[str, ...] = definition.command
+    if definition.application is not None:
+        argv = (str(python), str(HOSTING), definition.application)
+    if port is not None:
+        env["PORT"] = str(port)
+        argv = tuple(_PORT.sub(str(port), argument) for argument in argv)
+    needs = [*_needs_of(definition, argv[0]), variables.get(environment.CA_FILE)]
+    return Command(argv, definition.directory, env, tuple(path for path in needs if path))
 
 
-def _steps(python: Path) -> Iterator[Path]:
-    """Yield the path of an interpreter, and the paths to which it leads as a link."""
-    for _ in range(_MOST_LINKS):
-        yield python
-        if not python.is_symlink():
-            return
-        python = Path(os.path.normpath(python.parent / os.readlink(python)))  # noqa: PTH115
+def _needs_of(definition: Definition, word: str) -> Iterator[str]:
+    """Yield the file of a command's first word and the environment of its interpreter.
 
-
-def _homes(environment: Path) -> list[Path]:
-    """Return the installation that a virtual environment names."""
-    config = environment / _CONFIG
-    if not config.is_file():  # a pipe would be waited for
-        return []
-    with config.open(errors="replace") as file:
-        found = _HOME.search(file.read(_LONGEST_CONFIG))
-    return [] if found is None else [Path(found[1]).parent]
-
-
-def _parts(base: Path) -> list[Path]:
-    """Return the parts of an installation that lie in it; none if Python would not take it for one.
-
-    A link in a directory of the client's could lead anywhere.
+    A name is one of the double's PATH, whose programs every runtime may run. Whatever else the
+    definition names must be below its sources.
     """
-    if not any(base.glob("lib/py*/os.py")):
-        return []
-    real = os.path.realpath(base)
-    found = [base / part for part in _PARTS]
-    return [path for path in found if Path(os.path.realpath(path)).is_relative_to(real)]
+    if "/" not in word:
+        scripts = Path(sys.executable).parent
+        path = os.pathsep.join((str(scripts), os.environ.get("PATH", os.defpath)))
+        yield shutil.which(word, path=path) or ""
+    named = [definition.directory / word] if "/" in word else []
+    if definition.python is not None:
+        real = Path(os.path.realpath(definition.python))
+        named += [definition.python.parent.parent, real.parent.parent]
+    yield from (str(one) for one in named if definition.may_show(one) and one != one.parent)
 
 
 class SpawnedTree:
@@ -146,14 +162,6 @@ async def spawn(
     )
 
 
-def _check_directory(program: Program) -> None:
-    """Raise OSError if the directory of a program is missing, or has become a link elsewhere."""
-    if not program.directory.is_dir():
-        raise OSError(f"there is no directory {program.directory}")
-    if not program.may_show(program.directory):
-        raise OSError(f"{program.directory} leads out of the directories in runtime_sources")
-
-
 class Launcher:
     """Starts instances for one double; belongs to one event loop.
 
@@ -164,7 +172,6 @@ class Launcher:
         self._variables = variables
         self._forks = Forks(settings) if sys.platform == "linux" else None
         self._workspaces: Workspaces | None = None
-        self._interpreters: dict[Path, Interpreter] = {}
 
     def prepare(self) -> None:
         """Start the work that the first start would otherwise wait for."""
@@ -176,41 +183,21 @@ class Launcher:
 
         Raises RuntimeStartError, with nothing left behind.
         """
-        return await self._launch(definition, log, port, None)
+        streams = LoggedStreams(log, self.make_workspace())
+        return await self._launch(definition, streams, self._variables(), port)
 
-    async def converse(
-        self, definition: Definition, log: InstanceLog, conversation: Conversation
-    ) -> Process:
-        """Start a program that reads and writes messages; its errors go to ``log``.
+    async def converse(self, definition: Definition, conversation: Conversation) -> Process:
+        """Start a program that reads and writes messages.
 
         Other people wrote it, so it gets no variables that point at the double.
         Raises RuntimeStartError, with nothing left behind.
         """
-        return await self._launch(definition, log, None, conversation)
+        return await self._launch(definition, conversation, {}, None)
 
     def make_workspace(self) -> Workspace:
         """Make directories for several processes; they are removed when the double ends."""
         self._workspaces = self._workspaces or Workspaces()
         return self._workspaces.make()
-
-    async def _launch(
-        self,
-        definition: Definition,
-        log: InstanceLog,
-        port: int | None,
-        conversation: Conversation | None,
-    ) -> Process:
-        try:
-            _check_directory(definition.program)
-            interpreter = await self._interpreter(definition)
-            program = replace(definition.program, python=interpreter_of(definition.program))
-            definition = replace(definition, program=program)
-            variables = {} if conversation else self._variables()
-            command = command_of(definition, interpreter, variables, port)
-            streams = conversation or LoggedStreams(log, self.make_workspace())
-            return await self._start(definition, command, interpreter.lies_in, streams)
-        except OSError as error:
-            raise RuntimeStartError(definition.name, str(error)) from error
 
     async def close(self) -> None:
         """End all remaining processes and remove the files of every instance."""
@@ -220,46 +207,173 @@ class Launcher:
             await threads.run_in_thread(self._workspaces.remove)
             self._workspaces = None
 
-    async def _interpreter(self, definition: Definition) -> Interpreter:
-        python = interpreter_of(definition.program)
-        if python is None:
-            return OWN
-        if definition.program.sources is not None:
-            return Interpreter(python, visible_of(python, definition.program))
-        if python not in self._interpreters:
-            # without the runtime's variables, which a client of the control plane can change
-            env = inherited(replace(definition.program, python=python))
-            self._interpreters[python] = await examine(python, env)
-        return self._interpreters[python]
-
-    async def _start(
+    async def _launch(
         self,
         definition: Definition,
-        command: Command,
-        visible: Sequence[str],
         streams: Streams,
+        variables: Mapping[str, str],
+        port: int | None,
     ) -> Process:
-        given: list[int] = []
+        descriptors: list[int] = []
         try:
-            await streams.open(given)
-            command = command.in_workspace(streams.workspace)
-            forked = await self._tree(definition, command, streams.workspace, visible, given)
-        except BaseException:
+            if not definition.directory.is_dir():
+                raise OSError(f"there is no directory {definition.directory}")
+            if not definition.may_show(definition.directory):
+                where = f"{definition.directory} leads out of the directories in runtime_sources"
+                raise OSError(where)
+            command = command_of(definition, variables, streams.workspace, port)
+            await streams.open(descriptors)
+            if self._forks is None:
+                tree: Tree = await spawn(command.argv, command.cwd, command.env, descriptors)
+            else:
+                tree = await self._forks.fork(definition, command, streams.workspace, descriptors)
+        except BaseException as error:
             await streams.abandon()
+            if isinstance(error, OSError):
+                raise RuntimeStartError(definition.name, str(error)) from error
             raise
         finally:
-            for descriptor in given:
+            for descriptor in descriptors:
                 os.close(descriptor)
-        return Process(forked.tree, streams, forked.hidden)
+        return Process(tree, streams)
 
-    async def _tree(
+
+class Forks:
+    """Forks instances for one double; belongs to one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._server: ForkServer | None = None
+        self._isolation: asyncio.Future[Isolation] | None = None
+        self._preparing: asyncio.Task[None] | None = None
+
+    def prepare(self) -> None:
+        """Start the work that the first fork would otherwise wait for."""
+        self._preparing = self._preparing or asyncio.ensure_future(self._prepare())
+
+    async def fork(
         self,
         definition: Definition,
         command: Command,
         workspace: Workspace,
-        visible: Sequence[str],
         streams: Sequence[int],
-    ) -> Forked:
-        if self._forks is not None:
-            return await self._forks.fork(definition, command, workspace, visible, streams)
-        return Forked(await spawn(command.argv, command.cwd, command.env, streams))
+    ) -> Tree:
+        """Fork a command into its confinement, with standard ``streams``; raise OSError."""
+        await threads.import_in_thread(*_FOR_FORKS)
+        from agentdouble.processes.fork_server.client import ForkServerGoneError
+        from agentdouble.processes.fork_server.protocol import ForkRequest, encode
+
+        for last_try in (False, True):
+            server = self._get_going()
+            confinement = await self._confinement(definition, workspace, command.needs)
+            request = ForkRequest(
+                connection_file="",
+                cwd=str(workspace.home),
+                env=command.env,
+                kernel="command",
+                config={"Command": {"argv": list(command.argv), "cwd": str(command.cwd)}},
+                limits={},  # usage is measured: many programs reserve far more than they use
+                confinement=None if confinement is None else asdict(confinement),
+                outputs=True,
+            )
+            if len(encode(request)) > _LARGEST:
+                kib = _LARGEST // 1024
+                raise OSError(f"its command line and environment are more than {kib} KiB")
+            try:
+                return await server.fork(request, *streams)
+            except ForkServerGoneError as error:  # it died; the next try starts another
+                if last_try:
+                    raise OSError("the double's fork server has ended") from error
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        """End the fork server and all its processes."""
+        if self._preparing is not None:
+            await asyncio.wait({self._preparing})
+        if self._isolation is not None:
+            await asyncio.wait({self._isolation})
+        if self._server is not None:
+            await self._server.stop()
+            self._server = None
+
+    async def _prepare(self) -> None:
+        await threads.import_in_thread(*_FOR_FORKS)
+        self._get_going()
+
+    def _get_going(self) -> ForkServer:
+        """Return the fork server, started if need be; also begin to examine the machine."""
+        from agentdouble.processes import isolation
+        from agentdouble.processes.fork_server.client import ForkServer
+
+        if self._server is None or self._server.gone.done():
+            self._server = ForkServer(kind="commands")
+        if self._settings.isolation != "none" and isolation.is_unknown(self._isolation):
+            self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
+        return self._server
+
+    async def _confinement(
+        self, definition: Definition, workspace: Workspace, needs: Iterable[str]
+    ) -> Confinement | None:
+        if self._isolation is None:
+            return None
+        isolation = await asyncio.shield(self._isolation)  # other starts wait for it, too
+        shown = (str(definition.directory), *needs, *self._settings.visible_paths)
+        return confinement_of(
+            isolation, workspace, definition.directory, shown, self._settings.process_limit
+        )
+
+
+def confinement_of(
+    isolation: Isolation,
+    workspace: Workspace,
+    directory: Path,
+    visible: tuple[str, ...],
+    process_limit: int,
+) -> Confinement | None:
+    """Return the tightest confinement in which a program's directory can be read; raise OSError."""
+    run = workspace.make_run()
+    confinement = isolation.confinement_for(
+        workspace, run, visible=visible, process_limit=process_limit
+    )
+    if confinement is not None and isolation.offers("files"):
+        for path in visible:
+            if path != "/" and run.is_relative_to(os.path.realpath(path)):
+                raise OSError(
+                    f"isolation cannot show {path}, because the double's temporary files lie in it: "
+                    "set TMPDIR to a directory elsewhere, or move the runtime's"
+                )
+    readable = directory.stat().st_mode & _FOR_ALL == _FOR_ALL
+    if confinement is None or confinement.uid is None or readable:
+        return confinement
+    if not (isolation.offers("files") and isolation.offers("landlock")):
+        raise PermissionError(
+            f"{directory} is closed to other users, and the runtime would be one: open it "
+            f"(chmod -R o+rX {directory}), or set isolation = 'none'"
+        )
+    return _as_owner_of(directory, confinement, workspace)
+
+
+def _as_owner_of(directory: Path, confinement: Confinement, workspace: Workspace) -> Confinement:
+    """Return a confinement that runs as the owner of the files, without the owner's rights.
+
+    Namespaces and Landlock confine the instance, as they confine the runtimes of an ordinary user's
+    double. There is no process limit, because it would count the owner's other processes, too. The
+    owner's closed files in /etc look empty: those of root include the passwords.
+    """
+    owner = directory.stat().st_uid
+    for place in (workspace.home, workspace.tmp):
+        os.chown(place, owner, owner)
+    masked = tuple(_closed_below(_CONFIGURATION, owner))
+    return replace(confinement, uid=owner, process_limit=None, masked=masked)
+
+
+def _closed_below(directory: str, owner: int) -> Iterator[str]:
+    """Yield the outermost files and directories of an owner that others cannot read."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError, PermissionError):  # removed meanwhile
+                status = entry.stat(follow_symlinks=False)
+                if status.st_uid == owner and not status.st_mode & stat.S_IROTH:
+                    yield entry.path
+                elif stat.S_ISDIR(status.st_mode):
+                    yield from _closed_below(entry.path, owner)

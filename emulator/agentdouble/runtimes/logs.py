@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,8 +16,7 @@ Stream = Literal["stdout", "stderr", "double"]  # "double": the double's message
 LINES = 10_000
 SIZE = 1024 * 1024  # bytes that are kept of an instance
 LONGEST_LINE = 16 * 1024  # bytes; a longer line is split
-_PIECE = 64 * 1024  # bytes; no block and no line is much larger
-_OVERHEAD = 256  # bytes that a block costs in addition to its data
+ENDED = 10  # the number of ended instances with a log
 
 
 @dataclass(frozen=True)
@@ -32,50 +30,16 @@ class Line:
     text: str
 
 
-@dataclass(frozen=True)
-class Block:
-    """Lines that came at once.
-
-    ``number`` is the first line's number in the runtime, and ``index`` its number in the instance.
-    """
-
-    number: int
-    index: int
-    at: dt.datetime
-    stream: Stream
-    data: bytes
-    count: int
-
-    def lines(self, instance: str) -> list[Line]:
-        """Return the lines; bytes that are not UTF-8 become U+FFFD."""
-        return [
-            Line(self.number + place, self.at, instance, self.stream, _text(line))
-            for place, line in enumerate(self.data.split(b"\n"))
-        ]
-
-
-class Numbering:
-    """Numbers the lines of a runtime."""
-
-    def __init__(self, wall: Callable[[], dt.datetime]) -> None:
-        self.wall = wall
-        self.next = 1
-
-    def take(self, count: int) -> int:
-        """Reserve ``count`` numbers and return the first."""
-        first = self.next
-        self.next += count
-        return first
-
-
 class InstanceLog:
     """The newest lines of one instance; belongs to one event loop."""
 
-    def __init__(self, instance: str, numbering: Numbering) -> None:
+    def __init__(
+        self, instance: str, next_number: Callable[[], int], wall: Callable[[], dt.datetime]
+    ) -> None:
         self.instance = instance
-        self.printed = 0  # lines so far
-        self._numbering = numbering
-        self._blocks: deque[Block] = deque()
+        self.lines: deque[Line] = deque(maxlen=LINES)
+        self._next_number = next_number
+        self._wall = wall
         self._size = 0
         self._begun: dict[Stream, bytes] = {}
         self._open: set[Stream] = {"stdout", "stderr"}
@@ -85,102 +49,56 @@ class InstanceLog:
         """Whether both streams of the instance have ended."""
         return not self._open
 
-    @property
-    def dropped(self) -> int:
-        """How many lines are no longer kept."""
-        return self._blocks[0].index if self._blocks else self.printed
-
     def feed(self, stream: Stream, data: bytes) -> None:
         """Add printed data; ``b""`` marks the end of the stream."""
-        for start in range(0, len(data), _PIECE):
-            self._take(stream, data[start : start + _PIECE])
+        *whole, begun = (self._begun.pop(stream, b"") + data).split(b"\n")
         if not data:
             self._open.discard(stream)
-            self._take(stream, data)
+            whole += [begun] if begun else []
+        elif len(begun) > LONGEST_LINE:
+            whole.append(begun)
+        elif begun:
+            self._begun[stream] = begun
+        for line in whole:
+            for start in range(0, len(line) or 1, LONGEST_LINE):
+                piece = line[start : start + LONGEST_LINE].removesuffix(b"\r")
+                self._add(stream, piece.decode(errors="replace"))
 
     def note(self, text: str) -> None:
         """Add a message of the double about the instance."""
-        self._keep("double", text.encode(errors="replace"))
+        self._add("double", text)
 
     def tail(self, count: int) -> list[Line]:
         """Return the last lines, the oldest first."""
-        found: list[Line] = []
-        for block in self.backwards():
-            if len(found) >= count:
-                break
-            found[:0] = block.lines(self.instance)
-        return found[-count:] if count > 0 else []
+        return [*self.lines][-count:] if count > 0 else []
 
     def text(self, count: int) -> str:
         """Return the last lines, the oldest first, each with its time in UTC."""
-        return "".join(
-            f"{line.at:%Y-%m-%dT%H:%M:%S}.{line.at.microsecond // 1000:03d}Z {line.text}\n"
-            for line in self.tail(count)
-        )
+        return "".join(f"{shown_time(line.at)} {line.text}\n" for line in self.tail(count))
 
-    def backwards(self) -> Iterator[Block]:
-        """Return the blocks, the newest first; the log must not grow during the iteration."""
-        return reversed(self._blocks)
-
-    def _take(self, stream: Stream, data: bytes) -> None:
-        whole, ends, begun = (self._begun.pop(stream, b"") + data).rpartition(b"\n")
-        if ends:
-            self._keep(stream, whole)
-        if begun and not data:
-            self._keep(stream, begun)
-        elif len(begun) > LONGEST_LINE:
-            end = _whole_characters(begun)
-            self._keep(stream, begun[:end])
-            begun = begun[end:]
-        if begun and data:
-            self._begun[stream] = begun
-
-    def _keep(self, stream: Stream, data: bytes) -> None:
-        count = data.count(b"\n") + 1
-        numbering = self._numbering
-        block = Block(numbering.take(count), self.printed, numbering.wall(), stream, data, count)
-        self._blocks.append(block)
-        self.printed += count
-        self._size += len(data) + _OVERHEAD
-        while len(self._blocks) > 1 and self._too_much():
-            self._size -= len(self._blocks.popleft().data) + _OVERHEAD
-
-    def _too_much(self) -> bool:
-        return self._size > SIZE or self.printed - self.dropped > LINES
-
-
-def _text(line: bytes) -> str:
-    return line.removesuffix(b"\r").decode(errors="replace")
-
-
-def _whole_characters(data: bytes) -> int:
-    """Return where to cut, so that no character of UTF-8 is split."""
-    for back in range(1, 4):
-        if data[-back] >= 0xC0:
-            return len(data) - back
-        if data[-back] < 0x80:
-            break
-    return len(data)
-
-
-ENDED = 10  # the number of ended instances with a log
-_LOGS = 256  # the largest number of logs
+    def _add(self, stream: Stream, text: str) -> None:
+        if len(self.lines) == LINES:
+            self._size -= len(self.lines[0].text)
+        self.lines.append(Line(self._next_number(), self._wall(), self.instance, stream, text))
+        self._size += len(text)
+        while self._size > SIZE:
+            self._size -= len(self.lines.popleft().text)
 
 
 class RuntimeLogs:
     """Makes the log of each instance; belongs to one event loop."""
 
     def __init__(self, clock: Clock) -> None:
-        self._numbering = Numbering(clock.wall)
+        self._clock = clock
+        self.printed = 0  # lines so far
         self._logs: dict[str, InstanceLog] = {}
 
     def open(self, instance: str) -> InstanceLog:
         """Return the log of a new instance; forget the oldest logs of ended instances."""
         ended = [log.instance for log in self._logs.values() if log.ended]
-        surplus = max(len(ended) - ENDED + 1, 0)
-        for name in ended[:surplus] or [*self._logs][: len(self._logs) - _LOGS + 1]:
+        for name in ended[: max(len(ended) - ENDED + 1, 0)]:
             del self._logs[name]
-        self._logs[instance] = log = InstanceLog(instance, self._numbering)
+        self._logs[instance] = log = InstanceLog(instance, self._next_number, self._clock.wall)
         return log
 
     def of(self, instance: str) -> InstanceLog | None:
@@ -188,29 +106,21 @@ class RuntimeLogs:
         return self._logs.get(instance)
 
     @property
-    def printed(self) -> int:
-        """How many lines have been printed so far."""
-        return self._numbering.next - 1
-
-    @property
     def instances(self) -> tuple[str, ...]:
         """The instances whose logs are kept, the oldest first."""
         return tuple(self._logs)
 
     def read(self, instance: str | None = None, tail: int = 1000) -> list[Line]:
-        """Return the last lines of one instance or of all, the oldest first.
+        """Return the last lines of one instance or of all, the oldest first."""
+        logs = (log.lines for log in self._logs.values() if instance in (None, log.instance))
+        lines = sorted(itertools.chain(*logs), key=lambda line: line.number)
+        return lines[-tail:] if tail > 0 else []
 
-        If an instance has printed more than is kept, a line of the double says how much.
-        """
-        chosen = [log for log in self._logs.values() if instance in (None, log.instance)]
-        newest_first = heapq.merge(*map(_backwards, chosen), key=lambda line: -line.number)
-        return [*itertools.islice(newest_first, max(tail, 0))][::-1]
+    def _next_number(self) -> int:
+        self.printed += 1
+        return self.printed
 
 
-def _backwards(log: InstanceLog) -> Iterator[Line]:
-    first = None
-    for first in log.backwards():
-        yield from reversed(first.lines(log.instance))
-    if first is not None and first.index:
-        text = f"… {first.index:,} line{'' if first.index == 1 else 's'} dropped"
-        yield Line(first.number - 1, first.at, log.instance, "double", text)
+def shown_time(at: dt.datetime) -> str:
+    """Return a time with milliseconds, in UTC."""
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,37 +1,33 @@
-"""The registry of runtimes: declared by the settings or created at run time, and stored."""
+"""The runtimes of a double: declared by the settings or created at run time, and stored."""
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import logging
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from agentdouble import ledger
 from agentdouble.clock import Clock
-from agentdouble.errors import (
-    DeclarationError,
-    RuntimeNameError,
-    UnknownRuntimeError,
-    UnknownVersionError,
-)
-from agentdouble.runtimes.definition import Declaration, Table, Version, declare
+from agentdouble.errors import DeclarationError, RuntimeNameError, UnknownRuntimeError
+from agentdouble.runtimes.definition import Definition, Table, Version, declare
+from agentdouble.runtimes.instance import Launch
+from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.state import Record, Registry, Resource, Store, times_of, unbroken
 
-
-@dataclass(frozen=True)
-class Said:
-    """The request for one version: its table, and ``fields`` with the platform's names."""
-
-    table: Table
-    fields: Mapping[str, Any] = field(default_factory=dict)
+REAPER_INTERVAL_S = 0.25
+_IDLE_S = 300.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Managed(Resource):
-    """A runtime, with the requests for its versions by their numbers, and its client token.
+    """A runtime with its client token.
 
     ``latest`` is the version that was created or released last, and the base of the next change.
     ``released`` is the version that a restarted double brings into force. A runtime that is
@@ -39,66 +35,42 @@ class Managed(Resource):
     """
 
     runtime: Runtime
-    said: Mapping[int, Said]
     latest: int = 1
     released: int = 1
     declared: bool = False
 
-    def with_version(self, version: Version, said: Said) -> Managed:
-        """Return it with one more version, without the requests of dropped versions."""
-        kept = {one.number for one in self.runtime.versions}
-        every = {**self.said, version.number: said}
-        return replace(
-            self,
-            said={number: one for number, one in every.items() if number in kept},
-            latest=version.number,
-            updated_at=version.created_at,
-        )
-
-    def with_release(self, version: Version) -> Managed:
-        """Return it with a version that is brought into force."""
-        return replace(self, latest=version.number, released=version.number)
-
     def to_record(self) -> Record:
         """Return the JSON-ready data that a restarted double needs."""
         record = dict(super().to_record() or {})
-        del record["runtime"], record["said"], record["declared"]
+        del record["runtime"], record["declared"]
         versions = [
             {
                 "number": version.number,
                 "created_at": version.created_at.isoformat(),
-                "table": dict(self.said[version.number].table),
-                "fields": dict(self.said[version.number].fields),
+                "table": version.definition.table(),
+                "fields": dict(version.fields),
             }
             for version in self.runtime.versions
         ]
         return {**record, "versions": versions}
 
 
-def versions_of(record: Record) -> tuple[Version, ...]:
-    """Return the versions of a record, the oldest first."""
-    return tuple(
-        Version(
-            one["number"],
-            declare(one["table"], kept=True).definition(),
-            dt.datetime.fromisoformat(one["created_at"]),
-        )
-        for one in record["versions"]
+def _version_of(record: Record) -> Version:
+    return Version(
+        record["number"],
+        declare(record["table"], stored=True),
+        dt.datetime.fromisoformat(record["created_at"]),
+        record["fields"],
     )
-
-
-def managed_of(record: Record, runtime: Runtime) -> Managed:
-    """Return a runtime with the data of its record."""
-    said = {one["number"]: Said(one["table"], one["fields"]) for one in record["versions"]}
-    kept = {name: value for name, value in record.items() if name != "versions"}
-    return Managed(**{**kept, **times_of(record), "id": runtime.id}, runtime=runtime, said=said)
 
 
 class RuntimeRegistry(Registry[Managed]):
     """The runtimes that the settings declare, and those that are created at run time.
 
     A created runtime is stored. A declared runtime is as the settings declare it at each start,
-    whatever changes were made to it before.
+    whatever changes were made to it before. If a runtime does not set its own idle time, ``idle_s``
+    applies, provided that the ledger lets the settings decide. ``taken`` are names that no runtime
+    can have.
     """
 
     kind = "runtime"
@@ -107,13 +79,30 @@ class RuntimeRegistry(Registry[Managed]):
     def __init__(
         self,
         clock: Clock,
-        runtimes: Runtimes,
-        declared: Iterable[Declaration] = (),
+        monitor: Monitor,
+        launch: Launch,
+        declared: Iterable[Definition] = (),
         store: Store | None = None,
+        *,
+        idle_s: float = _IDLE_S,
+        taken: Collection[str] = (),
     ) -> None:
         super().__init__(clock, store)
-        self._runtimes = runtimes
+        self._monitor = monitor
+        self._launch = launch
         self._declared = tuple(declared)
+        self._idle_s = idle_s
+        self._taken = frozenset(taken)
+        self._open = False
+        self._closing: set[asyncio.Future[None]] = set()
+
+    def runtimes(self) -> tuple[Runtime, ...]:
+        """Return the runtimes in the order of their creation."""
+        return tuple(managed.runtime for managed in self._items.values())
+
+    def find(self, name: str) -> Runtime | None:
+        """Return the runtime with this name, or None."""
+        return next((runtime for runtime in self.runtimes() if runtime.name == name), None)
 
     async def create(
         self,
@@ -138,11 +127,11 @@ class RuntimeRegistry(Registry[Managed]):
         request: str | None,
     ) -> Managed:
         async with self._changing:
-            made = self._made_already(client_token, request)
-            if made is not None:
-                return made
-            made = await self._make(declare(_said(table)), fields)
-            return await self._begin(replace(made, client_token=client_token, request=request))
+            existing = self._made_already(client_token, request)
+            if existing is not None:
+                return existing
+            managed = self._make(_declare(table), fields)
+            return await self._begin(replace(managed, client_token=client_token, request=request))
 
     async def update(
         self,
@@ -163,22 +152,23 @@ class RuntimeRegistry(Registry[Managed]):
         self, id_: str, changes: Mapping[str, Any], fields: Mapping[str, Any], release: bool
     ) -> Version:
         async with self._changing:
-            found = self.get(id_)
-            before = found.said[found.latest]
-            declaration = declare(_said({**before.table, **changes}))
-            earlier = found.runtime.versions
-            version = await found.runtime.update(declaration.definition(), release=False)
-            said = Said(declaration.resolved(), {**before.fields, **fields})
-            changed = self.get(id_).with_version(version, said)
+            managed = self.get(id_)
+            runtime, before = managed.runtime, managed.runtime.find_version(managed.latest)
+            definition = _declare({**before.definition.table(), **changes})
+            versions = runtime.versions
+            version = runtime.add(definition, {**before.fields, **fields})
+            released = version.number if release else managed.released
+            changed = replace(
+                managed, latest=version.number, released=released, updated_at=version.created_at
+            )
             try:
-                changed = changed.with_release(version) if release else changed
                 await self._keep(changed)
             except BaseException:
-                found.runtime.restore(earlier, found.runtime.version.number)
+                runtime.versions = versions
                 raise
             if release:
-                await found.runtime.release(version.number, "Updating")
-        self._publish(found, "changed")
+                runtime.deploy(version, "Updating")
+        self._publish(managed, "changed")
         return version
 
     async def release(self, id_: str, number: int | None = None) -> Version:
@@ -190,30 +180,106 @@ class RuntimeRegistry(Registry[Managed]):
 
     async def _release(self, id_: str, number: int | None) -> Version:
         async with self._changing:
-            found = self.get(id_)
-            versions = {one.number: one for one in found.runtime.versions}
-            version = versions.get(max(versions) if number is None else number)
-            if version is None:
-                raise UnknownVersionError(found.name, number or 0, sorted(versions))
-            changed = replace(found.with_release(version), updated_at=self._clock.now())
-            await self._keep(changed)
-            self._publish(found, "changed")
-            return await found.runtime.release(version.number)
+            managed = self.get(id_)
+            version = managed.runtime.find_version(number)
+            await self._keep(
+                replace(
+                    managed,
+                    latest=version.number,
+                    released=version.number,
+                    updated_at=self._clock.now(),
+                )
+            )
+            self._publish(managed, "changed")
+            managed.runtime.deploy(version)
+            return version
+
+    # What runs
+
+    def ensure_min_instances(self) -> None:
+        """Keep the ``min_instances`` of every runtime from now on."""
+        self._open = True
+        for runtime in self.runtimes():
+            runtime.ensure_min_instances()
+
+    def begin_shutdown(self) -> None:
+        """Turn away waiting requests: the double is about to stop."""
+        for runtime in self.runtimes():
+            runtime.begin_shutdown()
+
+    async def close(self, reason: str = "the double was reset or stopped") -> None:
+        """End all runtimes; return when nothing is left, also of those deleted before."""
+        for runtime in self.runtimes():
+            self._close(runtime, reason)
+        self._items.clear()
+        if self._closing:
+            await asyncio.wait(set(self._closing))
+
+    async def settle(self) -> None:
+        """End idle instances; return when every ending instance has ended."""
+        idle_s = self._default_idle_s()
+        await asyncio.gather(*(runtime.settle(idle_s) for runtime in self.runtimes()))
+
+    async def reap(self) -> None:
+        """End idle instances for ever (HST-02, U-SCALE-IDLE)."""
+        while True:  # it polls, because a move of a frozen clock wakes no task
+            try:
+                for runtime in self.runtimes():
+                    runtime.end_idle(self._default_idle_s())
+            except Exception:  # an error must not stop the reaper
+                _log.exception("The instances that are idle could not be ended.")
+            await asyncio.sleep(REAPER_INTERVAL_S)
+
+    def _default_idle_s(self) -> float:
+        return self._idle_s if ledger.choose("U-SCALE-IDLE") == "settings" else _IDLE_S
+
+    def _close(self, runtime: Runtime, reason: str) -> asyncio.Future[None]:
+        """Begin to end a runtime in a separate task."""
+
+        async def close() -> None:
+            await runtime.close(reason)
+            if self.find(runtime.name) is None:
+                self._monitor.forget(runtime.name)
+
+        task = asyncio.ensure_future(close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        return task
+
+    def _make(
+        self, definition: Definition, fields: Mapping[str, Any], id_: str | None = None
+    ) -> Managed:
+        if definition.name in self._taken:
+            reason = f"an application of this process answers at /runtimes/{definition.name}"
+            raise RuntimeNameError(definition.name, reason)
+        if self.find(definition.name) is not None:
+            raise RuntimeNameError(definition.name, "there is one of that name")
+        id_ = id_ or f"r-{secrets.token_hex(8)}"
+        runtime = Runtime(id_, definition, self._clock, self._monitor, self._launch)
+        runtime.restore([replace(runtime.version, fields=fields)], 1)
+        return Managed(**self._described(id_, definition.name), runtime=runtime)
+
+    # What the state does with a runtime
+
+    async def _start(self, new: Managed) -> None:
+        if self._open:
+            new.runtime.ensure_min_instances()
 
     def _unknown(self, asked: str, by: str) -> UnknownRuntimeError:
         return UnknownRuntimeError(asked, (getattr(one, by) for one in self._items.values()))
 
     async def _restore(self, id_: str, record: Record) -> Managed:
-        versions = versions_of(record)
-        released = next(one for one in versions if one.number == record["released"])
-        runtime = await self._runtimes.create(released.definition, id_)
-        runtime.restore(versions, released.number)
-        return managed_of(record, runtime)
+        versions = [_version_of(version) for version in record["versions"]]
+        managed = self._make(versions[0].definition, {}, id_)
+        managed.runtime.restore(versions, record["released"])
+        await self._start(managed)
+        fields = {name: value for name, value in record.items() if name != "versions"}
+        return Managed(**{**fields, **times_of(record), "id": id_}, runtime=managed.runtime)
 
     async def _have(self, one: Managed, record: Record | None) -> Managed:
-        there = self._items.pop(one.id, None)
-        if there is not None:  # its instances are those of versions that may not exist any more
-            await self._stop(there)
+        existing = self._items.pop(one.id, None)
+        if existing is not None:  # its instances are those of versions that may not exist any more
+            await self._stop(existing)
         return await self._resume(one, record)
 
     async def _resume(self, one: Managed, record: Record | None) -> Managed:
@@ -230,36 +296,24 @@ class RuntimeRegistry(Registry[Managed]):
             await super()._keep(one)
 
     async def _stop(self, gone: Managed) -> None:
-        await self._runtimes.delete(gone.name)
+        await asyncio.wait({self._close(gone.runtime, "it was deleted")})
 
     async def _stop_all(self, gone: Sequence[Managed]) -> None:
-        await self._runtimes.close()
+        for managed in gone:
+            self._close(managed.runtime, "the double was reset or stopped")
+        await self.close()
 
     async def _add_fixed(self) -> None:
-        for declaration in self._declared:
-            name = declaration.name
+        for definition in self._declared:
+            id_ = f"r-{hashlib.sha256(definition.name.encode()).hexdigest()[:16]}"
             try:
-                made = await self._make(declaration, {}, _id_of(name))
+                managed = self._make(definition, {}, id_)
             except RuntimeNameError as error:
-                reason = f"{error.reason}; it was made at run time, and the state has kept it"
-                raise DeclarationError(name, "runtimes", reason) from None
-            self._items[made.id] = replace(made, declared=True)
-
-    async def _make(
-        self, declaration: Declaration, fields: Mapping[str, Any], id_: str | None = None
-    ) -> Managed:
-        runtime = await self._runtimes.create(declaration.definition(), id_)
-        return Managed(
-            **self._described(runtime.id, runtime.name),
-            runtime=runtime,
-            said={1: Said(declaration.resolved(), fields)},
-        )
+                reason = f"{error.reason}; it was created at run time, and the state has kept it"
+                raise DeclarationError(definition.name, "runtimes", reason) from None
+            self._items[id_] = replace(managed, declared=True)
+            await self._start(managed)
 
 
-def _said(table: Table) -> Table:
-    return {key: value for key, value in table.items() if value is not None}
-
-
-def _id_of(name: str) -> str:
-    """Return the id of a declared runtime, which is the same at every start."""
-    return f"r-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+def _declare(table: Table) -> Definition:
+    return declare({key: value for key, value in table.items() if value is not None})

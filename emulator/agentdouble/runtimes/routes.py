@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -12,24 +14,24 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agentdouble.clock import Clock
-from agentdouble.errors import LogQueryError, UnknownRuntimeError
+from agentdouble.errors import LogQueryError
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs
+from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs, shown_time
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.runtimes.usage import Used, Watch
 
 _PARAMETERS = ("tail", "instance", "format")
-_FORMATS = ("json", "text")
-_LONGEST_NUMBER = 15  # digits
 
 
 class RuntimeRoutes:
     """The routes, below the double's own prefix; they raise HostingError."""
 
-    def __init__(self, runtimes: Runtimes, monitor: Monitor, watch: Watch, clock: Clock) -> None:
-        self._runtimes = runtimes
+    def __init__(
+        self, registry: RuntimeRegistry, monitor: Monitor, watch: Watch, clock: Clock
+    ) -> None:
+        self._registry = registry
         self._monitor = monitor
         self._watch = watch
         self._clock = clock
@@ -44,8 +46,8 @@ class RuntimeRoutes:
 
     async def metrics(self, request: Request) -> Response:
         """Return the metrics of every runtime in a format of Prometheus."""
-        used = await self._watch.look()
-        for runtime in self._runtimes.all():
+        used = await self._watch.measure()
+        for runtime in self._registry.runtimes():
             of_runtime = [used[one.name] for one in runtime.begun if one.name in used]
             self._monitor.show(
                 runtime.name,
@@ -59,19 +61,12 @@ class RuntimeRoutes:
 
     async def all(self, _request: Request) -> Response:
         """Return every runtime with its instances."""
-        used = await self._watch.look()
-        return JSONResponse({"runtimes": [self._shown(r, used) for r in self._runtimes.all()]})
+        used = await self._watch.measure()
+        return JSONResponse({"runtimes": [self._shown(r, used) for r in self._registry.runtimes()]})
 
     async def logs(self, request: Request) -> Response:
         """Return the printed lines of instances."""
-        return printed(request, self._find(request).logs)
-
-    def _find(self, request: Request) -> Runtime:
-        name = request.path_params["name"]
-        runtime = self._runtimes.find(name)
-        if runtime is None:
-            raise UnknownRuntimeError(name, [one.name for one in self._runtimes.all()])
-        return runtime
+        return printed(request, self._registry.named(request.path_params["name"]).runtime.logs)
 
     def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> dict[str, Any]:
         return {
@@ -104,42 +99,27 @@ class RuntimeRoutes:
 
 def printed(request: Request, logs: RuntimeLogs) -> Response:
     """Return the lines that a request asks for; raise LogQueryError."""
-    query = request.query_params
-    unknown = [name for name in query if name not in _PARAMETERS]
-    if unknown:
-        allowed = ", ".join(_PARAMETERS)
-        raise LogQueryError(unknown[0], f"is not known; known are {allowed}")
-    format_, instance = query.get("format", "json"), query.get("instance")
-    if format_ not in _FORMATS:
-        raise LogQueryError("format", f"must be one of {', '.join(_FORMATS)}")
+    query = {"tail": "1000", "instance": None, "format": "json", **request.query_params}
+    for name in query.keys() - _PARAMETERS:
+        raise LogQueryError(name, f"is not known; known are {', '.join(_PARAMETERS)}")
+    tail, instance, form = str(query["tail"]), query["instance"], query["format"]
+    if form not in ("json", "text"):
+        raise LogQueryError("format", "must be one of json, text")
+    if not re.fullmatch("[0-9]{1,5}", tail) or int(tail) > LINES:
+        raise LogQueryError("tail", f"must be a number from 0 to {LINES}, not {tail[:40]!r}")
     if instance is not None and logs.of(instance) is None:
         known = ", ".join(logs.instances) or "none"
         reason = f"names no instance whose log is kept; there is {known}"
         raise LogQueryError("instance", reason)
-    lines = logs.read(instance, _tail(query.get("tail", "1000")))
-    if format_ == "text":
+    lines = logs.read(instance, int(tail))
+    if form == "text":
         return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
     return Response("".join(map(_json, lines)), media_type="application/x-ndjson")
 
 
-def _tail(text: str) -> int:
-    number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
-    if not number or int(text) > LINES:
-        raise LogQueryError("tail", f"must be a number from 0 to {LINES}, not {text[:40]!r}")
-    return int(text)
-
-
 def _json(line: Line) -> str:
-    shown = {
-        "number": line.number,
-        "at": line.at.isoformat(),
-        "instance": line.instance,
-        "stream": line.stream,
-        "text": line.text,
-    }
-    return json.dumps(shown) + "\n"
+    return json.dumps({**asdict(line), "at": line.at.isoformat()}) + "\n"
 
 
 def _plain(line: Line) -> str:
-    at = line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return f"{at} {line.instance} {line.stream} {line.text}\n"
+    return f"{shown_time(line.at)} {line.instance} {line.stream} {line.text}\n"

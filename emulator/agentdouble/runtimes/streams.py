@@ -184,15 +184,11 @@ class Tree(Protocol):
 
 
 class Process:
-    """The process tree of a started instance; ``exited`` is done when it has ended.
+    """The process tree of a started instance; ``exited`` is done when it has ended."""
 
-    ``hidden`` are paths that its command names, but that its confinement does not show.
-    """
-
-    def __init__(self, tree: Tree, streams: Streams, hidden: Sequence[str] = ()) -> None:
+    def __init__(self, tree: Tree, streams: Streams) -> None:
         self._tree = tree
         self._streams = streams
-        self.hidden = hidden
         self.pid = tree.pid
         self.exited: asyncio.Future[int | None] = tree.exited
         self._finished = asyncio.ensure_future(self._finish())
@@ -206,9 +202,13 @@ class Process:
         return f"ended with {f'code {code}' if code >= 0 else f'signal {-code}'}"
 
     async def end(self, patience_s: float) -> None:
-        """Ask the process to end, then kill it; return when nothing of it is left."""
-        self._tree.send_signal(signal.SIGTERM)
-        await asyncio.wait({self.exited}, timeout=patience_s)
+        """Ask the process to end, then kill it; return when nothing of it is left.
+
+        Without patience it is killed at once.
+        """
+        if patience_s:
+            self._tree.send_signal(signal.SIGTERM)
+            await asyncio.wait({self.exited}, timeout=patience_s)
         self._tree.send_signal(signal.SIGKILL)
         await self.finished()
 

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentdouble.processes import usage
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.runtimes import Runtimes
 from agentdouble.threads import run_in_thread
 
-_REST = 20  # the pause after a look, in multiples of its duration
-INTERVAL_S = 0.25
-_SELDOM = 8  # if nothing is limited, only every eighth look is taken
+INTERVAL_S = 0.25  # if an instance has a memory limit
+_LONG_INTERVAL_S = 2.0
 _MIB = 1024 * 1024
 
 _log = logging.getLogger(__name__)
@@ -31,117 +29,69 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Used:
-    """What an instance uses: resident memory (bytes), processes, processor time (seconds).
-
-    ``cpu_s`` is the time of the living processes, ``spent_s`` the time since the last look.
-    """
+    """What an instance uses: resident memory (bytes), processes, processor time (seconds)."""
 
     memory: int = 0
     processes: int = 0
     cpu_s: float = 0.0
-    spent_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class Tree:
-    """An instance's first process, and the memory limit of its processes, if there is one."""
-
-    pid: int
-    memory_limit: int | None = None
-
-
-class Sampler:
-    """Measures process trees again and again."""
-
-    def __init__(self) -> None:
-        self._took_s = 0.0
-        self._busy: dict[Tree, dict[int, float]] = {}
-
-    def look(self, trees: Mapping[str, Tree]) -> Mapping[str, Used]:
-        """Return what each instance uses, by name; block while it is read."""
-        began = time.perf_counter()
-        table = usage.processes() if trees else {}
-        for tree in self._busy.keys() - {*trees.values()}:
-            del self._busy[tree]
-        used = {name: self._look_at(tree, table) for name, tree in trees.items()}
-        self._took_s = time.perf_counter() - began
-        return used
-
-    def rest_s(self, interval_s: float) -> float:
-        """Return how long to wait until the next look, so that measuring costs little."""
-        return max(interval_s, _REST * self._took_s)
-
-    def _look_at(self, tree: Tree, table: Mapping[int, usage.Process]) -> Used:
-        found = usage.tree((tree.pid,), table)
-        before = self._busy.get(tree, {})
-        busy = self._busy[tree] = {process.pid: process.busy_s for process in found}
-        spent_s = sum(now_s - _earlier(before, pid, now_s) for pid, now_s in busy.items())
-        return Used(_memory(found, tree.memory_limit), len(found), sum(busy.values()), spent_s)
-
-
-def _earlier(before: Mapping[int, float], pid: int, now_s: float) -> float:
-    """Return a process's time at the last look; 0 if the pid belongs to a new process."""
-    earlier_s = before.get(pid, 0.0)
-    return earlier_s if earlier_s <= now_s else 0.0
-
-
-def _memory(processes: list[usage.Process], limit: int | None) -> int:
-    if limit is not None:
-        return usage.memory(processes, limit)
-    return sum(process.resident for process in processes)
 
 
 class Watch:
     """Watches the instances; belongs to one event loop, with blocking work in a thread."""
 
-    def __init__(self, runtimes: Runtimes, monitor: Monitor) -> None:
-        self._runtimes = runtimes
+    def __init__(self, registry: RuntimeRegistry, monitor: Monitor) -> None:
+        self._registry = registry
         self._monitor = monitor
-        self._sampler = Sampler()
-        self._looking = asyncio.Lock()
+        self._busy: dict[Instance, float] = {}  # processor time at the last measurement
+        self._measuring = asyncio.Lock()
 
     async def run(self) -> None:
         """Measure the instances for ever."""
-        left_out = 0
         while True:
-            await asyncio.sleep(self._sampler.rest_s(INTERVAL_S))
-            left_out += 1
-            if left_out < _SELDOM and not self._limited():
-                continue
-            left_out = 0
+            limited = any(one.definition.memory_limit for _, one in self._begun())
+            await asyncio.sleep(INTERVAL_S if limited else _LONG_INTERVAL_S)
             try:
-                await self.look()
-            except Exception:  # the next look may succeed
-                _log.exception("What the runtimes use could not be looked at.")
+                await self.measure()
+            except Exception:  # the next measurement may succeed
+                _log.exception("What the runtimes use could not be measured.")
 
-    async def look(self) -> Mapping[str, Used]:
+    async def measure(self) -> Mapping[str, Used]:
         """Return what each instance uses, by name; add up its time, and end it above its limit."""
-        async with self._looking:
-            trees = {
-                instance.name: Tree(instance.pid, instance.definition.memory_limit)
-                for _, instance in self._begun()
-                if instance.pid is not None
-            }
-            used = await run_in_thread(lambda: self._sampler.look(trees)) if trees else {}
-        for runtime, instance in [*self._begun()]:
-            if instance.name in used:
-                self._monitor.spent(runtime.name, used[instance.name].spent_s)
-                await self._judge(runtime, instance, used[instance.name].memory)
+        async with self._measuring:
+            begun = [(runtime, one) for runtime, one in self._begun() if one.pid is not None]
+            instances = [instance for _, instance in begun]
+            used = await run_in_thread(lambda: _measure(instances)) if instances else {}
+        for runtime, instance in begun:
+            cpu_s = used[instance.name].cpu_s
+            self._monitor.spent(runtime.name, max(0.0, cpu_s - self._busy.get(instance, 0.0)))
+            self._busy[instance] = cpu_s
+            await self._judge(runtime, instance, used[instance.name].memory)
+        for gone in self._busy.keys() - set(instances):
+            del self._busy[gone]
         return used
 
     async def _judge(self, runtime: Runtime, instance: Instance, memory: int) -> None:
         limit = instance.definition.memory_limit
         if limit is None or memory <= limit:
             return
-        had = f"{memory // _MIB} MiB, and its limit is {limit // _MIB} MiB"
-        instance.log.note(f"killed: its processes had {had}")
+        mib = f"{memory // _MIB} MiB, and its limit is {limit // _MIB} MiB"
+        instance.log.note(f"killed: its processes had {mib}")
         runtime.end(instance, "memory")
         await instance.kill()
 
-    def _begun(self) -> Iterator[tuple[Runtime, Instance]]:
-        for runtime in self._runtimes.all():
-            for instance in runtime.begun:
-                yield runtime, instance
+    def _begun(self) -> list[tuple[Runtime, Instance]]:
+        runtimes = self._registry.runtimes()
+        return [(runtime, instance) for runtime in runtimes for instance in runtime.begun]
 
-    def _limited(self) -> bool:
-        return any(instance.definition.memory_limit for _, instance in self._begun())
+
+def _measure(instances: list[Instance]) -> Mapping[str, Used]:
+    table = usage.processes()
+    measured = {}
+    for instance in instances:
+        tree = usage.tree((instance.pid or 0,), table)
+        limit = instance.definition.memory_limit
+        resident = sum(process.resident for process in tree)
+        memory = resident if limit is None else usage.memory(tree, limit)
+        busy_s = sum(process.busy_s for process in tree)
+        measured[instance.name] = Used(memory, len(tree), busy_s)
+    return measured

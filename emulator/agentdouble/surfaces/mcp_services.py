@@ -46,26 +46,28 @@ class ServicePrograms:
     async def start(self, service: str, program: Program) -> StartedProgram:
         """Start a process of a service; raise ServiceUnansweredError."""
         launcher = await self._context.surface(Runtimes).launcher()
-        from agentdouble.runtimes import definition, readiness
+        from agentdouble.runtimes.definition import Definition
         from agentdouble.runtimes.streams import Conversation
 
         if service not in self._workspaces:
             self._workspaces[service] = launcher.make_workspace()
         log = self.logs(service).open(f"{service}-{next(self._numbers)}")
         conversation = Conversation(log, self._workspaces[service], LONGEST_LINE)
-        runs = definition.Program(
-            program.directory, command=program.command, sources=program.sources
+        definition = Definition.model_construct(
+            name=service,
+            command=program.command,
+            directory=program.directory,
+            environment=dict(program.environment),
+            sources=program.sources,
         )
-        wanted = definition.Definition(service, runs, program.environment)
         try:
-            process = await launcher.converse(wanted, log, conversation)
+            process = await launcher.converse(definition, conversation)
         except RuntimeStartError as error:
             log.note(error.reason)
             why = f"its command does not start: see /_emulator/mcp-services/{service}/logs."
             raise ServiceUnansweredError(service, why) from error
-        hidden = readiness.what_is_hidden(process.hidden)
-        log.note(f"started{hidden}")
-        return StartedProgram(process, conversation, log, hidden)
+        log.note("started")
+        return StartedProgram(process, conversation, log)
 
     async def forget(self, service: str) -> None:
         """Remove the files and the log of a service whose processes have ended."""
@@ -84,17 +86,14 @@ class ServicePrograms:
 
 
 class StartedProgram:
-    """A process of a service; ``hidden`` says which paths it does not see."""
+    """A process of a service."""
 
-    def __init__(
-        self, process: Process, conversation: Conversation, log: InstanceLog, hidden: str
-    ) -> None:
+    def __init__(self, process: Process, conversation: Conversation, log: InstanceLog) -> None:
         self.lines = conversation.lines
         self.input = conversation.input
         self._process = process
         self._conversation = conversation
         self._log = log
-        self._hidden = hidden
         self._told = False
 
     def log(self, line: bytes) -> None:
@@ -110,14 +109,14 @@ class StartedProgram:
         await asyncio.wait({self._process.exited})
 
     async def end(self, patience_s: float) -> str:
-        """Ask it to end, then kill it; when nothing of it is left, return how it ended and what it did not see."""
+        """Ask it to end, then kill it; return how it ended when nothing of it is left."""
         await self._process.end(patience_s)
         self._conversation.close()
         manner = self._process.manner
         if not self._told:
             self._told = True
             self._log.note(f"its process {manner}")
-        return manner + self._hidden
+        return manner
 
 
 class MCPServices(Surface):

@@ -67,7 +67,7 @@ class Runtimes(Surface):
         name, _, _ = path.removeprefix(PREFIX).partition("/")
         if self._hosting is None or not path.startswith(PREFIX) or name in self._taken:
             return False
-        return self._hosting.authenticates(connection.scope)
+        return self._hosting.app.authenticates(connection.scope)
 
     def addresses(self, url: str) -> Mapping[str, str]:
         """Return the address of each runtime, by name; ``url`` is the double's."""
@@ -89,13 +89,9 @@ class Runtimes(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage runtimes and their versions."""
-        from agentdouble.control_plane.actions import RuntimeActions, RuntimeVersionActions
+        from agentdouble.control_plane.actions import RuntimeActions
 
-        registry = self._made().registry
-        return {
-            **RuntimeActions(registry, self.sources).by_name(),
-            **RuntimeVersionActions(registry).by_name(),
-        }
+        return RuntimeActions(self._made().registry, self.sources).by_name()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes for metrics, lists and logs of the runtimes."""
@@ -125,7 +121,7 @@ class Runtimes(Surface):
 
     async def settle(self) -> None:
         if self._hosting is not None:
-            await self._hosting.settle()
+            await self._hosting.registry.settle()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -140,7 +136,7 @@ class Runtimes(Surface):
 
     def begin_shutdown(self) -> None:
         if self._hosting is not None:
-            self._hosting.begin_shutdown()
+            self._hosting.registry.begin_shutdown()
 
     @property
     def sources(self) -> Sources:

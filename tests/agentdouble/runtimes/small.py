@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from agentdouble.clock import Clock
-from agentdouble.runtimes.definition import Definition, Program, Scaling
 from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
-from agentdouble.runtimes.runtimes import Runtimes
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.settings import Settings
 
 # Answers every request with a name of its process and the variable SAYS; ends at once where a file `broken`
@@ -51,40 +50,21 @@ while True:
 """
 
 
-def program(directory: Path, source: str = ANSWERING) -> Program:
-    """Return a program of that source in a directory, which is made."""
+def table(directory: Path, source: str = ANSWERING, **keys: Any) -> dict[str, Any]:
+    """Return the table of a runtime that is called as the directory, which is made."""
     directory.mkdir(exist_ok=True)
     (directory / "program.py").write_text(source)
-    return Program(directory, command=(sys.executable, "-SE", "program.py"))
-
-
-def definition(
-    directory: Path, environment: Mapping[str, str] | None = None, **scaling: Any
-) -> Definition:
-    """Return the definition of a runtime that is called as the directory."""
-    given = {"stop_timeout_s": 0.0, **scaling}
-    return Definition(directory.name, program(directory), environment or {}, Scaling(**given))
-
-
-def table(directory: Path, source: str = ANSWERING, **keys: Any) -> dict[str, Any]:
-    """Return what declares a runtime that is called as the directory."""
-    command = program(directory, source).command
-    return {
-        "name": directory.name,
-        "command": list(command),
-        "directory": str(directory),
-        "stop_timeout_s": 0,
-        **keys,
-    }
+    command = [sys.executable, "-SE", "program.py"]
+    return {"name": directory.name, "command": command, "directory": str(directory), **keys}
 
 
 @asynccontextmanager
 async def runtimes(
     clock: Clock | None = None, taken: Collection[str] = ()
-) -> AsyncIterator[Runtimes]:
+) -> AsyncIterator[RuntimeRegistry]:
     """Yield runtimes that nobody reaps, confined by nothing."""
     launcher = Launcher(Settings.load(isolation="none"), dict)
-    runtimes = Runtimes(clock or Clock(), Monitor(), launcher.launch, taken=taken)
-    yield runtimes
-    await runtimes.close()
+    registry = RuntimeRegistry(clock or Clock(), Monitor(), launcher.launch, taken=taken)
+    yield registry
+    await registry.close()
     await launcher.close()

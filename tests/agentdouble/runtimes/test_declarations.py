@@ -9,7 +9,6 @@ import pytest
 from agentdouble import Emulator, SimpleApp
 from agentdouble.errors import SettingsError
 from agentdouble.runtimes import definition
-from agentdouble.runtimes.definition import Program
 from agentdouble.settings import Settings
 
 COMMAND = {"command": "serve --now 'a b'"}
@@ -34,8 +33,7 @@ def test_a_command_is_words_or_a_line(tmp_path: Path) -> None:
         ]
     )
 
-    assert Program(tmp_path, None, ("serve", "--now", "a b")) == words.definition().program
-    assert words.definition().program == line.definition().program
+    assert ("serve", "--now", "a b") == words.command == line.command
 
 
 def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
@@ -55,32 +53,22 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
 
     found = definition.read_all(Settings.load(file).runtimes)
 
-    assert [
-        Program(folder / "app", "main:app", (), folder / "python"),
-        Program(tmp_path, "main:app"),
-        Program(folder, "main:app"),
-    ] == [one.definition().program for one in found]
+    assert [(folder / "app", folder / "python"), (tmp_path, None), (folder, None)] == [
+        (one.directory, one.python) for one in found
+    ]
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "reason"),
     [
         (
             {"name": "a", "max_instance": 3},
             (
-                "runtimes.0.max_instance (of the runtime 'a') is wrong: nobody knows it. "
+                "runtimes.0.max_instance (of the runtime 'a') is wrong: there is no such key. "
                 "Did you mean max_instances?"
             ),
         ),
-        (
-            {"name": "a", "colour": "red"},
-            (
-                "runtimes.0.colour (of the runtime 'a') is wrong: nobody knows it. "
-                "A [[runtimes]] table has name, application, command, "
-            ),
-        ),
-        (COMMAND, "runtimes.0.name is wrong: it is not there, and must be."),
-        ({"name": "a/b", **COMMAND}, "runtimes.0.name (of the runtime 'a/b') is wrong: a name is "),
+        (COMMAND, "runtimes.0.name is wrong: Field required."),
         (
             {"name": "a"},
             (
@@ -88,24 +76,16 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
                 "(module:attribute or file.py:attribute) or a command that listens on $PORT."
             ),
         ),
-        ({"name": "a", "application": "m:app", **COMMAND}, "it needs either"),
-        ({"name": "a", "command": "serve 'now"}, "runtimes.0.command (of the runtime 'a') "),
         ({"name": "a", **COMMAND, "directory": "/nowhere"}, "there is no directory /nowhere."),
-        ({"name": "a", **COMMAND, "directory": "a\0b"}, "there is no directory a"),
         ({"name": "a", **COMMAND, "python": "/nowhere"}, "there is no interpreter /nowhere; "),
-        ({"name": "a", **COMMAND, "environment": {"A=B": ""}}, "'A=B' is no name of an env"),
         ({"name": "a", **COMMAND, "environment": {"PORT": "1"}}, "the double itself sets PORT."),
-        ({"name": "a", **COMMAND, "environment": {"A": "\0"}}, "the value of A has a NUL"),
-        ({"name": "a", **COMMAND, "environment": {"A": "\ud800"}}, "the value of A is no valid"),
-        ({"name": "a", "command": ["a", "\ud800"]}, "it is no valid Unicode text."),
-        ({"name": "a", "application": "a\0:b"}, "it has a NUL character."),
-        ({"name": "a", **COMMAND, "max_instances": 0}, "runtimes.0.max_instances (of the "),
+        ({"name": "a", **COMMAND, "environment": {"A": "\0"}}, "has a NUL character"),
         ({"name": "a", **COMMAND, "min_instances": 5}, "its max_instances is smaller than "),
     ],
 )
-def test_a_wrong_table_is_told_by_its_key(table: dict[str, Any], said: str) -> None:
+def test_a_wrong_table_is_told_by_its_key(table: dict[str, Any], reason: str) -> None:
     """Which key of which table, what is wrong with it, and what it should be."""
-    assert said in refusal(table)
+    assert reason in refusal(table)
 
 
 def test_a_single_table_is_told_how_to_be_one_of_a_list(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.runtimes import launching
+from agentdouble.runtimes import instance, launching
 from agentdouble.runtimes.instance import Instance
 from agentdouble.upstream import Connections
 from tests.agentdouble.calling import eventually, has_gone, http
@@ -48,10 +48,11 @@ def create(double: Emulator, directory: Path, **fields: object) -> None:
 
 
 def test_a_runtime_that_ignores_sigterm_is_killed_with_all_that_it_has_started(
-    double: Emulator, tmp_path: Path
+    double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After stop_timeout_s; what has a session of its own goes, too."""
-    create(double, tmp_path, command=DEAF, stop_timeout_s=0.1)
+    """After some seconds; what has a session of its own goes, too."""
+    monkeypatch.setattr(instance.Instance.end, "__defaults__", (0.1,))
+    create(double, tmp_path, command=DEAF)
     pids = pids_outside(double, "one", TREE)
     alive = [psutil.pid_exists(pid) for pid in pids]
 
@@ -63,7 +64,7 @@ def test_a_runtime_that_ignores_sigterm_is_killed_with_all_that_it_has_started(
 
 def test_a_runtime_that_heeds_sigterm_is_not_waited_for(double: Emulator, tmp_path: Path) -> None:
     """What it had detached goes as well, and its files."""
-    create(double, tmp_path, stop_timeout_s=300)
+    create(double, tmp_path)
     _, *pids = pids_outside(double, "one", TREE)
     mark = f"mark-{pids[0]}"
     ask(double, "one", f"pathlib.Path.home().joinpath({mark!r}).write_text('')")
@@ -71,7 +72,7 @@ def test_a_runtime_that_heeds_sigterm_is_not_waited_for(double: Emulator, tmp_pa
 
     double.runtimes.delete("one")
 
-    assert 150 > time.monotonic() - before
+    assert instance.STOP_TIMEOUT_S > time.monotonic() - before
     assert [True] * 3 == [has_gone(pid, timeout_s=0) for pid in pids]
     # pathlib's raises where another double's directory goes meanwhile
     assert [] == glob.glob(f"{tempfile.gettempdir()}/agentdouble-*/*/home/{mark}")  # noqa: PTH207

@@ -82,7 +82,7 @@ def test_an_update_starts_from_the_version_that_was_released_last(double: Emulat
     assert 3 == double.runtimes.update("made", max_instances=2)
 
     assert "first" == says(double, "made")
-    assert 2 == double.runtimes.versions("made")[-1].definition.scaling.max_instances
+    assert 2 == double.runtimes.versions("made")[-1].definition.max_instances
 
 
 def test_a_reset_leaves_what_is_declared(double: Emulator) -> None:
@@ -133,5 +133,7 @@ def test_what_was_made_is_there_after_a_restart(tmp_path: Path) -> None:
         assert "third" == says(second, "made")
 
     taken = {**DECLARED, "name": "made"}
-    with pytest.raises(DeclarationError, match="it was made at run time, and the state has kept"):
+    with pytest.raises(
+        DeclarationError, match="it was created at run time, and the state has kept"
+    ):
         Emulator(**{**settings, "runtimes": [taken]}).start()

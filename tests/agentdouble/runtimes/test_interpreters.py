@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import sysconfig
 import venv
 from collections.abc import Iterator
@@ -14,18 +13,6 @@ from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking
 
 LIBRARY = "pinnedlib"
-OLDER_PYTHON = "DOUBLECHECK_OLDER_PYTHON"
-OLDER_APPLICATION = """
-import starlette, uvicorn
-from starlette.applications import Starlette
-from starlette.responses import JSONResponse
-from starlette.routing import Route
-
-async def versions(request):
-    return JSONResponse({"starlette": starlette.__version__, "uvicorn": uvicorn.__version__})
-
-app = Starlette(routes=[Route("/", versions)])
-"""
 
 
 @dataclass(frozen=True)
@@ -96,16 +83,3 @@ def test_an_environment_without_a_server_is_told_what_to_install(
 
     expected = f"an ASGI application needs a server: {older.python} -m pip install uvicorn"
     assert (502, True) == (answer.status_code, expected in answer.text)
-
-
-@pytest.mark.skipif(OLDER_PYTHON not in os.environ, reason=f"{OLDER_PYTHON} names no interpreter")
-def test_an_older_framework_runs_beside_the_doubles_own(tmp_path: Path) -> None:
-    """The variable names a Python whose starlette is below 0.40 and whose uvicorn is below 0.30."""
-    (tmp_path / "older.py").write_text(OLDER_APPLICATION)
-    table = {"name": "older", "directory": str(tmp_path), "application": "older:app"}
-    with Emulator(runtimes=[{**table, "python": os.environ[OLDER_PYTHON]}]) as double:
-        versions = http.get(f"{double.url}/runtimes/older/").json()
-
-    older = {name: tuple(map(int, version.split(".")[:2])) for name, version in versions.items()}
-    assert older["starlette"] < (0, 40)
-    assert older["uvicorn"] < (0, 30)

@@ -12,8 +12,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.processes import isolation
 from agentdouble.processes.workspace import Workspaces
-from agentdouble.runtimes import forking
-from agentdouble.runtimes.definition import Program
+from agentdouble.runtimes import launching
 from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
@@ -105,9 +104,8 @@ def test_what_cannot_be_read_is_not_started(tmp_path: Path) -> None:
     try:
         found = only("user")
         tmp_path.chmod(0o700)
-        program = Program(tmp_path, command=("true",))
         with pytest.raises(PermissionError, match=r"chmod -R o\+rX") as raised:
-            forking.confinement_of(found, workspace.make(), program, (), 256)
+            launching.confinement_of(found, workspace.make(), tmp_path, (), 256)
     finally:
         workspace.remove()
 

@@ -13,9 +13,10 @@ import pytest
 from agentdouble.clock import Clock
 from agentdouble.errors import RuntimeBusyError, RuntimeEndedError, RuntimeStartError
 from agentdouble.processes.fork_server import signals
+from agentdouble.runtimes import runtime as scaling
 from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.runtimes.runtimes import Runtimes
 from tests.agentdouble.runtimes import small
 
 pytestmark = pytest.mark.anyio
@@ -28,14 +29,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def runtimes(clock: Clock) -> AsyncIterator[Runtimes]:
+async def runtimes(clock: Clock) -> AsyncIterator[RuntimeRegistry]:
     async with small.runtimes(clock) as runtimes:
         runtimes.ensure_min_instances()
         yield runtimes
 
 
-async def made(runtimes: Runtimes, directory: Path, **scaling: Any) -> Runtime:
-    return await runtimes.create(small.definition(directory / "telling", **scaling))
+async def made(runtimes: RuntimeRegistry, directory: Path, **scaling: Any) -> Runtime:
+    return (await runtimes.create(small.table(directory / "telling", **scaling))).runtime
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -86,7 +87,7 @@ class Held:
 
 
 async def test_many_requests_at_once_start_as_many_instances_as_they_need(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """One for each max_concurrency of them, from none."""
     runtime = await made(runtimes, tmp_path, max_concurrency=2)
@@ -103,7 +104,7 @@ async def test_many_requests_at_once_start_as_many_instances_as_they_need(
 
 
 async def test_requests_beyond_what_there_may_be_wait_for_their_turn(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """First come, first served, by the instances there are."""
     held = Held(await made(runtimes, tmp_path, max_concurrency=1, max_instances=1))
@@ -119,10 +120,13 @@ async def test_requests_beyond_what_there_may_be_wait_for_their_turn(
     assert 1 == len({instance.name for _, instance in held.given})
 
 
-async def test_a_full_queue_and_a_long_wait_are_refused(runtimes: Runtimes, tmp_path: Path) -> None:
+async def test_a_full_queue_and_a_long_wait_are_refused(
+    runtimes: RuntimeRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the time after which to ask again."""
-    limits = {"max_concurrency": 1, "max_instances": 1, "queue_limit": 1, "queue_timeout_s": 0.05}
-    runtime = await made(runtimes, tmp_path, **limits)
+    monkeypatch.setattr(scaling, "QUEUE_LIMIT", 1)
+    monkeypatch.setattr(scaling, "QUEUE_TIMEOUT_S", 0.05)
+    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
     held = Held(runtime)
     held.ask("a")
     await held.has(1)
@@ -141,7 +145,7 @@ async def test_a_full_queue_and_a_long_wait_are_refused(runtimes: Runtimes, tmp_
 
 
 async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """While it starts as well as while others have it; what was started for it is kept."""
     runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
@@ -163,7 +167,7 @@ async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
 
 
 async def test_an_instance_given_to_a_client_that_goes_in_that_moment_is_free(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """It was given, and nobody is there to take it."""
     runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
@@ -177,7 +181,7 @@ async def test_an_instance_given_to_a_client_that_goes_in_that_moment_is_free(
     assert [0] == [instance.in_flight for instance in runtime.instances]
 
 
-async def test_a_session_stays_with_its_instance(runtimes: Runtimes, tmp_path: Path) -> None:
+async def test_a_session_stays_with_its_instance(runtimes: RuntimeRegistry, tmp_path: Path) -> None:
     """Even when it has to wait there, until that instance ends."""
     runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=2)
     held = Held(runtime)
@@ -202,7 +206,7 @@ async def test_a_session_stays_with_its_instance(runtimes: Runtimes, tmp_path: P
 
 
 async def test_what_is_idle_ends_on_the_double_s_clock(
-    runtimes: Runtimes, clock: Clock, tmp_path: Path
+    runtimes: RuntimeRegistry, clock: Clock, tmp_path: Path
 ) -> None:
     """Down to the least number; never with a request in flight (HST-02)."""
     runtime = await made(runtimes, tmp_path, max_concurrency=1, idle_s=60, min_instances=1)
@@ -230,7 +234,7 @@ async def test_what_is_idle_ends_on_the_double_s_clock(
 
 
 async def test_the_least_number_is_there_without_a_request(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """From the start, and again after a crash."""
     runtime = await made(runtimes, tmp_path, min_instances=2)
@@ -244,7 +248,7 @@ async def test_the_least_number_is_there_without_a_request(
 
 
 async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """The next request gets another, at once."""
     runtime = await made(runtimes, tmp_path)
@@ -254,7 +258,7 @@ async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
             pass
         await until(lambda: not crashed.alive)
         async with runtime.lease() as second:
-            second.failed()
+            runtime.retire(second, "crashed")
             async with runtime.lease() as third:
                 pass
 
@@ -265,7 +269,7 @@ async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
 
 
 async def test_a_program_that_does_not_start_is_tried_again_later(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """Who waited is told why; who asks meanwhile waits for the next try, which may succeed."""
     runtime = await made(runtimes, tmp_path)
@@ -285,7 +289,7 @@ async def test_a_program_that_does_not_start_is_tried_again_later(
 
 
 async def test_what_started_before_is_waited_for_through_a_failure(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """A request that has not reached the application is not lost with an instance."""
     runtime = await made(runtimes, tmp_path)
@@ -306,7 +310,7 @@ async def test_what_started_before_is_waited_for_through_a_failure(
 
 
 async def test_deletion_turns_away_who_waits_and_leaves_nothing(
-    runtimes: Runtimes, tmp_path: Path
+    runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """While instances serve and others start."""
     runtime = await made(runtimes, tmp_path, max_concurrency=1)
@@ -315,7 +319,7 @@ async def test_deletion_turns_away_who_waits_and_leaves_nothing(
     (serving,) = await held.has(1)
     waiting = held.ask("waiting")
     await asyncio.sleep(0)  # the second instance has begun to start
-    await runtimes.delete("telling")
+    await runtimes.delete(runtime.id)
     with pytest.raises(RuntimeEndedError, match="'telling' has ended: it was deleted"):
         await waiting
     with pytest.raises(RuntimeEndedError):

@@ -24,10 +24,6 @@ FILES = {
     "without_app.py": "",
     "elsewhere.py": "import socket, signal\nserver = socket.create_server(('127.0.0.1', 0))\n"
     f"{SAYS_SO}signal.pause()\n",
-    "silent.py": f"import signal\n{SAYS_SO.replace('listening', 'nothing')}signal.pause()\n",
-    "other_interface.py": "import os, signal, socket\n"
-    "server = socket.create_server(('127.0.0.2', int(os.environ['PORT'])))\n"
-    f"{SAYS_SO}signal.pause()\n",
     "accepts.py": "import os, signal, socket\n"
     "server = socket.create_server(('127.0.0.1', int(os.environ['PORT'])))\n"
     f"{SAYS_SO}signal.pause()\n",
@@ -46,10 +42,6 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
     "does not import": (
         {"application": "imports_nothing_there:app"},
         f"{ENDED} 1: ModuleNotFoundError: No module named 'nothing_of_that_name'",
-    ),
-    "no such module": (
-        {"application": "not_there:app"},
-        "its process ended with code 1: ModuleNotFoundError: No module named 'not_there'",
     ),
     "no such attribute": (
         {"application": "without_app:app"},
@@ -73,22 +65,12 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
         {"command": ["true", "x" * 200_000]},
         "its command line and environment are more than 128 KiB",
     ),
-    "no interpreter": (
-        {"command": "python x.py", "python": "{directory}/without_app.py"},
-        "the interpreter {directory}/without_app.py cannot be executed: Permission denied",
-    ),
-    "another interpreter": (
-        {"command": "python x.py", "python": "/bin/false"},
-        "the interpreter /bin/false is none: it exited with code 1",
-    ),
 }
 NEVER_READY = {
-    "silent.py": r"it does not listen on \$PORT {port} of 127.0.0.1",
-    "elsewhere.py": r"it listens on 127.0.0.1:\d+, not on \$PORT {port} of 127.0.0.1",
-    "other_interface.py": r"it listens on 127.0.0.2:{port}, not on \$PORT {port} of 127.0.0.1",
+    "elsewhere.py": r"it does not listen on \$PORT {port} of 127.0.0.1",
     "accepts.py": "GET /readiness gives no answer",
-    "no_http.py": r"it answers GET /readiness with no HTTP \(.+\)",
-    "busy.py": "GET /readiness answers 503 still",
+    "no_http.py": r"GET /readiness is not answered in HTTP \(.+\)",
+    "busy.py": "GET /readiness is answered with 503",
 }
 
 
@@ -154,15 +136,10 @@ def test_a_program_that_ends_before_it_is_ready_says_why(
 ) -> None:
     """At once, by its exit code and its last line: a traceback's names the error."""
     fields, expected = ENDS[case]
-    here = str(directory)
-    fields = {
-        key: value.replace("{directory}", here) if isinstance(value, str) else value
-        for key, value in fields.items()
-    }
 
     answer = start(double, directory, **fields)
 
-    assert expected.replace("{directory}", here) == reason(answer)
+    assert expected.replace("{directory}", str(directory)) == reason(answer)
 
 
 @pytest.fixture(scope="module")
@@ -189,19 +166,6 @@ def test_a_program_that_never_is_ready_is_given_up(
     seen = rf"it was not ready after {PATIENCE_S} s, its start_timeout_s: {expected}"
     assert re.fullmatch(seen, said), said
     assert any(said in line for line in double.runtimes.logs(program))
-
-
-@pytest.mark.slow
-def test_a_program_may_start_slowly(double: Emulator, directory: Path) -> None:
-    """Ten seconds of imports take longer on a machine that does other things meanwhile."""
-    program = "import http.server, os, time\ntime.sleep(35)\n"
-    program += (
-        "http.server.test(http.server.SimpleHTTPRequestHandler, port=int(os.environ['PORT']))"
-    )
-    (directory / "slow.py").write_text(program)
-    double.runtimes.create("slow", directory=directory, command="python -S slow.py")
-
-    assert 200 == http.get(double.runtimes.address("slow")).status_code
 
 
 def test_one_that_nobody_waits_for_is_told_of(

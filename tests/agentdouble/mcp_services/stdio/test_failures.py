@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from agentdouble.mcp_services import CommandBackend
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.mcp_services.stdio.conftest import (
-    HERE,
     KEY,
     Services,
     call,
@@ -51,22 +49,6 @@ def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str,
     assert "goodbye" in services.log("dying")
     assert "its process ended with code 3" in services.log("dying")
     assert "here" == call(*untouched, "echo", word="here")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
-def test_a_server_that_lies_elsewhere_is_named(services: Services, tmp_path: Path) -> None:
-    """Isolation hides it, and the setting that shows it is named."""
-    program = tmp_path / "index.py"
-    program.write_text("")
-    command = (sys.executable, str(program))
-    services.double.mcp.create("elsewhere", CommandBackend(command, HERE), key=KEY)
-
-    message = error(mcp_wire.post(f"{services.double.url}/mcp/elsewhere", mcp_wire.INITIALIZE, KEY))
-
-    assert (
-        f"isolation does not show {program}, which its command names: list what it needs in "
-        "visible_paths. What it printed: /_emulator/mcp-services/elsewhere/logs"
-    ) in message
 
 
 @pytest.mark.slow

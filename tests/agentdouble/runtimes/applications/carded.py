@@ -27,7 +27,7 @@ def _interfaces() -> list[dict[str, Any]]:
 async def _card(request: Request) -> JSONResponse:
     card: dict[str, Any] = {
         "name": "é" * 1000,  # enough to be compressed
-        "supportedInterfaces": [*_interfaces(), {"url": str(request.url.replace(path="/rpc"))}, 7],
+        "supportedInterfaces": _interfaces(),
         "provider": {"url": OWN},
     }
     if request.url.path.startswith("/signed"):
@@ -39,10 +39,6 @@ async def _large(request: Request) -> Response:
     return Response(f'{{"url": "{OWN}", "name": "{"x" * 2**20}"}}', media_type="application/json")
 
 
-async def _wrong(request: Request) -> Response:
-    return Response(OWN)
-
-
 CARD = "/.well-known/agent-card.json"
 anything = GZipMiddleware(
     Starlette(
@@ -50,7 +46,6 @@ anything = GZipMiddleware(
             Route(CARD, _card),
             Route("/signed" + CARD, _card),
             Route("/large" + CARD, _large),
-            Route("/wrong" + CARD, _wrong),
             Route("/other.json", _card),
         ]
     )

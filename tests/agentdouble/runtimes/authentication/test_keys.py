@@ -11,7 +11,6 @@ from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
     ("runtime", "path", "headers"),
     [
         ("keyed", "/a", {"Authorization": "Bearer key-of-bob"}),
-        ("keyed", "/a", {"Authorization": "bearer  key-of-bob"}),
         ("queried", "/a?b=1&key=key-of-bob&c", {}),
         ("named", "/a", {"X-Secret-Word": "key-of-bob"}),
     ],
@@ -35,11 +34,8 @@ def test_a_key_lets_its_bearer_in(
     ("runtime", "path", "headers"),
     [
         ("keyed", "/a", {}),
-        ("keyed", "/a", {"Authorization": "Bearer"}),
         ("keyed", "/a", {"Authorization": "Bearer key-of-ann2"}),
         ("keyed", "/a", {"Authorization": "Basic key-of-ann"}),
-        ("keyed", "/a?key=key-of-ann", {}),
-        ("keyed", "/a", {"X-Api-Key": "key-of-ann"}),
         ("queried", "/a", {"Authorization": "Bearer key-of-ann"}),
         ("queried", "/a?key=key-of-ann&key=other", {}),
         ("named", "/a", {"X-Secret-Word": "Bearer key-of-ann"}),
