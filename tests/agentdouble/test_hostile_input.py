@@ -35,18 +35,7 @@ ENDS_S = 20  # while it reads what is left of a large body
 Json = dict[str, Any]
 VERSION = {"Version": "2025-10-30"}
 TEXT = "a" * 40 + "!"
-PATTERNS = [
-    "^(a+)+$",
-    "(a|aa)+$",
-    "^(a|a)*$",
-    "(.*a){25}$",
-    "^(([a-z])+.)+[A-Z]([a-z])+$",
-    r"(?=(a+))+\1*b$",
-    "(?:a?){40}a{40}",
-    "(a{1,30}){1,30}$",
-    "(" * 5000,
-    "[" + "a-" * 100_000 + "]",
-]
+PATTERNS = ["^(a+)+$", "(" * 5000, "[" + "a-" * 100_000 + "]"]
 
 
 class Double:
@@ -180,10 +169,8 @@ FIRST = {"$ref": "#/components/schemas/S0"}
     [
         lambda pattern: {"type": "string", "pattern": pattern},
         lambda pattern: {"patternProperties": {pattern: {}}, "additionalProperties": False},
-        lambda pattern: {"propertyNames": {"pattern": pattern}, "unevaluatedProperties": False},
-        lambda pattern: {"type": "string", "pattern": pattern, "default": TEXT, "examples": [TEXT]},
     ],
-    ids=["pattern", "patternProperties", "propertyNames", "default"],
+    ids=["pattern", "patternProperties"],
 )
 def test_patterns_of_a_definition_are_not_evaluated(
     double: Double, make: Callable[[str], Json], pattern: str
@@ -201,8 +188,6 @@ def test_patterns_of_a_definition_are_not_evaluated(
 
 ARGUMENTS: Mapping[str, tuple[Json, Any]] = {
     "allOf": (document(FIRST, **doubling("allOf")), "a"),
-    "oneOf": (document(FIRST, **doubling("oneOf")), "a"),
-    "anyOf": (document(FIRST, **doubling("anyOf")), 1),
     "itself": (
         document(
             {"$ref": "#/components/schemas/S"},
@@ -220,12 +205,6 @@ ARGUMENTS: Mapping[str, tuple[Json, Any]] = {
         json.loads('{"a":' * 60 + "1" + "}" * 60),
     ),
     "unique items": (document({"uniqueItems": True}), [{"a": at} for at in range(100_000)]),
-    "many branches": (
-        document({"anyOf": [{"type": "string", "title": str(at)} for at in range(5000)]}),
-        list(range(100_000)),
-    ),
-    "enum": (document({"items": {"enum": [*range(50_000)]}}), ["a"] * 100_000),
-    "unevaluated": (document({"unevaluatedProperties": False, **FIRST}, **doubling("anyOf")), {}),
 }
 
 
@@ -270,21 +249,7 @@ def large() -> Json:
 DEFINITIONS: Mapping[str, Callable[[], Json | str]] = {
     "aliases": aliases,
     "deep": lambda: '{"openapi":' * 500_000,
-    "deep YAML": lambda: "openapi: " + "[" * 100_000,
     "chain of references": lambda: chain(50_000),
-    "multipart": lambda: document(
-        {**FIRST, "properties": {"f": {"type": "string", "format": "binary"}}},
-        "multipart/form-data",
-        **doubling("allOf"),
-    ),
-    "form": lambda: document(FIRST, "application/x-www-form-urlencoded", **doubling("allOf")),
-    "the same parameters": lambda: {
-        **document({}),
-        "openapi": "3.0.0",
-        "paths": {"/a": {"get": {"parameters": [{"a": at} for at in range(100_000)]}}},
-    },
-    "huge slip": lambda: {**document({}), "openapi": "3.0.0", "components": [["a"] * 2_000_000]},
-    "numbers": lambda: "openapi: 3.0.0\na: [" + "1" * 4_000_000 + "]",
     "large": large,
 }
 
@@ -314,10 +279,10 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("pattern", PATTERNS[:8])
-def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path, pattern: str) -> None:
+def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path) -> None:
     """Neither for arguments nor for structured content."""
     (tmp_path / "server.py").write_text(SERVER)
+    pattern = PATTERNS[0]
     properties = {"a": {"type": "string", "pattern": pattern}}
     schema = {"type": "object", "properties": properties, "patternProperties": {pattern: {}}}
     command = [sys.executable, "server.py", json.dumps(schema), TEXT]
@@ -337,18 +302,13 @@ def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path, pa
     double.answers_while(attack)
 
 
-BODIES: Mapping[str, str] = {
-    "deep": "[" * 2_000_000,
-    "lists": "[" + "[]," * 3_000_000 + "[]]",
-    "numbers": "[" + "1," * 5_000_000 + "1]",
-    "number": "1" * 8_000_000,
-    "keys": "{" + ",".join(f'"k{at}":1' for at in range(500_000)) + "}",
-    "long key": json.dumps({"a" * 8_000_000: 1}),
-    "text": json.dumps({"app_name": "a" * 8_000_000, "prompt": "\\" * 2_000_000}),
-}
+BODIES = (
+    "[" * 2_000_000,
+    "[" + "1," * 5_000_000 + "1]",
+    "{" + ",".join(f'"k{at}":1' for at in range(500_000)) + "}",
+)
 
 
-@pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize(
     "path",
     [
@@ -364,9 +324,13 @@ BODIES: Mapping[str, str] = {
         "/_emulator/what-if",
     ],
 )
-def test_a_body_stops_nobody(double: Double, path: str, name: str) -> None:
+def test_a_body_stops_nobody(double: Double, path: str) -> None:
     """Whoever reads it."""
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    double.answers_while(
-        lambda double: double.http.post(path, content=BODIES[name], headers=headers)
-    )
+
+    def attack(double: Double) -> None:
+        for body in BODIES:
+            with contextlib.suppress(httpx.HTTPError):  # a refused body ends its connection
+                double.http.post(path, content=body, headers=headers)
+
+    double.answers_while(attack)

@@ -232,8 +232,6 @@ class HttpProtocol(OneProtocol):
         if self.cycle is not None and self.cycle is not before:  # an upgrade has none
             joined = _HeadWithBody(self.transport, self.loop)
             self.cycle.transport = cast("asyncio.Transport", joined)
-            # uvicorn 0.35 does not close when the client requests it
-            self.cycle.keep_alive = self.cycle.keep_alive and self.parser.should_keep_alive()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
@@ -283,28 +281,8 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(f"{head}{ended}".encode() + said)
             self.transport.close()
 
-    # uvicorn 0.35 does not notice a slow client, so all data would wait in memory
-
-    def pause_writing(self) -> None:
-        self.writable.clear()
-
-    def resume_writing(self) -> None:
-        self.writable.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self.writable.set()
-
     async def send(self, message: Any) -> None:
-        """Pass on a message of the application, without the content-length of a refusal.
-
-        uvicorn before 0.53 adds a second content-length, and clients reject both.
-        """
-        if message["type"] == "websocket.http.response.start":
-            kept = [
-                (name, value) for name, value in message["headers"] if name != b"content-length"
-            ]
-            message = {**message, "headers": kept}
+        """Pass on a message of the application; after accepting, read data that came early."""
         await super().send(message)
         if message["type"] == "websocket.accept" and self._early and not self.disconnected:
             early, self._early = self._early, b""
