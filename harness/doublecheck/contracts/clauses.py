@@ -13,7 +13,6 @@ from typing import Literal
 
 import pytest
 
-from agentdouble import ledger
 from doublecheck.errors import ClauseError
 from doublecheck.target.facts import Surface
 
@@ -101,7 +100,6 @@ def clause(
     *,
     reference_app: bool | None = None,
     writes: bool = False,
-    unknown: str | None = None,
     smoke: bool = False,
     surface: Surface | None = None,
 ) -> pytest.MarkDecorator:
@@ -109,22 +107,17 @@ def clause(
 
     ``reference_app`` says that this check needs the reference application, although the clause
     applies to every deployment (the default comes from the clause's scope). ``writes`` says that
-    the check creates or deletes something on the target. ``unknown`` names an entry of the ledger:
-    the check then observes what the clause leaves open, and never fails. ``smoke`` says that the
+    the check creates or deletes something on the target. ``smoke`` says that the
     check stands in for one that needs the reference application (see ``verdicts.select``). ``surface`` is the
-    surface that it asks, if that is not the clause's. Raises LedgerError for an unknown that does
-    not exist.
+    surface that it asks, if that is not the clause's.
     """
     found = find(id_)
-    if unknown is not None:
-        ledger.find(unknown)
     needs = found.scope == "app" and not smoke if reference_app is None else reference_app
     named: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
     return named(
         found,
         reference_app=needs,
         writes=writes,
-        unknown=unknown,
         smoke=smoke,
         surface=surface or found.surface,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 import uuid
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +25,9 @@ from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     user_elsewhere,
 )
 from doublecheck.contracts.clauses import MARKER
+from doublecheck.contracts.evidence import SurfaceStates
 from doublecheck.contracts.exit_status import LEVEL
-from doublecheck.contracts.failure_report import Failure, last_exchanges
+from doublecheck.contracts.failure_report import explained, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.inputs import Examples, chosen
 from doublecheck.contracts.leftovers import Leftovers
@@ -38,22 +39,17 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
     service,
 )
 from doublecheck.contracts.sandboxes import Sandbox
-from doublecheck.contracts.surface_states import SurfaceStates
-from doublecheck.contracts.traffic import TRAFFIC, Traffic
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import DoubleCheckError, TargetError
 from doublecheck.target import pytest_options
-from doublecheck.target.facts import Surface
 from doublecheck.wire import request_log
 from doublecheck.wire.exchanges import redact, secrets_of
 
 if TYPE_CHECKING:
     from doublecheck.target.target import Target
 
-Observe = Callable[[str], None]
-
 SECRETS = pytest.StashKey[Collection[str]]()
-SURFACES = pytest.StashKey["SurfaceStates"]()
+SURFACES = pytest.StashKey[SurfaceStates]()
 START_WITHIN_S = 50.0  # below the patience of a Platform, because this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
@@ -175,18 +171,6 @@ def _hypothesis_home() -> Iterator[None]:
         configuration.set_hypothesis_home_dir(None)
 
 
-@pytest.fixture
-def observe(request: pytest.FixtureRequest) -> Observe:
-    """Record what a check observed where the specification leaves the behaviour open."""
-
-    unknown = request.node.get_closest_marker(MARKER).kwargs["unknown"]
-
-    def observe(seen: str) -> None:
-        request.node.user_properties.append((verdicts.OBSERVED, f"observed, {unknown}: {seen}"))
-
-    return observe
-
-
 @pytest.fixture(scope="session")
 def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> SurfaceStates:
     """The states of the surfaces of this target."""
@@ -195,12 +179,13 @@ def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> Surfac
 
 
 @pytest.fixture(autouse=True)
-def _traffic(request: pytest.FixtureRequest) -> Iterator[Traffic]:
-    """Count what a check asks, until everything that it made is removed."""
-    traffic, surface = Traffic(), request.node.get_closest_marker(MARKER).kwargs["surface"]
-    with request_log.listening(lambda exchange: traffic.note(surface, exchange)):
-        yield traffic
-    request.node.user_properties.append((TRAFFIC, traffic.to_dict()))
+def _requests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Count the requests of a check, and of the removal of what it made, to the platform."""
+    urls: list[str] = []
+    with request_log.listening(lambda exchange: urls.append(exchange.request.url)):
+        yield
+    count = sum("/_emulator/" not in url for url in urls)
+    request.node.user_properties.append((verdicts.REQUESTS, count))
 
 
 @pytest.fixture(autouse=True)
@@ -215,7 +200,7 @@ def _short_differences(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _observable(
-    request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates, _traffic: Traffic
+    request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates, _requests: None
 ) -> None:
     """Skip a check that this target cannot show; fail with an error if it does not answer."""
     mark = request.node.get_closest_marker(MARKER)
@@ -227,7 +212,6 @@ def _observable(
     platform.exchanges.clear()
     _surfaces.require(surface)
     _surfaces.require_evidence(platform, clause, surface)
-    _traffic.checking = True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -237,33 +221,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         verdicts.require_consistent(plan.value("level"), strict, "--platform-{}".format)
     except TargetError as error:
         raise pytest.UsageError(str(error)) from None
-    shown = verdicts.Shown(
-        plan.value("level") or "full",
+    verdicts.select(
+        config,
+        items,
+        level=plan.value("level") or "full",
         reference_app=bool(plan.value("reference_app")),
         writes=plan.kind == "double" or bool(plan.value("allow_writes")),
-        everything=plan.in_process,
+        in_process=plan.in_process,
     )
-    verdicts.select(config, items, shown)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     marks = list(item.iter_markers(MARKER))
     if len(marks) != 1:
         raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(marks)}.")
-    clause, unknown = marks[0].args[0], marks[0].kwargs["unknown"]
-    level = clause.level if unknown is None else "unspecified"
+    clause = marks[0].args[0]
+    role = "smoke" if marks[0].kwargs["smoke"] else "check"
     # pytest-xdist's workers only transfer text and these properties
-    item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, level)]
-    item.user_properties.append((verdicts.ROLE, _role(marks[0])))
+    item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, clause.level)]
+    item.user_properties += [
+        (verdicts.ROLE, role),
+        (verdicts.NAME, f"{item.path.name}::{item.name}"),
+    ]
     item.extra_keyword_matches |= {clause.id, clause.group}  # so that -k INV-05 finds it
-    if unknown is not None:
-        item.extra_keyword_matches.add(unknown)
-
-
-def _role(mark: pytest.Mark) -> str:
-    if mark.kwargs["unknown"] is not None:
-        return "observation"
-    return "smoke" if mark.kwargs["smoke"] else "check"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -276,35 +256,29 @@ def pytest_runtest_makereport(
     mark = item.get_closest_marker(MARKER)
     if not report.failed or call.excinfo is None or mark is None:
         return report
-    silent = _is_silent(item, mark.kwargs["surface"], call.excinfo.value)
-    if mark.kwargs["unknown"] is not None and report.when == "call":
-        _unseen(report, call.excinfo)
-        _redact(report, secrets)
-        return report
-    library = mark.args[0].scope == "library"
-    verdict = verdicts.of_failure(report.when, call.excinfo.value, library=library)
-    if silent:
+    error, arguments = call.excinfo.value, getattr(item, "funcargs", {})
+    surfaces = item.config.stash.get(SURFACES, None)
+    if surfaces is not None and surfaces.is_silent(mark.kwargs["surface"], error):
         verdict = Verdict.COULD_NOT_ASK
-    report.user_properties.append((verdicts.VERDICT, verdict.value))
-    exchanges = last_exchanges(getattr(item, "funcargs", {}))
-    where = pytest_options.words(item.config)
-    failing = getattr(item, "funcargs", {}).get("examples", Examples).failing
-    failure = Failure(mark.args[0], report.longrepr, exchanges, secrets, where, failing)
+    else:
+        verdict = verdicts.of_failure(report.when, error, library=mark.args[0].scope == "library")
     # of an error of ours the message alone says what to do
-    of_ours = report.when == "setup" and isinstance(call.excinfo.value, DoubleCheckError)
-    alone = of_ours or verdict is Verdict.COULD_NOT_ASK
-    reason = str(call.excinfo.value) if alone else failure.reason
-    report.user_properties.append((verdicts.REASON, redact(reason, secrets)))
-    report.longrepr = failure  # type: ignore[assignment]
+    of_ours = report.when == "setup" and isinstance(error, DoubleCheckError)
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if of_ours or crash is None or verdict is Verdict.COULD_NOT_ASK:
+        reason = redact(str(error), secrets)
+    else:
+        reason = redact(crash.message, secrets)
+    report.user_properties += [(verdicts.VERDICT, verdict.value), (verdicts.REASON, reason)]
+    report.longrepr = explained(
+        mark.args[0],
+        report.longrepr,
+        last_exchanges(arguments),
+        secrets=secrets,
+        where=pytest_options.words(item.config),
+        example=arguments.get("examples", Examples).failing,
+    )
     return report
-
-
-def _is_silent(item: pytest.Item, surface: Surface, error: BaseException) -> bool:
-    """Whether a surface answers nothing any more, so that its check says nothing about it."""
-    if SURFACES not in item.config.stash:
-        return False
-    item.config.stash[SURFACES].doubt(surface, error)
-    return item.config.stash[SURFACES].is_silent(surface)
 
 
 def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
@@ -317,10 +291,3 @@ def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
     if isinstance(report.longrepr, tuple):
         path, line, reason = report.longrepr
         report.longrepr = (path, line, redact(reason, secrets))
-
-
-def _unseen(report: pytest.TestReport, error: pytest.ExceptionInfo[BaseException]) -> None:
-    """Report a failed check of unspecified behaviour as skipped, since it must never fail."""
-    report.outcome = "skipped"
-    reason = f"Skipped: {Verdict.NOT_OBSERVABLE.value}: {error.exconly().splitlines()[0]}"
-    report.longrepr = (*report.location[:2], reason)  # type: ignore[assignment]

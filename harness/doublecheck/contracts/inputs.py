@@ -14,7 +14,7 @@ import string
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -91,74 +91,47 @@ class Examples:
     seed: int
     forget: Callable[[], None]
     failing: str = ""
-    _failures: list[tuple[Values, BaseException]] = field(default_factory=list)
 
     def run(self, check: Body, inputs: Mapping[str, Input], cost: int = 1) -> None:
         """Run a check for each example; raise what it raises for the smallest that fails."""
         count = max(1, self.count // cost)
         first = list(itertools.islice(_always(inputs), count))
+        failures: list[tuple[Values, BaseException]] = []
+
+        def attempt(**values: Any) -> None:
+            try:
+                check(**values)
+            except FAILURES as error:
+                failures.append((values, error))
+                self.failing = _described(values)
+                raise
+
         try:
             for values in first:
-                self._try(check, values)
+                attempt(**values)
             if count > len(first):
-                self._generate(check, inputs, count - len(first))
+                self._generate(attempt, inputs, count - len(first), Phase.generate)
         except NoAnswerError:
             raise  # each further try would take as long
         except FAILURES:
-            if not self._failures:
+            if not failures:
                 raise  # Hypothesis did, not the check
-            self._shrink(check, inputs)
-            self._raise_smallest(check)
-
-    def _try(self, check: Body, values: Values) -> None:
-        try:
+            with contextlib.suppress(*FAILURES):  # they are in the list
+                shrinking = (Phase.generate, Phase.shrink)
+                self._generate(_bounded(attempt), inputs, SHRINK_CALLS, *shrinking)
+            values, error = min(failures, key=lambda failure: len(repr(failure[0])))
+            self.failing = f"{_described(values)}, with the seed {self.seed}"
+            self.forget()
             check(**values)
-        except FAILURES as error:
-            self._failures.append((values, error))
-            self.failing = _described(values)
-            raise
+            raise error from None  # it did not fail again; the platform is not the same each time
 
-    def _generate(self, check: Body, inputs: Mapping[str, Input], count: int) -> None:
-        """Try random examples; the first that fails ends it."""
-        calls = itertools.count()
-
-        def try_one(**values: Any) -> None:
-            if next(calls) < count:  # older versions of Hypothesis try some more
-                self._try(check, values)
-
-        self._hypothesis(try_one, inputs, count, Phase.generate)
-
-    def _shrink(self, check: Body, inputs: Mapping[str, Input]) -> None:
-        """Look for smaller examples that fail, for a bounded time and number of tries."""
-        until, calls = time.monotonic() + SHRINK_WITHIN_S, itertools.count()
-        told: dict[str, BaseException | None] = {}
-
-        def try_once(**values: Any) -> None:
-            key = repr(values)
-            if key not in told:
-                if time.monotonic() > until or next(calls) >= SHRINK_CALLS:
-                    return
-                told[key] = self._failure(check, values)
-            found = told[key]
-            if found is not None:
-                raise found  # the same each time, as Hypothesis expects
-
-        with contextlib.suppress(*FAILURES):  # they are noted
-            self._hypothesis(try_once, inputs, self.count, Phase.generate, Phase.shrink)
-
-    def _failure(self, check: Body, values: Values) -> BaseException | None:
-        try:
-            self._try(check, values)
-        except FAILURES as error:
-            return error
-        return None
-
-    def _hypothesis(
+    def _generate(
         self, check: Body, inputs: Mapping[str, Input], count: int, *phases: Phase
     ) -> None:
-        asked = given(**{name: one.strategy for name, one in inputs.items()})(check)
-        chosen = settings(
-            max_examples=count,
+        """Run a check for random examples; the first that fails ends it."""
+        strategies = {name: one.strategy for name, one in inputs.items()}
+        limits = settings(
+            max_examples=max(count, 1),
             phases=phases,
             database=None,
             deadline=None,
@@ -173,14 +146,18 @@ class Examples:
             # It would also draw constants of the code that is imported: slowly (it parses all of
             # it), and not the same ones everywhere for one seed.
             patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)
-            hypothesis.seed(self.seed)(chosen(asked))()
+            hypothesis.seed(self.seed)(limits(given(**strategies)(check)))()
 
-    def _raise_smallest(self, check: Body) -> None:
-        values, error = min(self._failures, key=lambda one: len(repr(one[0])))
-        self.failing = f"{_described(values)}, with the seed {self.seed}"
-        self.forget()
-        check(**values)
-        raise error  # it did not fail again; the platform is not the same each time
+
+def _bounded(check: Body) -> Body:
+    """Return a check that no longer runs after a number of calls, or some time."""
+    until, calls = time.monotonic() + SHRINK_WITHIN_S, itertools.count()
+
+    def run(**values: Any) -> None:
+        if next(calls) < SHRINK_CALLS and time.monotonic() < until:
+            check(**values)
+
+    return run
 
 
 def _no_constant(*_: Any, **__: Any) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from doublecheck.contracts.clauses import Clause, clauses
-from doublecheck.contracts.traffic import Asked
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict, worst
 from doublecheck.exit_codes import ExitCode
 
@@ -19,7 +18,7 @@ from doublecheck.exit_codes import ExitCode
 FORGIVEN = "failed (should)"
 # What was carried out of its checks passed, and others were not; or a smoke check stood in for them.
 PARTLY = "passed in part"
-Role = Literal["check", "smoke", "observation"]
+Role = Literal["check", "smoke"]
 ROLES: tuple[Role, ...] = get_args(Role)
 # pytest's exit codes for a run that came to its end
 _COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
@@ -30,8 +29,7 @@ class Check:
     """One check and its verdict; ``reason`` says why it did not pass.
 
     ``details`` describe a failure: its place, the last exchanges, and how to repeat them. ``role``
-    says whether it speaks for its whole clause, stands in for a check that does, or observes what the
-    clause leaves open.
+    says whether it speaks for its whole clause, or stands in for a check that does.
     """
 
     name: str
@@ -44,12 +42,9 @@ class Check:
 
     @property
     def line(self) -> str:
-        """The first line of the reason; an observation that was not made is told as one."""
+        """The first line of the reason."""
         first = self.reason.partition("\n")[0].rstrip()
-        if self.verdict is Verdict.COULD_NOT_ASK:
-            return f"{self.verdict.value}: {first}"
-        unseen = self.role == "observation" and self.verdict is not Verdict.OBSERVED
-        return f"observation, {first}" if unseen else first
+        return f"{self.verdict.value}: {first}" if self.verdict is Verdict.COULD_NOT_ASK else first
 
     def __repr__(self) -> str:
         return f"<Check {self.clause} {self.verdict.value}: {self.name}, {self.duration_s:.2f} s>"
@@ -60,9 +55,8 @@ class Run:
     """The results of the checks; ``pytest_exit`` is pytest's exit code.
 
     ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
-    ``strict_should`` says that a failed recommendation also fails the run. ``asked`` is what the
-    checks asked of the platform, and made there. Each check tried ``examples`` generated inputs, from
-    the ``seed``.
+    ``strict_should`` says that a failed recommendation also fails the run. ``requests`` is how many
+    the checks sent. Each check tried ``examples`` generated inputs, from the ``seed``.
     """
 
     checks: tuple[Check, ...]
@@ -72,7 +66,7 @@ class Run:
     chosen: int = 0
     interrupted: bool = False
     strict_should: bool = False
-    asked: Asked = field(default_factory=Asked)
+    requests: int = 0
     examples: int = 0
     seed: int = 0
 
@@ -96,7 +90,8 @@ class Run:
 
         ``failed`` are the clauses that fail the run; other failed clauses are ``failed (should)``.
         """
-        return in_order(self.outcomes().values())
+        counts = Counter(self.outcomes().values())
+        return {word: counts[word] for word in OUTCOMES if counts[word]}
 
     def outcomes(self) -> Mapping[Clause, str]:
         """Return what each clause that was checked came to, in words: one outcome a clause."""
@@ -144,7 +139,6 @@ OUTCOMES = (
     Verdict.COULD_NOT_ASK.value,
     Verdict.PASSED.value,
     PARTLY,
-    Verdict.OBSERVED.value,
     Verdict.NOT_RUN.value,
     Verdict.NOT_OBSERVABLE.value,
     Verdict.NOT_APPLICABLE.value,
@@ -153,15 +147,8 @@ OUTCOMES = (
 NOT_CARRIED_OUT = OUTCOMES[-4:]
 
 
-def in_order(words: Iterable[str]) -> Mapping[str, int]:
-    """Count the outcomes: failures, then passes, then what was not carried out."""
-    found = Counter(words)
-    return {word: found[word] for word in OUTCOMES if found[word]}
-
-
 def _is_partial(checks: Sequence[Check]) -> bool:
     """Whether the checks that passed say only a part of what their clause says."""
-    parts = [check for check in checks if check.role != "observation"]
-    left_out = [one for one in parts if one.verdict in (Verdict.NOT_RUN, Verdict.NOT_OBSERVABLE)]
-    whole = [one for one in parts if one.verdict is Verdict.PASSED and one.role == "check"]
-    return bool(left_out) or not whole
+    left_out = (Verdict.NOT_RUN, Verdict.NOT_OBSERVABLE)
+    whole = any(check.verdict is Verdict.PASSED and check.role == "check" for check in checks)
+    return not whole or any(check.verdict in left_out for check in checks)

@@ -9,10 +9,9 @@ level fails; the full level reports that it could not be asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -31,17 +30,19 @@ if TYPE_CHECKING:
 
 CLAUSE = "clause"
 VERDICT = "verdict"
-OBSERVED = "observed"
 REASON = "reason"
 ROLE = "role"
+NAME = "name"
+REQUESTS = "requests"
+SMOKE = "smoke"
 
 
 class Verdict(str, Enum):
     """The verdict of a check; from the worst to the most harmless.
 
     "could not ask" means that the platform, or the part of it that the check is about, did not
-    answer as one; an error, that the check itself broke. Neither is blamed on the platform. Verdicts that begin with "not" mean that the check was not carried out, for a reason in the
-    report. Behaviour that the specification leaves open is observed, and neither passes nor fails.
+    answer as one; an error, that the check itself broke. Neither is blamed on the platform. Verdicts
+    that begin with "not" mean that the check was not carried out, for a reason in the report.
     """
 
     FAILED = "failed"
@@ -51,7 +52,6 @@ class Verdict(str, Enum):
     NOT_OBSERVABLE = "not observable"
     NOT_APPLICABLE = "not applicable"
     NOT_OFFERED = "not offered"
-    OBSERVED = "observed"
     PASSED = "passed"
 
 
@@ -118,25 +118,13 @@ def of_skip(reason: str) -> Verdict:
     return Verdict.NOT_RUN
 
 
-SMOKE = "smoke"
-_MARKER = "clause"
+def not_observable(reason: str) -> NoReturn:
+    """Skip a check, because the platform cannot show what it is about."""
+    pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {reason}")
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a run can show: its level, and whether checks may use the reference app and write.
-
-    A double that the run starts itself shows everything.
-    """
-
-    level: str
-    reference_app: bool = False
-    writes: bool = False
-    everything: bool = False
-
-
-# the checks of these clauses that need no reference application ask little
-_LITTLE = frozenset(
+# the checks of these clauses that need no reference application send few requests
+_FEW_REQUESTS = frozenset(
     {"PRB-01", "PRB-02", "PRB-03", "PRB-04", "PRB-07", "API-01", "API-14", "API-15", "A2A-01"}
 )
 
@@ -152,40 +140,44 @@ def require_consistent(
         )
 
 
-def select(config: pytest.Config, items: list[pytest.Item], shown: Shown) -> None:
-    """Deselect the checks that are not of the level of a run."""
-    marks = {id(item): item.get_closest_marker(_MARKER) for item in items}
-    seen = {_asked(mark) for mark in marks.values() if mark and _is_seen(mark, shown)}
-    dropped = [item for item in items if not _wanted(marks[id(item)], shown, seen)]
-    if dropped:
-        config.hook.pytest_deselected(items=dropped)
-        items[:] = [item for item in items if item not in dropped]
+def select(
+    config: pytest.Config,
+    items: list[pytest.Item],
+    *,
+    level: str,
+    reference_app: bool,
+    writes: bool,
+    in_process: bool,
+) -> None:
+    """Deselect the checks that are not of the level of a run.
+
+    ``reference_app`` and ``writes`` say what checks may use; a double ``in_process`` shows
+    everything.
+    """
+    marks = {item.nodeid: mark for item in items if (mark := item.get_closest_marker(CLAUSE))}
+    seen = {
+        _subject(mark)
+        for mark in marks.values()
+        if not mark.kwargs["smoke"]
+        and (reference_app or not mark.kwargs["reference_app"])
+        and (writes or not mark.kwargs["writes"])
+    }
+
+    def is_selected(item: pytest.Item) -> bool:
+        mark = marks.get(item.nodeid)
+        if mark is None:
+            return True
+        if level == SMOKE:
+            few = mark.args[0].id in _FEW_REQUESTS
+            needs = mark.kwargs["reference_app"] or mark.kwargs["writes"]
+            return bool(mark.kwargs["smoke"] or (few and not needs))
+        return not mark.kwargs["smoke"] or not (in_process or _subject(mark) in seen)
+
+    selected = [item for item in items if is_selected(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+    items[:] = selected
 
 
-def _wanted(mark: pytest.Mark | None, shown: Shown, seen: Collection[tuple[str, str]]) -> bool:
-    """Whether a check is carried out; ``seen`` is what other checks ask that can be."""
-    if mark is None:
-        return True
-    if shown.level == SMOKE:
-        return bool(mark.kwargs["smoke"] or _asks_little(mark))
-    return not mark.kwargs["smoke"] or not (shown.everything or _asked(mark) in seen)
-
-
-def _asked(mark: pytest.Mark) -> tuple[str, str]:
-    """Return the clause of a check, and the surface that it asks."""
+def _subject(mark: pytest.Mark) -> tuple[str, str]:
+    """Return the clause and the surface that a check is about."""
     return mark.args[0].id, mark.kwargs["surface"]
-
-
-def _is_seen(mark: pytest.Mark, shown: Shown) -> bool:
-    """Whether a platform can show what a check of the full level asks."""
-    needs = mark.kwargs
-    if needs["smoke"] or needs["unknown"] is not None:
-        return False
-    return (shown.reference_app or not needs["reference_app"]) and (
-        shown.writes or not needs["writes"]
-    )
-
-
-def _asks_little(mark: pytest.Mark) -> bool:
-    needs = ("reference_app", "writes", "unknown")
-    return mark.args[0].id in _LITTLE and not any(mark.kwargs[name] for name in needs)

@@ -12,7 +12,6 @@ from typing import Any
 from agentdouble import __version__
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.run_result import ROLES, Check, Role, Run
-from doublecheck.contracts.traffic import Asked
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
@@ -39,11 +38,7 @@ def to_document(report: Report) -> dict[str, Any]:
         "seed": run.seed,
         "pytest_exit": run.pytest_exit,
         "exit_code": int(run.exit_code),
-        "asked": {
-            "requests": run.asked.requests,
-            "made": dict(run.asked.made),
-            "addresses": {name: list(found) for name, found in run.asked.addresses.items()},
-        },
+        "requests": run.requests,
         "clauses": [
             _clause_document(clause, verdicts[clause].value, outcomes[clause], checks)
             for clause, checks in run.by_clause().items()
@@ -131,8 +126,7 @@ def _report(document: Any, what: str) -> Report:
 
 
 def _read(document: Mapping[str, Any]) -> Report:
-    target, requests = document["target"], document["asked"]
-    started = document["started"]
+    target, started = document["target"], document["started"]
     kinds: Mapping[str, Kind] = {"double": "double", "live": "live"}
     run = Run(
         tuple(check for clause in document["clauses"] for check in _checks(clause)),
@@ -142,11 +136,7 @@ def _read(document: Mapping[str, Any]) -> Report:
         chosen=int(document["chosen"]),
         interrupted=bool(document["interrupted"]),
         strict_should=bool(document["strict_should"]),
-        asked=Asked(
-            int(requests["requests"]),
-            {kind: int(count) for kind, count in requests["made"].items()},
-            {name: tuple(map(str, each)) for name, each in requests["addresses"].items()},
-        ),
+        requests=int(document["requests"]),
         examples=int(document["examples"]),
         seed=int(document["seed"]),
     )

@@ -93,7 +93,6 @@ def _about(report: Report, name: str) -> Markup:
         element("h2", name),
         element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
-        *(element("p", line.strip(), class_="facts") for line in report.answered_by),
         report.cut_short and element("p", report.cut_short, class_="warning"),
         class_="about",
     )

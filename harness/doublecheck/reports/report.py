@@ -64,13 +64,7 @@ class Report(Shown, drawn_by="reports.html.report"):
         run = self.run
         tried = f" of up to {counted(run.examples, 'example')} (seed {run.seed})"
         checks = counted(len(run.checks), "check") + (tried if run.examples else "")
-        return f"{checks}, {run.asked.in_words}, in {run.duration_s:.1f} s"
-
-    @property
-    def answered_by(self) -> Sequence[str]:
-        """A line for each address that answered, with the surfaces that it answered for."""
-        found = self.run.asked.surfaces_by_address
-        return [f"  {address} answered: {', '.join(names)}" for address, names in found.items()]
+        return f"{checks}, {counted(run.requests, 'request')}, in {run.duration_s:.1f} s"
 
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by verdict, the worst first.

@@ -80,8 +80,7 @@ def not_carried_out(rows: Sequence[Row]) -> Mapping[tuple[str, str], Sequence[st
     folded = [row for row in rows if not any(map(_is_carried_out, row.cells))]
     for row in sorted(folded, key=lambda row: min(map(_place, row.cells))):
         for cell in row.cells:
-            lines = [check.line for check in cell.checks if check.role != "observation"]
-            for line in dict.fromkeys(lines or [check.line for check in cell.checks]):
+            for line in dict.fromkeys(check.line for check in cell.checks):
                 reasons.setdefault((cell.name, line), []).append(row.clause.id)
     return reasons
 
@@ -136,8 +135,6 @@ def show(reports: Sequence[Report], console: Console) -> None:
     console.print()
     for report in reports:
         console.print(Text(summary(report)), soft_wrap=True)
-        for line in report.answered_by:
-            console.print(Text(line, "dim"), soft_wrap=True)
         if report.cut_short:
             console.print(Text(report.cut_short, "bold yellow"), soft_wrap=True)
 

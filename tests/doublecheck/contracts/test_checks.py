@@ -10,7 +10,6 @@ import openapi_spec_validator  # noqa: F401
 import pytest
 
 from agentdouble.sandbox.browser import chromium
-from doublecheck import Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Run as CheckRun
@@ -66,20 +65,16 @@ def test_every_check_passes_on_the_double(check: Callable[..., CheckRun]) -> Non
 
     assert passed() == verdicts(run)
     assert set(clauses()) == set(verdicts(run))
-    assert {*passed().values(), Verdict.OBSERVED} == {one.verdict for one in run.checks}
+    assert {*passed().values()} == {check.verdict for check in run.checks}
 
 
-@pytest.mark.parametrize(
-    "group", ["INV", "PRB", "CTL", "SBX", "RUN", "DEC", "MCP", "SVC", "A2A", "API", "AUT", "HST"]
-)
-def test_a_groups_name_selects_its_checks(pytester: pytest.Pytester, group: str) -> None:
-    """--only INV takes the checks of those clauses, and none whose name happens to match."""
-    selected = run_command.selection(group)
-    arguments = ("--pyargs", "doublecheck.contracts", "--collect-only", *selected)
-    recorded = pytester.inline_run(*arguments)
+def test_the_name_of_a_group_selects_its_checks(pytester: pytest.Pytester) -> None:
+    """--only RUN takes the checks of those clauses, and none whose name happens to match."""
+    arguments = ("--pyargs", "doublecheck.contracts", "--collect-only")
+    recorded = pytester.inline_run(*arguments, *run_command.selection("RUN"))
 
     items = recorded.getcall("pytest_collection_finish").session.items
-    assert {group} == {dict(item.user_properties)["clause"][:3] for item in items}
+    assert {"RUN"} == {dict(item.user_properties)["clause"][:3] for item in items}
 
 
 @pytest.mark.slow
@@ -94,7 +89,7 @@ def test_a_live_target_is_checked_as_far_as_it_shows_itself(
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
         live = ("--platform-target=live", f"--platform-url={double.url}")
-        run = check(*live, "--platform-allow-writes")
+        run = check(*live, "--platform-allow-writes", "--platform-examples=1")
         reading = check(*live, "-k", "API-01 or API-02 or SBX-01 or CTL-03")
 
     told = verdicts(run)
@@ -117,15 +112,6 @@ def test_a_live_target_is_checked_as_far_as_it_shows_itself(
     } == verdicts(reading)
 
 
-@pytest.mark.slow
-def test_without_credentials_nothing_could_be_asked(check: Callable[..., CheckRun]) -> None:
-    """What could not be checked is not passed over, and not blamed on the platform."""
-    with serving_double() as double:
-        run = check(f"--platform-url={double.url}", "-k", "CTL-04 or SBX-01")
-
-    assert dict.fromkeys(("CTL-04", "SBX-01"), Verdict.COULD_NOT_ASK) == verdicts(run)
-
-
 def test_a_check_must_name_exactly_one_clause(pytester: pytest.Pytester) -> None:
     """One that names two is refused when it is collected."""
     folder = pytester.mkpydir("more")
@@ -138,8 +124,3 @@ def test_a_check_must_name_exactly_one_clause(pytester: pytest.Pytester) -> None
     result = pytester.runpytest_inprocess(str(folder))
 
     result.stderr.fnmatch_lines(["*test_two must name exactly one clause, not 2.*"])
-
-
-def test_the_reference_apps_are_declared(platform_server: Target) -> None:
-    """A double that serves something else does not claim to serve them."""
-    assert not platform_server.reference_app

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import random
-import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.errors import HypothesisWarning
 
 from doublecheck.contracts import inputs
 from doublecheck.contracts.inputs import Examples, Input, for_each
 from doublecheck.errors import NoAnswerError
-from doublecheck.runner import runner
 
 ANY = Input(st.lists(st.sampled_from("ab ü\n")).map("".join), ("a" * 40 + "ü", ""))
 
@@ -29,11 +24,6 @@ def test_the_examples_that_are_always_tried_come_first() -> None:
 
     assert ["a" * 40 + "ü", ""] == texts[:2]
     assert 20 == len(texts)
-
-
-def test_one_example_is_the_richest() -> None:
-    """So a live platform is asked once."""
-    assert [{"text": "a" * 40 + "ü"}] == asked(1, text=ANY)
 
 
 def test_the_same_seed_tries_the_same() -> None:
@@ -69,18 +59,6 @@ def test_a_failure_is_told_for_the_smallest_example() -> None:
     assert "text='ü', with the seed 0" == examples.failing
 
 
-def test_a_failure_without_a_smaller_one_is_told_as_it_is() -> None:
-    """Shortened in the middle."""
-    only = Input(st.just("x" * 5000), ("x" * 5000,))
-    examples = Examples(3, 0, forget=lambda: None)
-
-    with pytest.raises(AssertionError):
-        examples.run(_fail, {"text": only})
-
-    assert 400 > len(examples.failing)
-    assert "characters" in examples.failing
-
-
 def test_a_platform_that_does_not_answer_is_not_asked_again() -> None:
     """Each further try would take as long."""
     tried: list[str] = []
@@ -107,39 +85,6 @@ def test_a_failure_that_does_not_come_again_is_told() -> None:
         Examples(6, 0, forget=lambda: None).run(check, {"text": ANY})
 
 
-def test_what_is_wrong_with_an_input_is_told() -> None:
-    """It is no failure of the check, and nothing to be shrunk."""
-
-    def fail(_: str) -> None:
-        raise LookupError("in the strategy")
-
-    with pytest.raises(LookupError, match="in the strategy"):
-        asked(20, text=Input(st.text().map(fail), ("a",)))
-
-
-def test_other_threads_may_draw_random_numbers() -> None:
-    """Hypothesis would take that for a strategy's."""
-    drawing = Input(st.integers().map(lambda one: one + random.getrandbits(8)), (0,))
-
-    assert 20 == len(asked(20, number=drawing))
-
-
-def test_warnings_of_hypothesis_end_no_check() -> None:
-    """They are about tests of one's own."""
-
-    def warn(one: int) -> int:
-        warnings.warn("it looks like", HypothesisWarning, stacklevel=1)
-        return one
-
-    assert 20 == len(asked(20, number=Input(st.integers().map(warn), (0,))))
-
-
-def test_a_check_that_is_skipped_stays_so() -> None:
-    """It is no failure."""
-    with pytest.raises(pytest.skip.Exception):
-        Examples(6, 0, forget=lambda: None).run(lambda text: pytest.skip("no"), {"text": ANY})
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -159,17 +104,3 @@ def test_inputs_have_what_is_always_tried_and_what_varies(made: Input) -> None:
 
     assert some[: len(made.always)] == list(made.always)
     assert 10 < len({repr(one) for one in some})
-
-
-def test_a_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hypothesis would keep one in the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-    run = runner.run(["-k", "INV-01", "--platform-examples=30"], verbose=False)
-
-    assert {"passed"} == {check.verdict.value for check in run.checks}
-    assert [] == list(tmp_path.iterdir())
-
-
-def _fail(text: str) -> None:
-    raise AssertionError(text)

@@ -22,7 +22,6 @@ MUST, SHOULD = "INV-04", "INV-08"
         ([(MUST, Verdict.FAILED), (SHOULD, Verdict.COULD_NOT_ASK)], ExitCode.FAILED),
         ([(MUST, Verdict.PASSED), (SHOULD, Verdict.COULD_NOT_ASK)], ExitCode.COULD_NOT_ASK),
         ([(MUST, Verdict.PASSED), (SHOULD, Verdict.ERROR)], ExitCode.COULD_NOT_ASK),
-        ([(MUST, Verdict.NOT_OFFERED), (MUST, Verdict.OBSERVED)], ExitCode.NOTHING_CHECKED),
         ([(MUST, Verdict.NOT_RUN)], ExitCode.NOTHING_CHECKED),
         ([], ExitCode.NOTHING_CHECKED),
     ],

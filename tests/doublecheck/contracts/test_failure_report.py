@@ -131,35 +131,6 @@ def test_what_is_recommended_fails_the_run_on_demand_only(
     assert (False, True) == (lenient.fails(), strict.fails(strict_should=True))
 
 
-def test_a_must_fails_the_run_beside_a_should(
-    declared: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Leniency is for what is recommended alone."""
-    accept_any_body(monkeypatch)
-    monkeypatch.setattr(simple, "result", PlainTextResponse)
-
-    ended = run(*declared, "-k", "INV-08 or INV-04", module="test_invocation")
-
-    assert (1, True) == (ended.pytest_exit, ended.fails())
-
-
-def test_what_is_left_open_is_observed_and_never_fails(
-    declared: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was seen is told with the unknown that it is about; what cannot be seen is said."""
-    seen = run(*declared, "-k", "U-INVOKE-ERROR or U-ERROR-SHAPE", module="test_unspecified")
-    monkeypatch.setattr(authentication, "failure", lambda *_: PlainTextResponse("no"))
-    unseen = run(*declared, "-k", "U-ERROR-SHAPE", module="test_unspecified")
-
-    assert [
-        "observed, U-INVOKE-ERROR: an exception is HTTP 500 with an object with error",
-        "observed, U-ERROR-SHAPE: a refusal is HTTP 404 with Code, Message",
-    ] == [check.reason for check in seen.checks]
-    assert {Verdict.OBSERVED} == set(verdicts(seen).values())
-    assert {"CTL-04": Verdict.NOT_OBSERVABLE} == verdicts(unseen)
-    assert (5, 5) == (seen.pytest_exit, unseen.pytest_exit)  # nothing passed, nothing failed
-
-
 def test_a_double_without_chromium_offers_no_browser(
     declared: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck.contracts.verdicts import Shown, select
+from doublecheck.contracts.verdicts import select
 from doublecheck.runner import runner
 
 pytestmark = pytest.mark.once
@@ -70,6 +70,8 @@ def test_other_tests_are_of_every_level(pytester: pytest.Pytester) -> None:
     """They have no clause."""
     items = list(pytester.getitems("def test_own(): pass"))
 
-    select(items[0].config, items, Shown("smoke"))
+    select(
+        items[0].config, items, level="smoke", reference_app=False, writes=False, in_process=False
+    )
 
     assert ["test_own"] == [item.name for item in items]

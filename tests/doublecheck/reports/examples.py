@@ -41,7 +41,7 @@ STAGING = Report(
                 f"{HOSTILE}\nmore",
             ),
             Check("test_x.py::test_c", "INV-04", Verdict.PASSED),
-            Check("test_x.py::test_f", "INV-05", Verdict.OBSERVED, "a bare string"),
+            Check("test_x.py::test_f", "INV-05", Verdict.PASSED),
             Check("test_x.py::test_d", "PRB-01", Verdict.ERROR, "it did not answer"),
             Check("test_x.py::test_e", "MCP-01", Verdict.NOT_OFFERED, "not offered: no mcp"),
         ),

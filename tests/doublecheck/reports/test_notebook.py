@@ -17,7 +17,7 @@ def test_a_report_is_one_line_of_text() -> None:
     """It names what came out, the worst first, and that it was interrupted."""
     assert "<Report double: 2 clauses, 2 passed, 1.5 s>" == repr(DOUBLE)
     assert (
-        "<Report staging: 4 clauses, 1 failed, 1 error, 1 observed, 1 not offered, interrupted, "
+        "<Report staging: 4 clauses, 1 failed, 1 error, 1 passed, 1 not offered, interrupted, "
         "2.0 s>" == repr(STAGING)
     )
     assert "<Report x: 0 clauses, nothing was checked, 0.0 s>" == repr(

@@ -1,0 +1,253 @@
+"""Whether the surfaces of a target are there and answer, which each check needs to know first.
+
+Without evidence, a server that knows none of the paths would pass each check that something is
+refused, because the 404 of a missing route looks like a refusal. So a live platform must first give
+one answer that only the surface gives: for texts and statuses, another one than an unused path gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agentdouble import invoke_tool
+from doublecheck.client import preflight
+from doublecheck.contracts.verdicts import SMOKE, Verdict
+from doublecheck.errors import (
+    AbsentSurfaceError,
+    AnswerError,
+    BrokenOfferError,
+    DoubleCheckError,
+    NoAnswerError,
+    RefusedError,
+    UnreachableError,
+)
+from doublecheck.target.facts import variable
+from doublecheck.wire import a2a, api_server, application, calls, mcp
+from doublecheck.wire.calls import Request
+
+if TYPE_CHECKING:
+    import httpx
+
+    from doublecheck.client._sync.platform import Platform
+    from doublecheck.contracts.clauses import Clause
+    from doublecheck.target.facts import Surface
+    from doublecheck.target.target import Target
+
+Shows = Callable[["httpx.Response"], bool]
+
+ANSWER_WITHIN_S = 10.0
+_INVOKE = "invocation"
+_NOBODY = "doublecheck"
+_CARD_KEYS = {"skills", "capabilities", "supportedInterfaces", "defaultInputModes", "url"}
+_UNCLEAR = (401, 403, 407, 408, 425, 429, 500, 502, 503, 504)
+_WITHOUT_EVIDENCE: frozenset[Surface] = frozenset({"library", "services", "runtimes"})
+_OF_ANY_TEXT = ("application", _INVOKE)  # whose answers may look like those of any server
+_NOWHERE = "/doublecheck-nobody-has-this-path"
+_NAMES = {
+    "application": "an application with probes",
+    _INVOKE: "an application with /invoke",
+    "api_server": "an API server",
+    "control_plane": "a control plane",
+    "mcp": "an MCP server",
+    "a2a": "an A2A application",
+}
+
+
+def require(platform: Platform, surface: str) -> None:
+    """Raise AbsentSurfaceError if no answer of the platform shows the surface.
+
+    Raises RefusedError if it may be there, but answers errors alone or wants other credentials.
+    """
+    answers = []
+    for request, shows in _questions(platform.target, surface):
+        answer = platform.send(replace(request, timeout_s=ANSWER_WITHIN_S))
+        if shows(answer) and (
+            surface not in _OF_ANY_TEXT or _is_its_own(platform, request, answer)
+        ):
+            _end_session(platform, answer)
+            return
+        answers.append(answer)
+    unclear = next((answer for answer in answers if answer.status_code in _UNCLEAR), None)
+    if unclear is not None:
+        status = unclear.status_code
+        message = f"{_route(unclear)} is HTTP {status}, so {_NAMES[surface]} cannot be asked."
+        if status in (401, 403):
+            message += f" If it wants a key, set {variable('api_key')}."
+        raise RefusedError(message, status=status, body=unclear.text)
+    seen = [
+        f"{_route(answer)} is HTTP {answer.status_code}"
+        + (" with something else" if answer.is_success else "")
+        for answer in answers
+    ]
+    at: Any = "application" if surface == _INVOKE else surface
+    raise AbsentSurfaceError(platform.target.at(at), _NAMES[surface], seen)
+
+
+def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
+    """Yield requests, each with the function that says whether its answer shows the surface."""
+    if surface == "application":
+        for path in ("/ping", "/readiness", "/liveness"):
+            yield calls.request(target, "GET", path), _is_probe
+    elif surface == _INVOKE:
+        yield calls.request(target, "GET", "/invoke"), _has_route
+        headers = {"Content-Type": "application/json"}  # the body is no JSON, so nothing runs
+        yield calls.request(target, "POST", "/invoke", headers=headers, content=b"{"), _has_route
+    elif surface == "api_server":
+        yield calls.request(target, "GET", "/list-apps"), _lists("apps")
+        sessions = api_server.sessions_path(_NOBODY, _NOBODY)
+        yield calls.request(target, "GET", sessions), _lists("sessions")
+    elif surface == "control_plane":
+        query = f"Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
+        headers = {"Content-Type": "application/json"}
+        yield Request("POST", f"{target.control_plane}/?{query}", headers, b"{}"), _has_metadata
+    elif surface == "mcp":
+        server = mcp.McpServer.at(target, mcp.PATH, None, None)
+        yield mcp.initialize(server).request, _agrees
+    elif surface == "a2a":
+        yield calls.request(target, "GET", a2a.CARD), _is_card
+
+
+def _is_its_own(platform: Platform, request: Request, answer: httpx.Response) -> bool:
+    """Whether an answer is another one than a path gets that nobody has."""
+    other = platform.send(replace(request, url=platform.target.url + _NOWHERE))
+    same = answer.status_code == other.status_code
+    return not same or (answer.is_success and answer.content != other.content)
+
+
+def _end_session(platform: Platform, answer: httpx.Response) -> None:
+    """End the MCP session that a handshake has opened; a server may refuse to."""
+    session = answer.headers.get("mcp-session-id")
+    if session is not None:
+        sent = {**answer.request.headers, "mcp-session-id": session}
+        wanted = ("authorization", "mcp-session-id")
+        headers = {name: value for name, value in sent.items() if name in wanted}
+        platform.send(Request("DELETE", str(answer.request.url), headers))
+
+
+def _is_probe(answer: httpx.Response) -> bool:
+    """Whether an answer is a text, a JSON string or an object with a status (U-PROBE-BODIES)."""
+    if not answer.is_success or calls.media_type(answer) == "text/html":
+        return False
+    document = _json(answer)
+    if document is None:
+        return bool(application.read_probe(answer).strip())
+    return isinstance(document, str) or (isinstance(document, dict) and "status" in document)
+
+
+def _has_route(answer: httpx.Response) -> bool:
+    return answer.status_code not in (404, 501, *_UNCLEAR)
+
+
+def _lists(name: str) -> Shows:
+    """Return whether an answer is a list, or an object with one of this name."""
+
+    def shows(answer: httpx.Response) -> bool:
+        document = _json(answer)
+        held = document.get(name) if isinstance(document, dict) else document
+        return answer.is_success and isinstance(held, list)
+
+    return shows
+
+
+def _is_card(answer: httpx.Response) -> bool:
+    document = _json(answer)
+    return answer.is_success and isinstance(document, dict) and not _CARD_KEYS.isdisjoint(document)
+
+
+def _has_metadata(answer: httpx.Response) -> bool:
+    document = _json(answer)
+    return isinstance(document, dict) and isinstance(document.get("ResponseMetadata"), dict)
+
+
+def _agrees(answer: httpx.Response) -> bool:
+    try:
+        return isinstance(mcp.read_result(answer).get("protocolVersion"), str)
+    except (AnswerError, ValueError, AttributeError):
+        return False
+
+
+def _route(answer: httpx.Response) -> str:
+    return f"{answer.request.method} {str(answer.request.url).partition('?')[0]}"
+
+
+def _json(answer: httpx.Response) -> Any:
+    try:
+        return answer.json()
+    except (ValueError, RecursionError):
+        return None
+
+
+class SurfaceStates:
+    """Whether the surfaces of a target answer, and are there.
+
+    If a check gets no answer, its surface is in doubt: before the next check of this surface, one
+    request finds out whether the surface answers at all. So a platform that hangs during the run
+    does not cost a time limit for each remaining check. Before the first check of a surface of a
+    live platform, an answer must show that it is there.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._problems: dict[Surface, DoubleCheckError] = dict(target.problems)
+        self._doubted: set[Surface] = set()
+        self._evidence: dict[str, DoubleCheckError | None] = {}
+
+    def is_silent(self, surface: Surface, error: BaseException) -> bool:
+        """Whether a surface, of which a check failed with this error, does not answer at all."""
+        if not isinstance(error, (NoAnswerError, UnreachableError)):
+            return False
+        self._doubted.add(preflight.probed(surface))
+        try:
+            self.require(surface)
+        except DoubleCheckError:
+            return True
+        return False
+
+    def require(self, surface: Surface) -> None:
+        """Raise the problem that prevents checks of a surface."""
+        probed = preflight.probed(surface)
+        if probed in self._doubted:
+            self._doubted.discard(probed)
+            problem = preflight.problem(self._target, probed)
+            if problem is not None:
+                self._problems[probed] = problem
+        if probed in self._problems:
+            raise self._problems[probed]
+
+    def require_evidence(self, platform: Platform, clause: Clause, surface: Surface) -> None:
+        """Raise an error if nothing shows that a live platform has the surface of a check.
+
+        A surface that was only assumed is not offered then, unless none of them is there.
+        """
+        if self._target.kind == "double" or surface in _WITHOUT_EVIDENCE:
+            return
+        # probes are there without an entrypoint
+        wanted = _INVOKE if clause.id.startswith("INV") else preflight.probed(surface)
+        problem = self._problem(platform, wanted)
+        if problem is None:
+            return
+        if not isinstance(problem, AbsentSurfaceError):
+            raise problem
+        assumed = self._target.offers_assumed
+        if assumed and not self._nothing_there(platform):
+            pytest.skip(f"{Verdict.NOT_OFFERED.value}: {problem}")
+        raise BrokenOfferError(problem) if self._target.level == SMOKE and not assumed else problem
+
+    def _problem(self, platform: Platform, surface: str) -> DoubleCheckError | None:
+        """Return why there is no evidence of a surface, or None."""
+        if surface not in self._evidence:
+            self._evidence[surface] = None
+            try:
+                require(platform, surface)
+            except DoubleCheckError as error:
+                self._evidence[surface] = error
+        return self._evidence[surface]
+
+    def _nothing_there(self, platform: Platform) -> bool:
+        """Whether no surface of the platform can be asked anything."""
+        probed = {preflight.probed(one) for one in self._target.offered - _WITHOUT_EVIDENCE}
+        return all(self._problem(platform, one) for one in sorted(probed - self._problems.keys()))
