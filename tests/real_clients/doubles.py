@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 @contextmanager
 def served() -> Iterator[dict[str, Any]]:
     """Serve a double with all that clients use; yield the facts about it."""
-    apps = (ordinary(), ordinary("keyed", keys=(KEY,)), tools)
+    apps = (ordinary(), tools)
     runtimes = [_runtime(name) for name in ("tools", "agent")]
     with Emulator(*apps, runtimes=runtimes, pool_size=0) as double:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
@@ -55,7 +55,6 @@ def _mcp(double: Emulator) -> dict[str, Any]:
 def _a2a(double: Emulator) -> dict[str, Any]:
     return {
         "application": _server(double.url, {}),
-        "keyed": _server(f"{double.url}/runtimes/keyed", BEARER),
         "runtime": _server(f"{double.url}/runtimes/hosted-agent", BEARER),
     }
 

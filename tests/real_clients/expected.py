@@ -63,13 +63,11 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "1.0 JSONRPC": _A2A_1,
     "1.0 HTTP+JSON": _A2A_1,
     "0.3 JSONRPC": _A2A_0_3,
-    "keys": {"keyed": "You said: hello", "runtime": "hello", "refusal": "refused"},
+    "keys": {"runtime": "hello"},
     "RemoteA2aAgent": {
         "application": "You said: hello",
-        "keyed": "You said: hello",
         "runtime": "hello",
         "failure": "no luck",
-        "refusal": "401",
     },
     "McpToolset": {key: ["add", "fail"] for key in ("tools", "runtime", "front")},
 }

@@ -16,16 +16,12 @@ const TRANSPORTS = {
 };
 
 export async function converse(facts) {
-  const { application, keyed, runtime } = facts.a2a;
+  const { application, runtime } = facts.a2a;
   const found = {};
   for (const binding of Object.keys(TRANSPORTS)) {
     found[`1.0 ${binding}`] = await converseOver(binding, application.url, facts.hook);
   }
-  found.keys = {
-    keyed: await echo(keyed),
-    runtime: await echo(runtime),
-    refusal: await echo({ ...keyed, headers: {} }),
-  };
+  found.keys = { runtime: await echo(runtime) };
   return found;
 }
 
@@ -95,12 +91,8 @@ async function echo({ url, headers }) {
   const cardResolver = new DefaultAgentCardResolver({ fetchImpl });
   const factory = new ClientFactory({ transports, cardResolver });
   const client = await factory.createFromUrl(`${url}/`); // without the slash it would look above
-  try {
-    const task = await send(client, "hello");
-    return said(task) || task.artifacts.flatMap((one) => one.parts.map((p) => p.text)).join("");
-  } catch (problem) {
-    return `${problem}`.includes("Bearer <key>") ? "refused" : `${problem}`;
-  }
+  const task = await send(client, "hello");
+  return said(task) || task.artifacts.flatMap((one) => one.parts.map((p) => p.text)).join("");
 }
 
 function message(text, task = {}) {

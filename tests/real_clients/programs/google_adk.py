@@ -18,13 +18,11 @@ CARD = "/.well-known/agent-card.json"
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
     servers = facts["a2a"]
-    keyed, runtime = servers["keyed"], servers["runtime"]
+    runtime = servers["runtime"]
     agent = {
         "application": await ask(servers["application"], "hello"),
-        "keyed": await ask(keyed, "hello"),
         "runtime": await ask(runtime, "hello"),
         "failure": await ask(servers["application"], "fail"),
-        "refusal": await ask({**keyed, "headers": {}}, "hello"),
     }
     return {"RemoteA2aAgent": agent, "McpToolset": await use_tools(facts["mcp"])}
 

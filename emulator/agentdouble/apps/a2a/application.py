@@ -51,9 +51,7 @@ class A2AApp:
 
     ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
     it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
-    the URL of the request, with ``input_modes`` as the accepted media types. With ``keys`` every
-    call except a read of the card needs one of them as ``Authorization: Bearer``, and each key sees
-    only its own tasks. Push notifications are sent to loopback and to ``push_hosts``. A turn that
+    the URL of the request, with ``input_modes`` as the accepted media types. Push notifications are sent to loopback and to ``push_hosts``. A turn that
     takes longer than ``turn_limit_s`` fails, and ``cancel_limit_s`` limits the wait for ``cancel``.
     ``show_errors`` sends the text of exceptions to callers.
 
@@ -69,7 +67,6 @@ class A2AApp:
         runner: object = None,
         card: AgentCard | Mapping[str, Any] | None = None,
         input_modes: Sequence[str] = MODES,
-        keys: Sequence[str] = (),
         push_hosts: Sequence[str] = (),
         turn_limit_s: float = TURN_LIMIT_S,
         cancel_limit_s: float = CANCEL_LIMIT_S,
@@ -80,7 +77,6 @@ class A2AApp:
         self.clock = clock or Clock()
         self.runner = runner
         self.input_modes = tuple(input_modes)
-        self.keys = tuple(keys)
         self.push_hosts = tuple(push_hosts)
         self.turn_limit_s = turn_limit_s
         self.cancel_limit_s = cancel_limit_s
@@ -139,7 +135,7 @@ class A2AApp:
         """Return the card that is served at a URL (A2A-01)."""
         if self._card is not None:
             return self._card
-        return agent_card(self, url, bearer=bool(self.keys), input_modes=self.input_modes)
+        return agent_card(self, url, input_modes=self.input_modes)
 
     @property
     def description(self) -> str:

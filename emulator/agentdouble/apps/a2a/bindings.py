@@ -27,7 +27,6 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble import mistakes, strict_json
 from agentdouble.apps.a2a import paths
-from agentdouble.apps.a2a.request_handler import Callers
 from agentdouble.guard import Refusal
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
@@ -66,19 +65,19 @@ _REST_ANSWERS = (*_ANSWERS, Answer(dict[str, Any], media_type="application/a2a+j
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def both(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
+def both(handler: RequestHandler) -> list[BaseRoute]:
     """Return the routes of both versions."""
-    dispatcher = _Dispatcher(handler, callers, enable_v0_3_compat=True)
+    dispatcher = _Dispatcher(handler, enable_v0_3_compat=True)
     return [
         Route("/", dispatcher.handle_requests, methods=["POST"]),
         *_LEGACY_REST,  # before the SDK's, which take /v1 for a tenant
-        *_guarded(create_rest_routes(handler, callers)),
+        *_guarded(create_rest_routes(handler)),
     ]
 
 
-def legacy(handler: RequestHandler, callers: Callers) -> list[BaseRoute]:
+def legacy(handler: RequestHandler) -> list[BaseRoute]:
     """Return the routes of version 0.3 only."""
-    dispatcher = _Dispatcher(handler, callers, enable_v0_3_compat=True)
+    dispatcher = _Dispatcher(handler, enable_v0_3_compat=True)
     dispatcher.METHOD_TO_MODEL = {}  # the methods of version 1.0
     return [Route("/", dispatcher.handle_requests, methods=["POST"]), *_LEGACY_REST]
 

@@ -26,22 +26,20 @@ def agent_card(
     *,
     version: str = "1.0.0",
     protocol_versions: Sequence[str] = VERSIONS[:1],
-    bearer: bool = False,
     input_modes: Sequence[str] = MODES,
 ) -> AgentCard:
     """Return the card of an agent at a URL (A2A-01).
 
     ``agent`` is a name, a function, or any object with a ``name`` and optionally a ``description``.
     The URL always serves both protocol versions, and callers get the card in theirs (``service``
-    says which). A card that also declares 0.3 names the address of that version itself. With
-    ``bearer`` the card requires a key. ``input_modes`` are the media types that the agent accepts
+    says which). A card that also declares 0.3 names the address of that version itself. ``input_modes`` are the media types that the agent accepts
     ("image/png", "image/*"). Raises CardError for a wrong URL.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentSkill
 
     name, description = _names(agent)
-    card = AgentCard(
+    return AgentCard(
         name=name,
         description=description,
         version=version,
@@ -51,10 +49,6 @@ def agent_card(
         default_output_modes=MODES,
         skills=[AgentSkill(id=name, name=name, description=description, tags=["agent"])],
     )
-    if bearer:
-        card.security_schemes["bearer"].http_auth_security_scheme.scheme = "Bearer"
-        card.security_requirements.add().schemes["bearer"].SetInParent()
-    return card
 
 
 def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:

@@ -38,11 +38,10 @@ from agentdouble.apps.a2a.cards import both_versions, legacy, modern
 from agentdouble.apps.a2a.guarding_executor import ExecutorLoop, GuardingExecutor
 from agentdouble.apps.a2a.paths import VERSION_HEADER
 from agentdouble.apps.a2a.push import Configs, Pusher, Receivers
-from agentdouble.apps.a2a.request_handler import Callers, Contexts, Handler
+from agentdouble.apps.a2a.request_handler import Contexts, Handler
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
 from agentdouble.apps.a2a.task_stores import PersistentTaskStore
 from agentdouble.apps.adapters import ADAPTERS
-from agentdouble.guard import Refusal
 from agentdouble.openapi import operation
 
 CARD_LIFETIME_S = 60
@@ -57,7 +56,6 @@ class Service:
         self._executors = ExecutorLoop(app.name)
         if app.hosted:
             self._executors.open()
-        self._callers = Callers(app.keys)
         self._card = app.card
         self._since = email.utils.formatdate(usegmt=True)
         card = HandlerCard(app.card)
@@ -76,8 +74,8 @@ class Service:
         # The ledger's answer may change from one request to the next, so there are two
         # applications.
         self._apps = {
-            "both": self._app(bindings.both(self.handler, self._callers)),
-            "0.3": self._app(bindings.legacy(self.handler, self._callers)),
+            "both": self._app(bindings.both(self.handler)),
+            "0.3": self._app(bindings.legacy(self.handler)),
         }
 
     @property
@@ -86,11 +84,6 @@ class Service:
         return self._apps["both"].routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        if not self._is_public(request) and not self._callers.admits(request):
-            refusal = Refusal(401, "Unauthorized", "Send 'Authorization: Bearer <key>'.")
-            await paths.render_refusal(request, refusal)(scope, receive, send)
-            return
         await self._apps[ledger.choose("U-A2A-TASK")](scope, receive, send)
 
     async def close(self) -> None:
@@ -137,10 +130,6 @@ class Service:
         if ledger.choose("U-WEBHOOKS") == "none":
             card.capabilities.push_notifications = False
         return card
-
-    def _is_public(self, request: Request) -> bool:
-        path: str = request.scope["path"]
-        return path.endswith((paths.CARD, paths.LEGACY_CARD))
 
 
 class HandlerCard:

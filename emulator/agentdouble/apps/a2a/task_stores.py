@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.context import ServerCallContext
-from a2a.server.owner_resolver import resolve_user_scope
 from a2a.server.tasks import InMemoryTaskStore, TaskStore
 from a2a.server.tasks.copying_task_store import CopyingTaskStoreAdapter
 from a2a.types import (
@@ -34,7 +33,6 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from agentdouble.apps.a2a.events import ENDS, PAUSES
 from agentdouble.apps.a2a.paths import KIND
-from agentdouble.apps.a2a.request_handler import Caller
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
 from agentdouble.errors import DecorationError, StateError
 from agentdouble.state import Change, Record, Store, unbroken
@@ -65,7 +63,7 @@ class PersistentTaskStore(InMemoryTaskStore):
             if not id_.startswith(f"{self._app}/"):
                 continue
             task = ParseDict(record["task"], Task(), ignore_unknown_fields=True)
-            context = ServerCallContext(user=Caller(record["owner"]))
+            context = ServerCallContext()
             if task.status.state in ENDS | PAUSES:
                 await super().save(task, context)
             else:
@@ -73,9 +71,8 @@ class PersistentTaskStore(InMemoryTaskStore):
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         """Save a task, so that it cannot be lost after this returns. Raises InternalError."""
-        owner, copy = resolve_user_scope(context), _copy(task)
-        record = {"owner": owner, "task": MessageToDict(task)}
-        await unbroken(self._keep(task.id, record, super().save(copy, context)))
+        record = {"task": MessageToDict(task)}
+        await unbroken(self._keep(task.id, record, super().save(_copy(task), context)))
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
         """Delete a task of the caller."""
@@ -107,14 +104,12 @@ def _abandoned(task: Task, now: dt.datetime) -> Task:
 
 
 METHODS = ("save_task", "get_task", "delete_task")
-OWNER = "agentdouble.owner"
 
 
 class UserTaskStore(TaskStore):
     """A store over a user's ``save_task``, ``get_task`` and ``delete_task``, sync or async.
 
-    These methods do not know callers and cannot list tasks. So the name of the caller is saved in
-    the task's metadata, and only tasks that were saved or read here are listed.
+    These methods cannot list tasks, so only tasks that were saved or read here are listed.
     """
 
     def __init__(self, store: Any) -> None:
@@ -123,11 +118,7 @@ class UserTaskStore(TaskStore):
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         """Save a task."""
-        copy = _copy(task)
-        owner = resolve_user_scope(context)
-        if owner:
-            copy.metadata[OWNER] = owner
-        await self._call("save_task", copy)
+        await self._call("save_task", _copy(task))
         await self._seen.save(task, context)
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
@@ -140,8 +131,6 @@ class UserTaskStore(TaskStore):
             kind = type(found).__name__
             raise InternalError(f"The task store returned no task {task_id!r} but a {kind}.")
         task = _copy(found)
-        if _take_owner(task) != resolve_user_scope(context):
-            return None
         await self._seen.save(task, context)
         return task
 
@@ -170,17 +159,6 @@ def _copy(task: Task) -> Task:
     copy = Task()
     copy.CopyFrom(task)
     return copy
-
-
-def _take_owner(task: Task) -> str:
-    """Return the task's owner, and remove it from the metadata."""
-    if not task.HasField("metadata") or OWNER not in task.metadata:
-        return ""
-    owner = task.metadata[OWNER]
-    del task.metadata.fields[OWNER]
-    if not task.metadata.fields:
-        task.ClearField("metadata")
-    return str(owner)
 
 
 def executor_of(cls: type, arguments: Mapping[str, Any]) -> AgentExecutor:

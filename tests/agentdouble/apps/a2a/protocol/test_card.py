@@ -85,7 +85,7 @@ def test_a_strict_reader_of_1_0_reads_the_card(
 ) -> None:
     """It has no field of 0.3, also where an application's own card declares that version."""
     url = "http://localhost"
-    app = ordinary(card=agent_card("x", url, protocol_versions=versions, bearer=True))
+    app = ordinary(card=agent_card("x", url, protocol_versions=versions))
 
     async def conversation(wire: Wire) -> None:
         written = (await wire.http.get(CARD, headers=headers)).json()
