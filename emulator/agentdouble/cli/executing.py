@@ -100,8 +100,7 @@ class Foreground:
         if self._heard:
             return BY_SIGNAL + self._heard[0]
         try:
-            with capacity.as_found():
-                self._process = process = subprocess.Popen(command, env=variables)  # noqa: S603
+            self._process = process = subprocess.Popen(command, env=variables)  # noqa: S603
         except FileNotFoundError:
             return _refuse(command, "there is no such command", NOT_FOUND)
         except OSError as error:

@@ -52,7 +52,6 @@ MEASURES = {  # the effect of each measure, and the remedy if it is missing
         "what no process holds, segments, queues and semaphores, has a limit",
         f"root, /proc/sys to be written to, and {_NAMESPACES}",
     ),
-    "tcp_ports": ("a session can be held to some TCP ports", "Linux 6.7 with Landlock"),
     "pid_namespace": (
         "a session sees and reaches its own processes alone, and all of them end at once",
         _NAMESPACES,
@@ -93,7 +92,6 @@ class Isolation:
         *,
         network: Literal["shared", "own"] = "shared",
         network_of: int | None = None,
-        tcp_ports: tuple[int, ...] | None = None,
         visible: tuple[str, ...] = (),
         process_limit: int = 256,
         memory_limit: int = 1 << 30,
@@ -118,7 +116,6 @@ class Isolation:
             network_of=network_of if own_network else None,
             processes="own" if self.offers("pid_namespace") else "shared",
             landlock=self.offers("landlock"),
-            tcp_ports=tcp_ports,
             visible=visible,
             own_limits=self.offers("limits") and not self._apart,
             process_limit=process_limit if self.offers("processes") else None,

@@ -85,10 +85,9 @@ class Watch:
 
 
 def _measure(instances: list[Instance]) -> Mapping[str, Used]:
-    table = usage.processes()
     measured = {}
     for instance in instances:
-        tree = usage.tree((instance.pid or 0,), table)
+        tree = usage.walk((instance.pid or 0,))
         limit = instance.definition.memory_limit
         resident = sum(process.resident for process in tree)
         memory = resident if limit is None else usage.memory(tree, limit)

@@ -25,7 +25,6 @@ INTERVAL_S = 0.25
 _TURN = 4  # every so many looks, one idle session is measured too
 _REST = 20  # the pause after a look is this many times as long as the look
 _LONGEST_REST_S = 5.0  # growth during a longer pause would be found too late
-_FEW = 8  # for this many sessions, or one in 16, walk their trees; for more, read the whole table
 _UNKNOWN = -2  # the time of a process that the last look did not know
 
 _UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1, "bytes"))
@@ -101,28 +100,18 @@ class Watch:
 
     def check(self, sessions: Collection[WatchedSession]) -> Mapping[str, str]:
         """Measure sessions; return by name the reasons why some of them must be ended."""
-        table = self._table(len(sessions))
-        reasons = {one.name: self._look_at(one, table) for one in sessions}
+        reasons = {session.name: self._look_at(session) for session in sessions}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     def _next_in_turn(self) -> set[str]:
         self._in_turn = self._in_turn or [*self._counted]
         return {self._in_turn.pop()} if self._in_turn else set()
 
-    def _table(self, sessions: int) -> Mapping[int, Process] | None:
-        """Return all processes of this machine if that is cheaper than to walk trees, or None."""
-        if usage.CAN_WALK and sessions <= max(_FEW, len(self._counted) // 16):
-            return None
-        began = time.perf_counter()
-        table = usage.processes()
-        self.pause_s = max(self.pause_s, _rest_s(time.perf_counter() - began))
-        return table
-
-    def _look_at(self, session: WatchedSession, table: Mapping[int, Process] | None) -> str | None:
+    def _look_at(self, session: WatchedSession) -> str | None:
         began = time.perf_counter()
         self._told.discard(session.name)
         before = self._seen.pop(session.name, None) or self._counted.get(session.name, {})
-        tree = usage.walk(session.pids) if table is None else usage.tree(session.pids, table)
+        tree = usage.walk(session.pids)
         # These times are from before the tree was read, so the next look sees all changes since.
         self._counted[session.name] = {one.pid: before.get(one.pid, _UNKNOWN) for one in tree}
         reason = self._reason(session, tree)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import select
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +13,11 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
-from agentdouble.processes.fork_server import protocol, signals
-from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
+from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server.client import ForkServer
 from tests.agentdouble.calling import (
     Begun,
     act,
-    body_of,
     ended,
     has_gone,
     pid_of,
@@ -28,8 +25,6 @@ from tests.agentdouble.calling import (
     pids_of,
     result,
     run,
-    send,
-    signed,
     text,
 )
 from tests.agentdouble.processes.forking import request_in, with_fork_server
@@ -158,27 +153,6 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
     assert (True, of_sessions) == (alive, gone)
 
 
-def test_a_double_that_ends_before_it_has_read_all_is_cleaned_up_after(tmp_path: Path) -> None:
-    """Its end is the end of the fork server, which ends what is left; it does not fail."""
-    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    module = "agentdouble.processes.fork_server.server"
-    with there:
-        server = subprocess.Popen(
-            [sys.executable, "-m", module, str(there.fileno()), "kernels"],
-            pass_fds=[there.fileno()],
-            stderr=subprocess.PIPE,
-        )
-    here.send(protocol.encode(request_in(tmp_path, "one")))
-    select.select([here], [], [])
-    (fork_server,) = psutil.Process(server.pid).children()
-    (kernel,) = fork_server.children()
-
-    here.close()
-
-    _, said = server.communicate()
-    assert (b"", 0, True) == (said, server.returncode, has_gone(kernel.pid, timeout_s=0))
-
-
 def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
     """A start that is given up while it is under way leaves no kernel."""
 
@@ -196,46 +170,6 @@ def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
         assert not kept.exited.done()
 
     with_fork_server(test)
-
-
-def test_a_fork_server_that_has_just_died_says_so() -> None:
-    """Who asks before anybody has noticed is told the same as who asks afterwards."""
-
-    async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
-        kernel = await server.fork(request_in(directory, "one"))
-        process.kill()
-        for pid in (process.pid, kernel.pid):  # the loop meanwhile hears nothing
-            assert has_gone(pid, timeout_s=30)
-
-        for name in ("two", "three"):
-            with pytest.raises(ForkServerGoneError):
-                await server.fork(request_in(directory, name))
-
-    with_fork_server(test)
-
-
-@pytest.mark.slow
-def test_a_fork_server_that_stands_still_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The call is told so, and a later one gets its kernel."""
-    with Emulator(pool_size=0) as double:
-        fork_server = fork_server_of(pid_of(double, session="warm"))
-        with monkeypatch.context() as patch:  # only now: the first start takes long
-            patch.setitem(double.settings.__dict__, "kernel_start_timeout_s", 0.5)
-            fork_server.suspend()
-            try:
-                refused = send(signed(double, body_of(double, "1", "cold")))
-            finally:
-                fork_server.resume()
-        after = text(double, "print(1)", "cold")
-
-    error = refused.json()["ResponseMetadata"]["Error"]
-    told = "The Python kernel did not start: it gave no answer for 0.5 s"
-    assert (500, "ErrCreateSessionFail", told) == (
-        refused.status_code,
-        error["Code"],
-        error["Message"],
-    )
-    assert "1\n" == after
 
 
 def test_more_forks_are_asked_for_than_the_channel_holds() -> None:

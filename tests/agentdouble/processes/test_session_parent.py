@@ -13,7 +13,6 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import AgentDoubleError
-from agentdouble.processes import workspace
 from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, ROOT
 from tests.agentdouble.processes.every_process import ANSWERS, answers
 
@@ -72,16 +71,6 @@ def test_sessions_start_wherever_temporary_files_go(
     assert ANSWERS == json.loads(ran.stdout)
     assert warning in ran.stderr
     assert bool(warning) == ("The files of sessions are in" in ran.stderr)
-
-
-def test_the_current_directory_is_made_absolute(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="t-") as here:
-        monkeypatch.chdir(here)
-        monkeypatch.setattr(tempfile, "tempdir", ".")  # as Python 3.11 takes TMPDIR=.
-
-        assert Path(here) == workspace.find()
 
 
 def test_without_any_directory_no_double_starts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,19 +65,6 @@ def test_a_session_s_directories_are_its_own_and_go_with_it() -> None:
     workspaces.remove()
 
 
-def test_a_sweep_spares_the_living() -> None:
-    """Another double's directory stays while that double lives, and one that is being made."""
-    living = Workspaces()
-    being_made = Path(tempfile.mkdtemp(prefix=workspace.PREFIX))
-    somebody_s = Path(tempfile.mkdtemp(prefix="other-"))
-
-    workspace.sweep()
-
-    assert {*roots()} == {being_made, living.make().home.parent.parent}
-    assert somebody_s.exists()
-    living.remove()
-
-
 def test_a_sweep_removes_the_dead() -> None:
     """A directory whose lock nobody holds belongs to a double that was killed."""
     dead = Path(tempfile.mkdtemp(prefix=workspace.PREFIX))

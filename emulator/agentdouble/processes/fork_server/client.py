@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from agentdouble.processes import capacity
 from agentdouble.processes.fork_server.processes import pid_of
 from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
@@ -329,7 +328,6 @@ def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subproce
     except BaseException:
         here.close()
         raise
-    capacity.give_back(process.pid)
     return here, process
 
 

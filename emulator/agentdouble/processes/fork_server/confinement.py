@@ -31,16 +31,14 @@ class Confinement:
     the session's processes; this needs ``namespaces``, and this process must have been forked into
     the session's ``ProcessNamespace``.
 
-    ``landlock`` restricts files, signals and ``tcp_ports`` (the allowed ones; None for all).
+    ``landlock`` restricts files and signals.
     ``visible`` are readable paths in addition to the system's and Python's. ``masked`` are paths of
     the system that look empty; this needs ``namespaces``. ``writable`` are paths that Landlock lets
     the kernel write to, in addition to its own. With ``own_limits``, a process can set only its own
     limits. ``process_limit`` counts the user's processes and threads, so it needs a separate
     ``uid`` for the session or ``namespaces`` "user".
 
-    Sizes are in bytes. A size for ``home`` or ``tmp`` keeps that directory in memory; it is empty
-    at first and only this kernel sees it. ``shared_memory`` limits all segments without a file;
-    only root can set it.
+    Sizes are in bytes. ``shared_memory`` limits all segments without a file; only root can set it.
     """
 
     home: str
@@ -52,14 +50,11 @@ class Confinement:
     network_of: int | None = None
     processes: Literal["shared", "own"] = "shared"
     landlock: bool = False
-    tcp_ports: tuple[int, ...] | None = None
     visible: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     own_limits: bool = False
     process_limit: int | None = None
-    home_size: int | None = None
-    tmp_size: int | None = None
     shm_size: int = 64 * MIB
     shared_memory: int | None = None
 
@@ -112,15 +107,10 @@ def _enter_namespaces(asked: Confinement) -> None:
         tmp=asked.tmp,
         run=asked.run,
         visible=asked.visible,
-        home_size=asked.home_size,
-        tmp_size=asked.tmp_size,
         shm_size=asked.shm_size,
         own_processes=own,
     )
     uid, gid = (os.geteuid(), os.getegid()) if asked.uid is None else (asked.uid, asked.uid)
-    for path, size in ((view.HOME, asked.home_size), (view.TMP, asked.tmp_size)):
-        if size is not None:
-            os.chown(path, uid, gid)
     view.mask(asked.masked)
     view.name_user(uid, gid)
     view.seal()
@@ -159,6 +149,5 @@ def _restrict(asked: Confinement, home: str, tmp: str) -> None:
     landlock.restrict(
         readable=readable,
         writable=writable,
-        tcp_ports=asked.tcp_ports,
         signals=asked.processes == "shared",  # else the session's processes may signal each other
     )

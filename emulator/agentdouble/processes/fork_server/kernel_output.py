@@ -8,7 +8,6 @@ the setting ``output_limit``, which is smaller.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import threading
@@ -58,9 +57,6 @@ class OutputThread(IOPubThread):
         """Schedule a function in the thread, if there is one."""
         if self._connected:
             super().schedule(f)  # type: ignore[no-untyped-call]
-
-    async def _run_event_pipe_gc(self) -> None:
-        await close_when_threads_end(self)
 
 
 class CappedStream(OutStream):
@@ -209,38 +205,3 @@ def _shortened(error: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _CUT = {"stream": _unchanged, "error": _start_of_error, "execute_reply": _start_of_error}
-
-
-_KERNELS_OWN = 2  # pipes of threads that do not end: the main one, the one of the control channel
-
-
-class _Pipes(dict[threading.Thread, Any]):
-    """The pipes, by thread; calls ``on_more`` if there are more than the kernel's own."""
-
-    def __init__(self, pipes: dict[threading.Thread, Any], on_more: Callable[[], object]) -> None:
-        super().__init__(pipes)
-        self._on_more = on_more
-
-    def __setitem__(self, thread: threading.Thread, pipe: Any) -> None:
-        super().__setitem__(thread, pipe)
-        if len(self) > _KERNELS_OWN:
-            self._on_more()
-
-
-async def close_when_threads_end(iopub: IOPubThread) -> None:
-    """Close the pipes of threads that have printed and ended, as ipykernel does.
-
-    ipykernel looks for such pipes every ten seconds, also in an idle kernel. The double measures a
-    session's usage whenever one of its processes has done something, so this search would cost more
-    than everything else in hundreds of idle sessions. This function searches only while threads
-    have pipes.
-    """
-    more, loop = asyncio.Event(), asyncio.get_running_loop()
-    pipes = _Pipes(iopub._event_pipes, lambda: loop.call_soon_threadsafe(more.set))
-    iopub._event_pipes = pipes
-    while True:
-        more.clear()
-        if len(pipes) <= _KERNELS_OWN:
-            await more.wait()
-        await asyncio.sleep(iopub._event_pipe_gc_seconds)
-        await iopub._event_pipe_gc()  # type: ignore[no-untyped-call]

@@ -17,14 +17,12 @@ _SYS_ADD_RULE = 445
 _SYS_RESTRICT_SELF = 446
 _CREATE_RULESET_VERSION = 1
 _RULE_PATH_BENEATH = 1
-_RULE_NET_PORT = 2
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _FOR_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _RIGHTS_IN_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-_NETWORK_ABI, _BIND_AND_CONNECT_TCP = 4, 0b11
 _SCOPE_ABI, _ABSTRACT_SOCKETS, _SIGNALS = 6, 0b01, 0b10
 
 
@@ -41,10 +39,6 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("directory", ctypes.c_int32))
 
 
-class _Port(ctypes.Structure):
-    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
-
-
 def abi() -> int:
     """Return the version of Landlock that the kernel offers; raise OSError if it offers none."""
     return linux.syscall(_SYS_CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
@@ -54,37 +48,32 @@ def restrict(
     *,
     readable: Iterable[str],
     writable: Iterable[str],
-    tcp_ports: Iterable[int] | None,
     signals: bool,
 ) -> None:
-    """Restrict this process to these paths, with everything below them, and these ports.
+    """Restrict this process to these paths, with everything below them.
 
-    ``tcp_ports`` None allows all ports. With ``signals``, no signal reaches a process outside the
-    restricted ones. If the kernel's version does not support signals or ports, they are not
-    refused; see ``abi``. Sets no_new_privs. Raises OSError.
+    With ``signals``, no signal reaches a process outside the restricted ones. If the kernel's
+    version does not support that, signals are not refused; see ``abi``. Sets no_new_privs.
+    Raises OSError.
     """
     version = abi()
     files = max(rights for since, rights in _RIGHTS_IN_ABI.items() if since <= version)
     scoped = _ABSTRACT_SOCKETS | (_SIGNALS if signals else 0)
-    ruleset = _create(version, files, scoped, limit_ports=tcp_ports is not None)
+    ruleset = _create(version, files, scoped)
     try:
         for path in readable:
             _allow(ruleset, path, files & _READ)
         for path in writable:
             _allow(ruleset, path, files)
-        for port in tcp_ports or () if version >= _NETWORK_ABI else ():
-            rule = _Port(_BIND_AND_CONNECT_TCP, port)
-            linux.syscall(_SYS_ADD_RULE, ruleset, _RULE_NET_PORT, ctypes.byref(rule), 0)
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
         linux.syscall(_SYS_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
 
-def _create(version: int, files: int, scoped: int, *, limit_ports: bool) -> int:
-    network = _BIND_AND_CONNECT_TCP if limit_ports and version >= _NETWORK_ABI else 0
-    size = 8 if version < _NETWORK_ABI else 16 if version < _SCOPE_ABI else 24
-    ruleset = _Ruleset(files, network, scoped if version >= _SCOPE_ABI else 0)
+def _create(version: int, files: int, scoped: int) -> int:
+    size = 24 if version >= _SCOPE_ABI else 8
+    ruleset = _Ruleset(files, 0, scoped)
     return linux.syscall(_SYS_CREATE_RULESET, ctypes.byref(ruleset), size, 0)
 
 

@@ -51,7 +51,6 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
         base = replace(base, namespaces=kind)
     found["signals"] = _try(replace(base, landlock=True), _parent_is_out_of_reach)
     found["limits"] = _try(replace(base, own_limits=True), _others_limits_are_refused)
-    found["tcp_ports"] = _try(replace(base, landlock=True, tcp_ports=()), _no_port_is_usable)
     found["network"] = found["files"] or _try(replace(base, network="own"), _has_loopback)
     found["user"] = "only root can give each session a user of its own"
     if root:
@@ -141,11 +140,6 @@ def _segments_end() -> None:
     made = [libc.shmget(0, _SEGMENT, 0o600) for _ in range(2)]
     if made[0] < 0 or made[1] >= 0:
         raise OSError("a second segment is refused only where the first is, too")
-
-
-def _no_port_is_usable() -> None:
-    with socket.socket() as listener:
-        _refused(lambda: listener.bind(("127.0.0.1", 0)))
 
 
 def _has_loopback() -> None:

@@ -38,23 +38,18 @@ def enter(
     tmp: str,
     run: str,
     visible: Iterable[str],
-    home_size: int | None,
-    tmp_size: int | None,
     shm_size: int,
     own_processes: bool,
 ) -> None:
     """Make the view the root of this process; ``home`` and ``tmp`` move, ``run`` stays.
 
-    A size (bytes) makes that directory an empty file system in memory with this maximum size. This
-    process must be alone in its own mount namespace.
+    This process must be alone in its own mount namespace.
     """
     links = {path: os.readlink(path) for path in SYSTEM if os.path.islink(path)}
     shown = [path for path in readable(visible, run) if path not in links]
     trees = {path: linux.open_tree(path, read_only=True) for path in shown}
-    trees |= {path: linux.open_tree(path, read_only=False) for path in (*DEVICES, run)}
-    for path, source, size in ((HOME, home, home_size), (TMP, tmp, tmp_size)):
-        if size is None:
-            trees[path] = linux.open_tree(source, read_only=False)
+    own = {HOME: home, TMP: tmp, **{path: path for path in (*DEVICES, run)}}
+    trees |= {path: linux.open_tree(source, read_only=False) for path, source in own.items()}
     host_processes = linux.open_tree("/proc", read_only=True)
 
     mount_empty(run)
@@ -62,9 +57,6 @@ def enter(
     before = os.umask(0o022)
     for path, target in links.items():
         os.symlink(target, path)
-    for path, size in ((HOME, home_size), (TMP, tmp_size)):
-        if size is not None:
-            _mount("tmpfs", path, f"mode=700,size={size}")
     mount_shared_memory(shm_size)  # first, because what is shown may be below it
     for path in sorted(trees, key=len):  # a path comes after its parent directories
         attach(trees[path], path)
