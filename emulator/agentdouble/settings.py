@@ -135,10 +135,10 @@ class Settings(BaseSettings):
         description="where records are kept: memory, sqlite:///FILE or postgresql://...",
     )
 
-    provisioner: str = Field(
+    provisioner: Literal["auto", "agentdouble-fork", "local-provisioner"] = Field(
         "auto",
-        description="jupyter_client kernel provisioner that starts kernels; auto takes the fork "
-        "server on Linux and local-provisioner elsewhere",
+        description="what starts kernels: the fork server or, as local-provisioner, programs; auto "
+        "takes the fork server on Linux",
     )
     pool_size: int = Field(2, ge=0, description="kernels kept ready once the sandbox is in use")
     preload: tuple[str, ...] = Field(

@@ -19,18 +19,17 @@ from agentdouble.sandbox.languages import Language
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkServer
+    from agentdouble.processes.fork_server.client import ForkChannel, ForkedProcess, ForkServer
     from agentdouble.processes.fork_server.confinement import Confinement
+    from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.processes.isolation import Isolation
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.kernel import Kernel
-    from agentdouble.sandbox.kernel_manager import ForkPlan
     from agentdouble.sandbox.workbench.client import Workbench
 
     SessionProcess: TypeAlias = Kernel | Workbench | Browser  # the processes of a session
 
 FORK = "agentdouble-fork"
-LOCAL = "local-provisioner"
 _NO_NETWORK_OF_ITS_OWN = (
     "network = 'none' needs the measure network, which only kernels of the fork server have that "
     "are held apart: provisioner = 'auto' on Linux, isolation = 'auto'"
@@ -49,6 +48,21 @@ _STOPPED = "the double has stopped"
 
 
 @dataclass(frozen=True)
+class ForkPlan:
+    """How a process of a session is forked."""
+
+    server: ForkChannel
+    kernel: str
+    config: Mapping[str, Mapping[str, Any]]
+    limits: Mapping[str, int]
+    confinement: Mapping[str, Any] | None
+
+    async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
+        """Fork the process; raise ForkServerGoneError or OSError."""
+        return await self.server.fork(request, *descriptors)
+
+
+@dataclass(frozen=True)
 class Place:
     """Where a process starts: the session's workspace and other processes, its own ``run``."""
 
@@ -61,7 +75,9 @@ class ForkPlanner:
     """Plans how a session's processes are forked; belongs to one event loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self.provisioner = provisioner(settings)
+        self._forks = settings.provisioner == FORK or (
+            settings.provisioner == "auto" and sys.platform == "linux"
+        )
         self._settings = settings
         self._closed = False
         self._fork_server: ForkServer | None = None
@@ -97,7 +113,7 @@ class ForkPlanner:
         """
         if self._closed:
             raise KernelStartError(program.display_name, _STOPPED)
-        if self.provisioner != FORK:
+        if not self._forks:
             return
         from agentdouble.processes import isolation
         from agentdouble.processes.fork_server.client import ForkServer
@@ -119,11 +135,9 @@ class ForkPlanner:
         confinement = await self._confinement(language, place)
         if self._fork_server is None:
             return None
-        from agentdouble.sandbox.kernel_manager import ForkPlan
-
         return ForkPlan(
             server=self._fork_server,
-            kernel=language.fork_kernel,
+            kernel=language.kernel,
             config=self._config(language),
             limits=self._limits,
             confinement=None if confinement is None else asdict(confinement),
@@ -168,7 +182,7 @@ class ForkPlanner:
         return "own" if self._settings.network == "none" else language.network
 
     def _config(self, language: Language) -> dict[str, Mapping[str, Any]]:
-        config = {**language.fork_config, "CappedSession": {"limit": self._largest_message}}
+        config = {**language.config, "CappedSession": {"limit": self._largest_message}}
         if language.memory == "address space":
             config["SandboxKernel"] = {"memory_limit": self._settings.memory_limit}
         return config
@@ -199,10 +213,3 @@ def process_limit_refusal(error: BaseException, limit: int | None) -> ResourceEx
         return None
     seen = f"a session, with its living copies, has process_limit = {limit} of them"
     return ResourceExhaustedError("processes", seen, "raise the setting process_limit")
-
-
-def provisioner(settings: Settings) -> str:
-    """Return the name of the provisioner: from the settings, or the best one of this platform."""
-    if settings.provisioner != "auto":
-        return settings.provisioner
-    return FORK if sys.platform == "linux" else LOCAL

@@ -116,10 +116,7 @@ class Instance:
         self._paused_at = None
 
     def is_due(self, now: dt.datetime) -> bool:
-        """Return whether the deadline has come and nothing defers the end.
-
-        ``LivingInstances.due`` finds all of these instances.
-        """
+        """Return whether the deadline has come and nothing defers the end."""
         return self.deadline <= now and self.deferred_by() is None
 
     def deferred_by(self) -> Literal["U-TTL-DURING", "U-TTL-PAUSED"] | None:

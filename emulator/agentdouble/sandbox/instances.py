@@ -32,7 +32,6 @@ from agentdouble.sandbox.ended_instances import (
 )
 from agentdouble.sandbox.instance import Instance, ends_session
 from agentdouble.sandbox.kernel_pool import KernelPool
-from agentdouble.sandbox.living_instances import LivingInstances
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-REAPER_INTERVAL_S = 0.25
-_SOONEST_S = 0.05  # the shortest pause before an instance that could not be ended is retried
+REAPER_INTERVAL_S = 0.1
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 VariablesOf = Callable[[str], Mapping[str, str]]
@@ -89,7 +87,8 @@ class Instances:
         self._events = SessionEvents(events or EventBus(), clock)
         self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
         self._most = most_sessions(settings)
-        self._living = LivingInstances()
+        self._living: dict[InstanceKey, Instance] = {}  # oldest first
+        self._by_id: dict[str, Instance] = {}
         self._history = EndedInstances(self._store)
         self._ending: set[asyncio.Task[None]] = set()
         self._kernels = KernelPool(settings)
@@ -101,11 +100,11 @@ class Instances:
 
     def living(self) -> tuple[Instance, ...]:
         """Return the living instances, oldest first, also those that are due."""
-        return self._living.all()
+        return tuple(self._living.values())
 
     def of_tool(self, tool_id: str) -> tuple[Instance, ...]:
         """Return the living instances of a tool, oldest first, also those that are due."""
-        return self._living.of_tool(tool_id)
+        return tuple(one for one in self.living() if one.key.tool_id == tool_id)
 
     def ended(self) -> tuple[EndedInstance, ...]:
         """Return the instances that have ended and are remembered, oldest first."""
@@ -150,7 +149,6 @@ class Instances:
             instance.ttl = dt.timedelta(seconds=ttl_s)
         if renewed or ledger.choose("U-TTL-EXTENDS") == "sliding":
             instance.deadline = self._clock.now() + instance.ttl
-            self._living.update(instance)
             self._publish(instance, "ttl")
         return instance
 
@@ -160,7 +158,7 @@ class Instances:
         Raises UnknownSessionError, and InstanceEndedError if the instance has ended.
         """
         self.destroy_due()
-        instance = self._living.by_id(session_id)
+        instance = self._by_id.get(session_id)
         if instance is not None and tool_id in (None, instance.key.tool_id):
             journal.note_session(instance.id)
             return instance
@@ -220,7 +218,7 @@ class Instances:
             variables={**given, **variables},
             log=SessionLog(self._clock),
         )
-        self._living.add(instance)
+        self._living[key] = self._by_id[instance.id] = instance
         journal.note_session(instance.id)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
         self._publish(instance, "begun")
@@ -235,10 +233,8 @@ class Instances:
         """End an instance as if it had never been made, because its record was not saved."""
         reason = "its record could not be kept"
         instance.refuse(reason)
-        if self._living.remove(instance):
-            self._watch.forget(instance.id)
-            if self._events.bus.watched:
-                self._events.ended(ended_instance(instance, reason, self._clock.now()))
+        if self._remove(instance) and self._events.bus.watched:
+            self._events.ended(ended_instance(instance, reason, self._clock.now()))
         self._ending_of(instance, reason).add_done_callback(_log_failure)
 
     async def execute(
@@ -276,9 +272,16 @@ class Instances:
     ) -> None:
         """Make an instance unreachable, and remember its end."""
         instance.refuse(reason)
-        if self._living.remove(instance):
-            self._watch.forget(instance.id)
+        if self._remove(instance):
             self._remember(instance, reason, at or self._clock.now())
+
+    def _remove(self, instance: Instance) -> bool:
+        """Remove an instance from the living ones; return whether it was there."""
+        if self._by_id.pop(instance.id, None) is None:
+            return False
+        del self._living[instance.key]
+        self._watch.forget(instance.id)
+        return True
 
     def _ending_of(self, instance: Instance, reason: str) -> asyncio.Task[None]:
         task = asyncio.ensure_future(instance.end(reason))
@@ -310,7 +313,6 @@ class Instances:
 
     def _on_change(self, instance: Instance) -> None:
         """Handle that an instance became idle or started a process."""
-        self._living.update(instance)
         if instance.end_reason is None:
             self._watch.mark_active(instance.id)
 
@@ -320,7 +322,6 @@ class Instances:
         Return when its processes have ended, or at once if the ledger lets the code finish.
         """
         instance.deadline = self._clock.now()
-        self._living.update(instance)
         instance.log.note("reached its deadline, because a fault was armed")
         self._publish(instance, "ttl")
         if instance.is_due(instance.deadline):
@@ -342,7 +343,6 @@ class Instances:
     def resume(self, instance: Instance) -> None:
         """Resume a paused instance (U-TTL-PAUSED)."""
         instance.resume(self._clock.now())
-        self._living.update(instance)
         instance.log.note("resumed")
         self._publish(instance, "resumed")
 
@@ -350,13 +350,13 @@ class Instances:
         """Set the deadline of an instance to ``ttl`` from now."""
         instance.deadline = self._clock.now() + ttl  # first: fails beyond the calendar
         instance.ttl = ttl
-        self._living.update(instance)
         instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
         self._publish(instance, "ttl")
 
     def destroy_due(self) -> None:
         """Make the instances that are due unreachable, and end them in the background (SBX-03)."""
-        for instance in self._living.due(self._clock.now()):
+        now = self._clock.now()
+        for instance in [one for one in self._living.values() if one.is_due(now)]:
             self._destroy_in_background(instance, _expired(instance), instance.deadline)
 
     async def settle(self) -> None:
@@ -371,11 +371,9 @@ class Instances:
         while True:  # poll, because no timer fires when a frozen clock is moved
             try:
                 self.destroy_due()
-                self._living.compact()
             except Exception:  # one instance that cannot be ended must not keep the rest alive
                 _log.exception("The reaper could not destroy an instance that was due.")
-            next_s = self._living.next_due_s(self._clock.now())
-            await asyncio.sleep(max(_SOONEST_S, min(REAPER_INTERVAL_S, next_s)))
+            await asyncio.sleep(REAPER_INTERVAL_S)
 
     async def watch(self) -> None:
         """Destroy the sessions that use more memory or disk than allowed, for ever."""
@@ -392,7 +390,7 @@ class Instances:
             active = (
                 await run_in_thread(self._watch.active_sessions) if len(self._living) else set()
             )
-            sessions = {i.id: i for i in map(self._living.by_id, active) if i is not None}
+            sessions = {i.id: i for i in map(self._by_id.get, active) if i is not None}
             for name in active - sessions.keys():  # it ended while the thread looked
                 self._watch.forget(name)
             watched = [WatchedSession(i.id, i.pids, i.directories) for i in sessions.values()]

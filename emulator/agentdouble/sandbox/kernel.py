@@ -18,18 +18,17 @@ from agentdouble import faults
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
 from agentdouble.sandbox.execution import Execution, settle
-from agentdouble.sandbox.kernel_channels import KernelChannels, Message
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.questions import ExpressionError, Question, expression_request, value_of
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session_process import run_to_completion
+from agentdouble.sandbox.session_process import STDERR, run_to_completion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from agentdouble.sandbox.kernel_manager import ForkPlan, SandboxKernelManager
+    from agentdouble.sandbox.fork_planner import ForkPlan
+    from agentdouble.sandbox.kernel_channels import Connection, Message
     from agentdouble.sandbox.output_feed import ExecutionPublisher
+    from agentdouble.sandbox.session_process import StartedProcess
 
 INTERRUPT_GRACE_S = 2.0
 _NUDGE = signal.SIGURG  # wakes the Python kernel; other processes ignore it by default
@@ -92,11 +91,24 @@ class MidRunFault:
 class Kernel:
     """A kernel whose process has been started; ``died`` is done when the process has ended."""
 
-    def __init__(self, manager: SandboxKernelManager, language: Language) -> None:
+    def __init__(
+        self,
+        language: Language,
+        process: StartedProcess,
+        connection: Connection,
+        plan: ForkPlan | None,
+    ) -> None:
+        from agentdouble.sandbox.kernel_channels import KernelChannels  # it imports zmq
+
         self.language = language
-        self._manager = manager
-        self._provisioner: Any = manager.provisioner
-        self._channels = KernelChannels(manager, on_shell=self._on_shell, on_iopub=self._on_iopub)
+        self.plan = plan  # how it was forked, or None if it was not
+        self.run = connection.run
+        self.died = process.exited
+        self._process = process
+        self._connection = connection
+        self._channels = KernelChannels(
+            connection, on_shell=self._on_shell, on_iopub=self._on_iopub
+        )
         self._state = KernelState.STARTING
         self._turn = asyncio.Lock()  # held while the kernel does something
         self._code_waits = 0  # how many executions and expressions wait for their turn
@@ -106,22 +118,11 @@ class Kernel:
         self._info = _future()  # done when the last kernel_info_request is answered
         self._heard = _future()  # done when the first IOPub message has arrived
         self._end_reason: str | None = None
-        self.died = asyncio.ensure_future(self._wait())
 
     @property
-    def pid(self) -> int | None:
-        """The kernel's process id, or None if its provisioner knows none."""
-        return getattr(self._provisioner, "pid", None)
-
-    @property
-    def plan(self) -> ForkPlan | None:
-        """How the kernel was forked, or None if no fork server did that."""
-        return self._manager.fork
-
-    @property
-    def run(self) -> Path:
-        """The directory of the kernel's sockets."""
-        return self._manager.stderr_file.parent
+    def pid(self) -> int:
+        """The kernel's process id."""
+        return self._process.pid
 
     @property
     def state(self) -> KernelState:
@@ -133,9 +134,9 @@ class Kernel:
         """Whether the kernel's process lives, as far as is known."""
         return not self.died.done()
 
-    async def lives(self) -> bool:
-        """Return whether the kernel's provisioner finds its process alive now."""
-        return self.alive and await self._provisioner.poll() is None
+    def lives(self) -> bool:
+        """Return whether the kernel's process lives now, also if nobody has reported its end yet."""
+        return self.alive and not self._process.has_ended()
 
     def _enter(self, state: KernelState) -> None:
         if state not in _NEXT[self._state]:
@@ -160,7 +161,7 @@ class Kernel:
     def _start_failure(self) -> str:
         """Return how a kernel ended before it was ready, with the last line that it printed."""
         with contextlib.suppress(OSError):  # a kernel that is not forked has no file for stderr
-            printed = session_files.read_end(self._manager.stderr_file, _STDERR_SIZE)
+            printed = session_files.read_end(self.run / STDERR, _STDERR_SIZE)
             lines = printed.decode("utf-8", "replace").strip().splitlines()
             if lines:
                 return f"{self.how_it_ended()}. It said: {lines[-1][:_STDERR_LENGTH]}"
@@ -281,8 +282,7 @@ class Kernel:
         """
         while True:
             await asyncio.sleep(_NUDGE_INTERVAL_S)
-            with contextlib.suppress(OSError):  # it ended meanwhile
-                await self._provisioner.send_signal(_NUDGE)
+            self._process.send_signal(_NUDGE)
 
     async def interrupt_code(self) -> bool:
         """Interrupt the code that runs, if any; return whether there was some.
@@ -383,8 +383,7 @@ class Kernel:
         The signal alone does not wake ipykernel from an ``await``. The next message does
         (https://github.com/ipython/ipykernel/issues/881), so we send one.
         """
-        with contextlib.suppress(RuntimeError):  # the kernel ended meanwhile
-            await self._manager.interrupt_kernel()
+        self._process.send_signal(signal.SIGINT)
         await self._ask_info()
 
     async def _ask_info(self) -> None:
@@ -411,9 +410,7 @@ class Kernel:
 
     async def crash(self) -> None:
         """Kill the kernel's process as if it had died by itself; return when it has ended."""
-        if self.alive:
-            await self._provisioner.kill()
-        await asyncio.wait({self.died})
+        await self._process.end()
 
     async def kill(self, reason: str) -> None:
         """Kill the kernel and close its sockets; return when its process has ended."""
@@ -424,11 +421,7 @@ class Kernel:
     async def _end(self) -> None:
         await self.crash()
         await self._channels.close()
-        await self._manager.cleanup_resources()
-
-    async def _wait(self) -> int | None:
-        code: int | None = await self._provisioner.wait()
-        return code
+        self._connection.remove()
 
     def how_it_ended(self) -> str:
         """Return why the kernel was killed, or how its process ended."""

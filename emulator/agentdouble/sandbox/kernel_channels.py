@@ -1,39 +1,98 @@
 """The sockets of one kernel: the shell channel for requests and replies, IOPub for outputs.
 
 We read them ourselves, because jupyter_client's client drops outputs at its high-water mark and
-waits 200 ms for readiness. jupyter_client's provisioners still start and stop the kernel.
+waits 200 ms for readiness. Import this module only to start a kernel, because zmq takes long.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import logging
+import os
+import secrets
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from pathlib import Path
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    import zmq.asyncio
-
-    from agentdouble.sandbox.kernel_manager import SandboxKernelManager
+import zmq
+import zmq.asyncio
+from jupyter_client.session import Session
 
 _log = logging.getLogger(__name__)
 
 _SHARE = 20  # messages, about 0.1 ms each
 _LARGE = 64 * 1024  # bytes; such a message takes as long as several others
 
+_CHANNELS = {"shell": 1, "iopub": 2, "stdin": 3, "control": 4, "hb": 5}  # their ports
 Message: TypeAlias = dict[str, Any]
 Handler = Callable[[Message], None]
+
+
+class KernelSockets:
+    """The zmq context of all kernels of a double; close it when the last kernel has ended."""
+
+    def __init__(self) -> None:
+        self.context = zmq.asyncio.Context()
+        # The default of 1023 is enough for about 500 kernels; each socket takes 12 bytes.
+        self.context.set(zmq.MAX_SOCKETS, self.context.get(zmq.SOCKET_LIMIT))
+        self.context.setsockopt(zmq.RECONNECT_IVL, 5)  # ms; zmq's own 100 delays every start
+        self.context.setsockopt(zmq.RCVHWM, 0)  # no limit: a flood must not drop outputs
+
+    def close(self) -> None:
+        """Close the context and all sockets that are still open."""
+        self.context.destroy(linger=0)
+
+
+class Connection:
+    """The addresses and the key of one kernel, and the file in ``run`` from which it reads them."""
+
+    def __init__(self, run: Path, sockets: KernelSockets) -> None:
+        self.run = run
+        self.file = str(run / "kernel.json")
+        self.session = Session(key=secrets.token_hex(16).encode())
+        self._context = sockets.context
+        document = {
+            "transport": "ipc",
+            "ip": f"{run}/kernel",
+            "key": self.session.key.decode(),
+            "signature_scheme": self.session.signature_scheme,
+            **{f"{channel}_port": number for channel, number in _CHANNELS.items()},
+        }
+        descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(document, file)
+
+    def open(self, kind: int, channel: str) -> zmq.asyncio.Socket:
+        """Return a socket that is connected to a channel; raise OSError if there is no room."""
+        try:
+            socket = self._context.socket(kind)
+        except zmq.ZMQError as error:
+            raise OSError(error.errno, error.strerror) from error
+        socket.connect(f"ipc://{self.run}/kernel-{_CHANNELS[channel]}")
+        return socket
+
+    def remove(self) -> None:
+        """Remove the file and the sockets of a kernel that has ended."""
+        sockets = (f"{self.run}/kernel-{number}" for number in _CHANNELS.values())
+        for path in (self.file, *sockets):
+            with contextlib.suppress(OSError):
+                os.unlink(path)  # noqa: PTH108
 
 
 class KernelChannels:
     """Sends messages to a kernel, and calls a handler with each message from the kernel."""
 
-    def __init__(
-        self, manager: SandboxKernelManager, *, on_shell: Handler, on_iopub: Handler
-    ) -> None:
-        self._session = manager.session
-        self._name = manager.kernel_name
-        self._shell, self._iopub = _connect(manager)
+    def __init__(self, connection: Connection, *, on_shell: Handler, on_iopub: Handler) -> None:
+        self._session = connection.session
+        self._shell = connection.open(zmq.DEALER, "shell")
+        try:
+            self._iopub = connection.open(zmq.SUB, "iopub")
+        except BaseException:
+            self._shell.close(linger=0)
+            raise
+        self._iopub.subscribe(b"")
         self._listeners = (
             asyncio.ensure_future(self._listen(self._iopub, on_iopub)),
             asyncio.ensure_future(self._listen(self._shell, on_shell)),
@@ -77,15 +136,4 @@ class KernelChannels:
             try:
                 handler(message)
             except Exception:  # code can publish anything; the next message must be handled
-                _log.exception("A message of the %s kernel is malformed.", self._name)
-
-
-def _connect(manager: SandboxKernelManager) -> tuple[zmq.asyncio.Socket, zmq.asyncio.Socket]:
-    """Return the shell and the IOPub socket; both are asyncio sockets, as their context is."""
-    shell = manager.connect_shell()
-    try:
-        iopub = manager.connect_iopub()
-    except BaseException:
-        shell.close(linger=0)
-        raise
-    return cast("zmq.asyncio.Socket", shell), cast("zmq.asyncio.Socket", iopub)
+                _log.exception("A message of a kernel is malformed.")

@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING
 from agentdouble import threads
 from agentdouble.errors import (
     KernelStartError,
-    NotBuiltError,
     SnapshotRefusedError,
     WorkbenchError,
 )
 from agentdouble.processes import capacity
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.fork_planner import (
-    FORK,
     IMPORTS,
-    LOCAL,
     ForkPlanner,
     Place,
     process_limit_refusal,
@@ -33,33 +30,29 @@ from agentdouble.sandbox.fork_planner import (
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
-from agentdouble.sandbox.session_process import run_to_completion
+from agentdouble.sandbox.session_process import launch, run_to_completion
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.browser.browsers import Browsers
-    from agentdouble.sandbox.fork_planner import SessionProcess
-    from agentdouble.sandbox.kernel_manager import KernelSockets, SandboxKernelManager
+    from agentdouble.sandbox.fork_planner import ForkPlan, SessionProcess
+    from agentdouble.sandbox.kernel_channels import KernelSockets
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.workbench.client import Workbench
 
 
 _IMPORTS_FOR_KERNELS = (
-    "agentdouble.sandbox.kernel_manager",
-    "jupyter_client.provisioning",
+    "agentdouble.sandbox.kernel_channels",
     "agentdouble.processes.fork_server.client",
-    "agentdouble.processes.fork_server.provisioner",
 )
 _IMPORTS_FOR_WORKBENCHES = (
-    "agentdouble.sandbox.kernel_manager",
     "agentdouble.sandbox.workbench.client",
     "agentdouble.processes.fork_server.client",
     "anyio._backends._asyncio",  # the first request would import it
 )
 _IMPORTS_FOR_BROWSERS = (
     "agentdouble.sandbox.browser.browsers",
-    "agentdouble.sandbox.kernel_manager",
     "agentdouble.processes.fork_server.processes",
 )
 
@@ -88,9 +81,7 @@ class KernelPool:
 
         Raises the same errors as ``start``.
         """
-        with capacity.named():  # to ask a ready kernel whether it lives may need resources
-            ready = await self._ready.take()
-        pooled = ready or await self._make()
+        pooled = self._ready.take() or await self._make()
         self._ready.fill(after_s=_FIRST_ANSWER_S)
         return pooled
 
@@ -169,15 +160,12 @@ class KernelPool:
         self, snapshot: KernelSnapshot, workspace: Workspace, files: asyncio.Future[None]
     ) -> Kernel:
         from agentdouble.processes.fork_server.client import ForkServerGoneError
-        from agentdouble.sandbox.kernel_manager import KernelSockets, kernel_manager
 
-        self._sockets = self._sockets or KernelSockets()
         with capacity.named():
             run = workspace.make_run()
-        plan = snapshot.plan_copy(workspace, run, files)
-        manager = kernel_manager(PYTHON, run, self._sockets, provisioner=FORK, fork=plan)
         try:
-            return await _started(manager, PYTHON, workspace, run)
+            plan = snapshot.plan_copy(workspace, run, files)
+            return await self._started(PYTHON, plan, workspace, run)
         except ForkServerGoneError as error:
             reason = "the template of its snapshot has ended"
             raise KernelStartError(PYTHON.display_name, reason) from error
@@ -213,12 +201,8 @@ class KernelPool:
     ) -> Workbench:
         """Start a session's workbench; ``others`` are as in ``start``.
 
-        Raises WorkbenchError, ResourceExhaustedError, and NotBuiltError if the provisioner is
-        neither the fork server's nor jupyter_client's local one.
+        Raises WorkbenchError and ResourceExhaustedError.
         """
-        if self._planner.provisioner not in (FORK, LOCAL):
-            what = f"A session's terminals and files with the provisioner {self._planner.provisioner!r}"
-            raise NotBuiltError(what)
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_WORKBENCHES)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
 
@@ -237,24 +221,17 @@ class KernelPool:
         self._planner.prepare(client.PROGRAM)
         run, memory_limit = workspace.make_run(), self._settings.memory_limit
         plan = await self._planner.plan(client.PROGRAM, Place(workspace, run, others))
-        if plan is None:
-            return await client.spawn(workspace, run, memory_limit)
-        return await client.fork(plan, workspace, run, memory_limit)
+        return await client.start(plan, workspace, run, memory_limit)
 
     async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
 
-        Raises BrowserMissingError, LimitError, BrowserError, and NotBuiltError if the
-        provisioner is neither the fork server's nor jupyter_client's local one.
+        Raises BrowserMissingError, LimitError and BrowserError.
         """
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_BROWSERS)
         from agentdouble.sandbox.browser.browser import PROGRAM
         from agentdouble.sandbox.browser.browsers import Browsers
 
-        if self._planner.provisioner not in (FORK, LOCAL):
-            raise NotBuiltError(
-                f"A session's browser with the provisioner {self._planner.provisioner!r}"
-            )
         self._browsers = self._browsers or Browsers(self._settings)
         self._planner.prepare(PROGRAM)
         with capacity.named():
@@ -293,53 +270,42 @@ class KernelPool:
         self._planner.prepare(language)  # first: it runs in the background during the imports
         await threads.import_in_thread(*_IMPORTS_FOR_KERNELS)
         from agentdouble.processes.fork_server.client import ForkServerGoneError
-        from agentdouble.sandbox.kernel_manager import KernelSockets, kernel_manager
 
-        self._sockets = self._sockets or KernelSockets()
         language = language.with_heap(self._settings.javascript_memory_limit)
         for last_try in (False, True):
             self._planner.prepare(language)
             with capacity.named():
                 run = workspace.make_run()
-            fork = await self._planner.plan(language, Place(workspace, run, tuple(others)))
-            manager = kernel_manager(
-                language, run, self._sockets, provisioner=self._planner.provisioner, fork=fork
-            )
+            plan = await self._planner.plan(language, Place(workspace, run, tuple(others)))
             try:
-                kernel = await _started(manager, language, workspace, run)
+                return await self._started(language, plan, workspace, run)
             except ForkServerGoneError as error:  # it died; the next try starts another one
                 if last_try:
                     raise KernelStartError(language.display_name, str(error)) from error
-            else:
-                return kernel
         raise AssertionError("unreachable")
 
+    async def _started(
+        self, language: Language, plan: ForkPlan | None, workspace: Workspace, run: Path
+    ) -> Kernel:
+        """Start a kernel's process; if that fails, remove all of it.
 
-@contextmanager
-def _system_errors() -> Iterator[None]:
-    """Raise zmq's error as the system's own error, for example when no descriptor is free."""
-    import zmq
+        Raises ForkServerGoneError, KernelStartError, and ResourceExhaustedError.
+        """
+        from agentdouble.sandbox.kernel_channels import Connection, KernelSockets
 
-    try:
-        yield
-    except zmq.ZMQError as error:
-        raise OSError(error.errno, error.strerror) from error
-
-
-async def _started(
-    manager: SandboxKernelManager, language: Language, workspace: Workspace, run: Path
-) -> Kernel:
-    """Start a kernel's process; if that fails or is cancelled, remove all of it.
-
-    Raises ForkServerGoneError, KernelStartError, and ResourceExhaustedError.
-    """
-    try:
-        await manager.start_kernel(env=dict(workspace.environment(run)), cwd=str(workspace.home))
-        with _system_errors():
-            return Kernel(manager, language)
-    except BaseException as error:
-        await run_to_completion(manager.discard())
-        if isinstance(error, (OSError, RuntimeError, ModuleNotFoundError)):
+        self._sockets = self._sockets or KernelSockets()
+        try:
+            connection = Connection(run, self._sockets)
+            process = await launch(
+                *(language, plan, workspace, run),
+                config=language.config if plan is None else plan.config,
+                connection_file=connection.file,
+            )
+            try:
+                return Kernel(language, process, connection, plan)
+            except BaseException:
+                await run_to_completion(process.end())
+                raise
+        except OSError as error:
             refusal = capacity.refusal_of(error)
             raise refusal or KernelStartError(language.display_name, str(error)) from error
-        raise

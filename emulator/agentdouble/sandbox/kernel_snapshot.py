@@ -10,9 +10,10 @@ import contextlib
 import os
 import resource
 import secrets
+import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.processes import usage
-from agentdouble.processes.fork_server.protocol import COPY, TEMPLATE_REQUEST, Furnish
+from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Furnish
 from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
-from agentdouble.sandbox.fork_planner import family_limit
+from agentdouble.sandbox.fork_planner import ForkPlan, family_limit
 from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkServer, Template
+    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer, Template
+    from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.sandbox.kernel import Kernel
-    from agentdouble.sandbox.kernel_manager import CopyPlan, ForkPlan
 
 _PATIENCE_S = 10.0
 _LONGEST_ADDRESS = 107  # bytes of a Unix socket's path
@@ -37,6 +38,42 @@ _NEEDED = (
     "it needs the measures files and pid_namespace, with which a copy has files and processes of "
     "its own: `agentdouble doctor` says what they need here"
 )
+
+
+@dataclass(frozen=True)
+class CopyPlan(ForkPlan):
+    """How a template forks a copy of a kernel; ``furnish`` gives the copy files of its own.
+
+    ``files`` is done when these files are there.
+    """
+
+    furnish: Callable[[ForkedProcess], Awaitable[None]]
+    home_of_first: str
+    files: asyncio.Future[None]
+
+    async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
+        """Fork a copy, and let it go on when it has its own files."""
+        from agentdouble.processes.fork_server.confinement import give  # Linux only
+
+        loop = asyncio.get_running_loop()
+        gate, theirs = socket.socketpair()
+        with gate:
+            gate.setblocking(False)
+            with theirs:
+                process = await self.server.fork(request, theirs.fileno())
+            try:
+                if not await loop.sock_recv(gate, 1):
+                    raise OSError("the copy has ended before it had its files")
+                await self.files
+                if self.confinement is not None:
+                    if self.confinement["uid"] is not None:
+                        give(self.confinement["run"], self.confinement["uid"])
+                    await self.furnish(process)
+                await loop.sock_sendall(gate, GO)
+            except BaseException:
+                process.send_signal(signal.SIGKILL)
+                raise
+            return process
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +113,6 @@ class KernelSnapshot:
 
     def plan_copy(self, workspace: Workspace, run: Path, files: asyncio.Future[None]) -> CopyPlan:
         """Return how to fork a copy into a workspace; ``files`` is done when it has the files."""
-        from agentdouble.sandbox.kernel_manager import CopyPlan
-
         own = {"home": str(workspace.home), "tmp": str(workspace.tmp), "run": str(run)}
         moved = {str(self.run): str(run)}
         confinement: Mapping[str, Any] | None = None
@@ -106,8 +141,6 @@ async def take(
 
     Raises SnapshotRefusedError; then the caller removes ``files``.
     """
-    from agentdouble.sandbox.kernel_manager import CopyPlan
-
     plan, run = kernel.plan, kernel.run
     if plan is None:
         raise SnapshotRefusedError("only kernels of the fork server can be copied: Linux")

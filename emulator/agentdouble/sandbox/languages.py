@@ -2,9 +2,9 @@
 
 To add a language:
 
-- Add a ``Language`` here; its ``argv`` starts a kernel that takes a connection file.
-- For the fork server, add a module with ``run(connection_file, config)``, and name the module in
-  ``KERNELS`` of ``processes/fork_server/child.py``.
+- Add a ``Language`` here.
+- Add a module with ``run(connection_file, config)`` that is also a program with these arguments, and
+  name the module in ``KERNELS`` of ``processes/fork_server/protocol.py``.
 - Describe it in ``U-KERNEL-NAMES`` of ``unknowns.toml``, in ``/v1/sandbox`` and ``/v1/code/info``
   of ``data_plane/``, and in ``%%sandbox --language`` of the harness.
 - Test it like ``tests/agentdouble/control_plane/test_javascript.py``.
@@ -12,8 +12,6 @@ To add a language:
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -29,16 +27,15 @@ _ENGINE = "JavaScriptKernel"  # the table of the configuration with the engine's
 class Language:
     """A language of the sandbox: its name on the wire, and its kernel.
 
-    ``argv`` is the command that starts the kernel. ``fork_kernel`` is the kernel's name in the
-    fork server, and ``fork_config`` its configuration there. ``network`` "own" gives the kernel a
-    loopback device of its own. ``memory`` says which part of its memory can be limited.
+    ``kernel`` is the kernel's name in ``protocol.KERNELS``, and ``config`` its configuration.
+    ``network`` "own" gives the kernel a loopback device of its own. ``memory`` says which part of
+    its memory can be limited.
     """
 
     name: str
     display_name: str
-    argv: tuple[str, ...]
-    fork_kernel: str
-    fork_config: Mapping[str, Mapping[str, Any]]
+    kernel: str
+    config: Mapping[str, Mapping[str, Any]]
     network: Literal["shared", "own"] = "shared"
     memory: Literal["address space", "heap", "commands", "nothing"] = "address space"
 
@@ -46,41 +43,20 @@ class Language:
         """Return the language with a heap of at most ``size`` bytes, if its heap can be limited."""
         if self.memory != "heap":
             return self
-        config = {_ENGINE: {**self.fork_config[_ENGINE], "memory": size}}
-        return replace(self, argv=(*self.argv[:-1], json.dumps(config)), fork_config=config)
+        return replace(self, config={_ENGINE: {**self.config[_ENGINE], "memory": size}})
 
 
 PYTHON = Language(
-    name="python3",
-    display_name="Python",
-    argv=(
-        sys.executable,
-        "-m",
-        "agentdouble.processes.fork_server.python_kernel",
-        "-f",
-        "{connection_file}",
-        json.dumps(kernel_settings.PYTHON),
-    ),
-    fork_kernel="python",
-    fork_config=kernel_settings.PYTHON,
+    name="python3", display_name="Python", kernel="python", config=kernel_settings.PYTHON
 )
 
 
 def _javascript(name: str, display_name: str, **options: bool) -> Language:
-    config = {_ENGINE: options}
     return Language(
         name=name,
         display_name=display_name,
-        argv=(
-            sys.executable,
-            "-m",
-            "agentdouble.sandbox.javascript.kernel",
-            "-f",
-            "{connection_file}",
-            json.dumps(config),
-        ),
-        fork_kernel="javascript",
-        fork_config=config,
+        kernel="javascript",
+        config={_ENGINE: options},
         network="own",  # the engine's inspector listens on loopback
         memory="heap",  # V8 reserves far more address space than it uses
     )

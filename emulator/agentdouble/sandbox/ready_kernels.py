@@ -43,19 +43,14 @@ class ReadyKernels:
     def __len__(self) -> int:
         return sum(pooled.kernel.alive for pooled in self._kept)
 
-    async def take(self) -> PooledKernel | None:
+    def take(self) -> PooledKernel | None:
         """Return a living kernel, or None if there is none; the caller then owns it."""
         # Ask it now whether it lives. A kernel that dies later may have run the caller's code
         # already, and code runs at most once, so it is not run again in another kernel.
         self._lost = 0
         while self._kept:
             pooled = self._kept.popleft()
-            try:
-                lives = await pooled.kernel.lives()
-            except BaseException:
-                self._discard(pooled, "nobody could say whether it lives")
-                raise
-            if lives:
+            if pooled.kernel.lives():
                 return pooled
             self._discard(pooled, _ENDED)
         return None

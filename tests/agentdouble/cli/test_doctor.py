@@ -110,8 +110,8 @@ def test_a_setting_that_is_wrong_keeps_a_double_from_running(command_line: Comma
 
 
 def test_a_double_that_runs_no_code_is_told(command_line: CommandLine) -> None:
-    """It is tried with the settings as they are; here they name no way to start a kernel."""
-    code, findings = told(command_line, AGENTDOUBLE_PROVISIONER="no-such")
+    """It is tried with the settings as they are; here they name a module that is not there."""
+    code, findings = told(command_line, AGENTDOUBLE_PRELOAD='["no_such"]')
 
     assert (1, False) == (code, findings["double"]["good"])
-    assert "no-such" in findings["double"]["says"]
+    assert "no_such" in findings["double"]["says"]

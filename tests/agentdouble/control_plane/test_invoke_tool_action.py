@@ -254,11 +254,11 @@ def test_too_many_instances_are_refused() -> None:
 
 def test_a_kernel_that_does_not_start_is_an_error() -> None:
     """The answer says what was seen."""
-    with Emulator(provisioner="no-such-provisioner") as double:
+    with Emulator(preload=("no_such_module",), pool_size=0) as double:
         error = error_of(call(double, body_of(double, "1")))
 
     assert (500, "ErrCreateSessionFail") == (error["status"], error["Code"])
-    assert "no-such-provisioner" in error["Message"]
+    assert "no_such_module" in error["Message"]
 
 
 @pytest.mark.slow

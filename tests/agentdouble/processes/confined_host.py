@@ -26,11 +26,12 @@ from agentdouble.processes import isolation
 from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.isolation import Isolation
 from agentdouble.processes.workspace import Workspace, Workspaces
-from agentdouble.sandbox.fork_planner import FORK
+from agentdouble.sandbox.fork_planner import ForkPlan
 from agentdouble.sandbox.kernel import Kernel
-from agentdouble.sandbox.kernel_manager import ForkPlan, KernelSockets, kernel_manager
+from agentdouble.sandbox.kernel_channels import Connection, KernelSockets
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.sandbox.result import Output
+from agentdouble.sandbox.session_process import launch
 from tests.agentdouble.processes.becoming import REPOSITORY, as_user
 
 SECRET = "s3cret-of-the-server"
@@ -154,19 +155,20 @@ class _Double:
             confinement = dataclasses.replace(confinement, **changed)
         plan = ForkPlan(
             server=self._server,
-            kernel=PYTHON.fork_kernel,
-            config=PYTHON.fork_config,
+            kernel=PYTHON.kernel,
+            config=PYTHON.config,
             limits=limits,
             confinement=None if confinement is None else dataclasses.asdict(confinement),
         )
-        manager = kernel_manager(PYTHON, run, self._sockets, provisioner=FORK, fork=plan)
+        connection = Connection(run, self._sockets)
+        file = connection.file
         try:
-            await manager.start_kernel(
-                env=dict(workspace.environment(run)), cwd=str(workspace.home)
+            process = await launch(
+                PYTHON, plan, workspace, run, config=plan.config, connection_file=file
             )
         except OSError as error:
             return {"error": str(error)}
-        kernel = Kernel(manager, PYTHON)
+        kernel = Kernel(PYTHON, process, connection, plan)
         try:
             await kernel.ready()
         except KernelStartError as error:

@@ -378,15 +378,6 @@ memory.unlink()
 PYTHON = "import subprocess, sys; print(subprocess.call([sys.executable, '-c', 'import numpy']))"
 THREAD = "import threading; t = threading.Thread(target=print, args=[1]); t.start(); t.join()"
 PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.savefig('plot.png'); p.show()"
-WORKS = {
-    "a plot": (PLOT, "<text/plain><image/png>"),
-    "another Python": (PYTHON, "0"),
-    "a shell line": ("!echo $HOME | tr a-z A-Z", "/HOME/GEM"),
-    "multiprocessing": (POOL, "[1, 2]"),
-    "shared memory": (SHARED, "7"),
-    "a thread": (THREAD, "1"),
-    "the user's name": ("import getpass; print(getpass.getuser())", "gem"),
-}
 
 
 @pytest.mark.parametrize("limits", [{}, {"open_files": 128}])

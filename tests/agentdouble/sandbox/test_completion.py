@@ -51,15 +51,6 @@ def test_the_session_s_own_kernel_completes(
     assert all(name.startswith(("é = 1; " + begun)[start:end]) for name in found["matches"])
 
 
-def test_a_place_in_the_middle(shared: Emulator) -> None:
-    """What follows the cursor does not count."""
-    run(shared, "middle_name = 1", "complete")
-
-    found = completed(shared, "complete", "middle_n + 1", cursor_pos=8)
-
-    assert {"matches": ["middle_name"], "cursor_start": 0, "cursor_end": 8} == found
-
-
 def test_a_session_without_a_kernel_completes_nothing(double: Emulator) -> None:
     """And gets none by that."""
     assert {"matches": [], "cursor_start": 2, "cursor_end": 2} == asked(double, "none", "pr")
@@ -79,14 +70,6 @@ def test_it_never_waits_for_code_that_runs(shared: Emulator) -> None:
     code.future.result()
 
     assert completed(shared, "complete-busy", "prin")["matches"]
-
-
-def test_it_is_no_execution(shared: Emulator) -> None:
-    """The next one has the next number."""
-    run(shared, "1", "complete-count")
-    completed(shared, "complete-count", "prin")
-
-    assert 2 == run(shared, "1", "complete-count")["data"]["execution_count"]
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import gc
 import itertools
 import os
@@ -19,14 +18,11 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import ledger
-from agentdouble.errors import KernelStartError, ResourceExhaustedError
+from agentdouble.errors import KernelStartError
 from agentdouble.processes import isolation
-from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT, PYTHON
-from agentdouble.sandbox.named_kernels import NamedKernels
 from agentdouble.settings import Settings
-from tests.agentdouble.calling import has_gone
 
 pytestmark = pytest.mark.slow
 
@@ -192,24 +188,6 @@ def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: Wh
 
 
 @WHEN
-def test_a_kernel_that_is_taken_and_given_up_leaves_no_workspace(when: When) -> None:
-    """Nobody else knows of the directories."""
-
-    async def test(kernels: KernelPool) -> None:
-        async def end(pooled: Any) -> None:
-            await pooled.kernel.kill("the test is over")
-            pooled.workspace.remove()
-
-        places = await leave_everywhere(kernels._make, end, when)
-
-        root = kernels.workspace().home.parent.parent
-        assert places > 1
-        assert 1 == len([one for one in root.iterdir() if one.is_dir()])
-
-    with_kernels(test)
-
-
-@WHEN
 def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
     """No process, and no socket to one."""
 
@@ -221,28 +199,6 @@ def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
             when,
         )
         assert places >= 1
-
-    with_kernels(test)
-
-
-@WHEN
-def test_a_notebook_whose_start_is_given_up_leaves_nothing(when: When) -> None:
-    """Either there is a notebook, which can be closed, or there is no kernel."""
-
-    async def test(kernels: KernelPool) -> None:
-        workspace = kernels.workspace()
-
-        async def nothing() -> None:
-            pass
-
-        notebooks = NamedKernels(lambda language: kernels.start(language, workspace), 1000, nothing)
-        places = await leave_everywhere(
-            lambda: notebooks.open(None, PYTHON, "/tmp"),
-            lambda _: notebooks.close_all(),
-            when,
-        )
-        assert places > 1
-        assert 0 == len(notebooks)
 
     with_kernels(test)
 
@@ -286,28 +242,6 @@ def test_a_fork_server_that_is_killed_amid_starts_costs_none_of_them_a_process(f
     with_kernels(test)
 
 
-def test_a_start_that_takes_too_long_leaves_nothing_when_it_goes_on() -> None:
-    """Its fork server stood still, and forks what it was asked for when nobody wants it."""
-
-    async def test(kernels: KernelPool) -> None:
-        workspace = kernels.workspace()
-        await (await kernels.start(PYTHON, workspace)).kill("only to have begun")
-        before = await at_rest(None)
-        kernels._settings.__dict__["kernel_start_timeout_s"] = 0.2
-        server = fork_server()
-        server.suspend()
-        try:
-            with pytest.raises(KernelStartError, match=r"no answer for 0\.2 s"):
-                await kernels.start(PYTHON, workspace)
-        finally:
-            server.resume()
-        kernels._settings.__dict__["kernel_start_timeout_s"] = PATIENCE_S
-        await (await kernels.start(PYTHON, workspace)).kill("all before it has been heard")
-        assert has_no_more(await at_rest(before), before)
-
-    with_kernels(test)
-
-
 @pytest.mark.parametrize("turns", [1, 5, 20, 60, 120])
 def test_a_double_that_stops_while_it_fills_leaves_nothing(turns: int) -> None:
     """Neither what starts nor what is ready stays; nothing starts after that."""
@@ -328,28 +262,3 @@ def test_a_double_that_stops_while_it_fills_leaves_nothing(turns: int) -> None:
 
     asyncio.run(test())
     assert [] == own_processes()
-
-
-def test_a_ready_kernel_of_which_nobody_knows_whether_it_lives_is_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its process and its directories go, and the next call gets another."""
-
-    async def cannot_tell(_kernel: Kernel) -> bool:
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-    async def test(kernels: KernelPool) -> None:
-        kernels.fill()
-        while kernels.ready != 1:  # noqa: ASYNC110 (nobody sets an event for tests)
-            await asyncio.sleep(0)
-        pid = kernels._ready._kept[0].kernel.pid
-        assert pid is not None
-        with monkeypatch.context() as patch:
-            patch.setattr(Kernel, "lives", cannot_tell)
-            with pytest.raises(ResourceExhaustedError):
-                await kernels.take()
-        assert await asyncio.to_thread(has_gone, pid, PATIENCE_S)
-        pooled = await kernels.take()
-        await pooled.kernel.kill("the test is over")
-
-    with_kernels(test, pool_size=1)

@@ -95,16 +95,6 @@ def test_after_thirty_minutes_an_instance_is_destroyed(double: Emulator) -> None
     assert 1 == after["execution_count"]
 
 
-def test_the_double_s_own_route_moves_the_clock_too(double: Emulator) -> None:
-    """POST /_emulator/clock returns when what is due is gone, for doubles in another process."""
-    process = kernel(double)
-
-    answer = http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
-
-    assert 1800.0 == answer.json()["offset_s"]
-    assert not process.is_running()
-
-
 def test_the_rules_hold_on_a_frozen_clock(double: Emulator) -> None:
     """SBX-03 to the second, under freeze_time in the process of the double, without waiting."""
     start = dt.datetime(2040, 1, 1, tzinfo=dt.timezone.utc)
@@ -263,18 +253,6 @@ def test_calls_at_once_on_a_new_session_make_one_instance(double: Emulator) -> N
 
     assert 1 == len({inner["data"]["session_id"] for inner in results})
     assert list(range(1, 9)) == sorted(inner["data"]["execution_count"] for inner in results)
-
-
-def test_two_hundred_at_once_get_one_instance() -> None:
-    """There is no gap between looking for an instance and making it."""
-
-    async def at_once() -> int:
-        with within(Clock()) as instances:
-            made = await asyncio.gather(*(instances.get_or_create("t-1", "u") for _ in range(200)))
-            await instances.close()
-            return len(set(made))
-
-    assert 1 == asyncio.run(at_once())
 
 
 def test_tools_have_instances_of_their_own() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator
 
@@ -8,12 +7,6 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.kernel import KernelState
-from agentdouble.sandbox.kernel_pool import KernelPool
-from agentdouble.sandbox.languages import PYTHON
-from agentdouble.sandbox.questions import ExpressionError
-from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     Begun,
     background,
@@ -104,18 +97,6 @@ def test_a_timeout_interrupts_and_keeps_the_context(shared: Emulator) -> None:
     assert "KeyboardInterrupt" == error["ename"]
     assert "42\n" == text(shared, "print(x)", "timeout")
     assert before["SessionId"] == result(shared, "1", "timeout")["SessionId"]
-
-
-@pytest.mark.slow
-def test_a_timeout_interrupts_an_await(shared: Emulator) -> None:
-    """Code that waits in a coroutine heeds the interrupt too, and keeps its context."""
-    run(shared, "x = 42", "kept")
-
-    inner = run(shared, "import asyncio\nawait asyncio.sleep(60)", "kept", timeout_s=1)
-
-    assert "timeout" == inner["data"]["status"]
-    assert inner["message"].endswith("the context is kept.")
-    assert "42\n" == text(shared, "print(x)", "kept")
 
 
 @pytest.mark.slow
@@ -273,133 +254,3 @@ def arrived(double: Emulator, count: int) -> None:
     """Return when so many requests have been read whole."""
     while sum(entry.request_body != "" for entry in double.journal.entries()) < count:
         http.get(f"{double.url}/_emulator/health")
-
-
-@pytest.mark.slow
-def test_the_default_timeout_is_that_of_the_settings() -> None:
-    """Code that asks for no timeout has the setting's, never more than the largest."""
-    with Emulator(exec_timeout_s=30, exec_timeout_max_s=1) as double:
-        inner = run(double, "while True: pass")
-
-    assert "timeout of 1 s" in inner["message"]
-
-
-@pytest.mark.slow
-def test_a_backlog_of_outputs_is_read_in_turns_and_whole() -> None:
-    """Thousands of messages that wait at once let other work go on between them.
-
-    They are more than the sockets' buffers and zmq's own limits hold: none is dropped.
-    """
-    code = """
-open("begun", "w").close()
-for i in range(4_000): display({i: 4_000 * "x"})
-open("shown", "w").close()
-"""
-
-    async def read_a_backlog() -> int:
-        kernels = KernelPool(Settings.load(pool_size=0))
-        workspace = kernels.workspace()
-        kernel = await kernels.start(PYTHON, workspace)
-        fifos = "import os; os.mkfifo('begun'); os.mkfifo('shown')"
-        await kernel.execute(fifos, timeout_s=10, output_limit=0)
-        running = asyncio.ensure_future(kernel.execute(code, timeout_s=60, output_limit=10**8))
-        await asyncio.to_thread((workspace.home / "begun").read_bytes)
-        (workspace.home / "shown").read_bytes()  # the loop stands still: everything waits
-        turns = 0
-        while not running.done():
-            await asyncio.sleep(0)
-            turns += 1
-        shown = [one.data["text/plain"] for one in (await running).outputs if one.data]
-        assert [f"{{{i}: '" for i in range(4_000)] == [text[: text.index("x")] for text in shown]
-        await kernel.kill("the test is over")
-        await kernels.close()
-        return turns
-
-    assert asyncio.run(read_a_backlog()) > 100
-
-
-ENDLESS = """
-asked = []
-class Endless:
-    def __dir__(self):
-        asked.append(1)
-        while True: pass
-endless = Endless()
-"""
-
-
-@pytest.mark.slow
-def test_code_waits_for_one_question_and_no_more() -> None:
-    """What would be asked after that is not, nor is what has waited for all of its time."""
-
-    async def asked_before_the_code() -> str:
-        kernels = KernelPool(Settings.load(pool_size=0))
-        kernel = await kernels.start(PYTHON, kernels.workspace())
-        await kernel.execute(ENDLESS, timeout_s=30, output_limit=0)
-        question = {"code": "endless.", "cursor_pos": 8}
-        asks = [kernel.ask("complete_request", question, s) for s in (1, 0.1, 5, 5)]
-        asking = asyncio.gather(*asks)
-        await asyncio.sleep(0)  # the first is asked, and the others wait
-        result = await kernel.execute("print(len(asked))", timeout_s=30, output_limit=100)
-        assert [None] * 4 == await asking
-        await kernel.kill("the test is over")
-        await kernels.close()
-        return result.outputs[0].text or ""
-
-    assert "1\n" == asyncio.run(asked_before_the_code())
-
-
-def test_a_kernel_does_one_thing_at_a_time() -> None:
-    """Its state says which: what comes meanwhile waits until it is idle again."""
-
-    async def states() -> list[tuple[KernelState, str | None]]:
-        kernels = KernelPool(Settings.load(pool_size=0))
-        kernel = await kernels.start(PYTHON, kernels.workspace())
-        seen: list[tuple[KernelState, str | None]] = [(kernel.state, None)]
-        running = asyncio.ensure_future(kernel.execute("x = 1", timeout_s=30, output_limit=100))
-        await asyncio.sleep(0)
-        asking = asyncio.ensure_future(kernel.evaluate("x"))
-        await asyncio.sleep(0)
-        seen.append((kernel.state, (await running).status))
-        seen.append((kernel.state, await asking))
-        seen.append((kernel.state, None))
-        await kernel.kill("the test is over")
-        await kernels.close()
-        return [*seen, (kernel.state, kernel.how_it_ended())]
-
-    assert [
-        (KernelState.IDLE, None),
-        (KernelState.RUNNING, "ok"),
-        (KernelState.ASKING, "1"),
-        (KernelState.IDLE, None),
-        (KernelState.DEAD, "the test is over"),
-    ] == asyncio.run(states())
-
-
-def test_code_that_waits_is_told_that_its_kernel_was_killed() -> None:
-    """So is what waits to be evaluated, and the question that both wait for has no answer."""
-
-    async def killed_before_the_code() -> tuple[object, ...]:
-        kernels = KernelPool(Settings.load(pool_size=0))
-        kernel = await kernels.start(PYTHON, kernels.workspace())
-        await kernel.execute(ENDLESS, timeout_s=30, output_limit=0)
-        question = {"code": "endless.", "cursor_pos": 8}
-        waiting = asyncio.gather(
-            kernel.ask("complete_request", question, 60),
-            kernel.execute("1", timeout_s=30, output_limit=0),
-            kernel.evaluate("1"),
-            return_exceptions=True,
-        )
-        await asyncio.sleep(0)  # the first is asked, and the others wait
-        await kernel.kill("the session has ended")
-        answers = await waiting
-        await kernels.close()
-        return tuple(answers)
-
-    answer, result, error = asyncio.run(killed_before_the_code())
-
-    assert answer is None
-    assert isinstance(result, ExecutionResult)
-    assert "the session has ended" in result.message
-    assert isinstance(error, ExpressionError)
-    assert "the session has ended" in str(error)

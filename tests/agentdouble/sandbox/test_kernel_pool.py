@@ -15,7 +15,6 @@ from typing import Any
 
 import psutil
 import pytest
-from jupyter_client.provisioning.factory import KernelProvisionerFactory
 
 if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
@@ -30,40 +29,14 @@ from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     background,
     body_of,
-    ended,
-    exec_bash,
     has_gone,
     home_of,
     http,
-    pids_of,
-    result,
     run,
     signed,
     text,
 )
 
-PROVISIONER = '''
-from pathlib import Path
-
-from jupyter_client.provisioning import LocalProvisioner
-
-
-class Recording(LocalProvisioner):
-    """A local provisioner that writes down what it launched."""
-
-    async def launch_kernel(self, cmd, **kwargs):
-        with (Path(__file__).parent / "launched").open("a") as log:
-            log.write(cmd[2] + "\\n")
-        return await super().launch_kernel(cmd, **kwargs)
-'''
-SWALLOWS = """
-while True:
-    try:
-        open('begun', 'w').close()
-        time.sleep(60)
-    except KeyboardInterrupt:
-        os.unlink('begun')
-"""
 RANDOM = """
 import random, tempfile, uuid
 from pathlib import Path
@@ -79,49 +52,6 @@ def preloaded() -> Iterator[Emulator]:
     """A double whose fork server has imported matplotlib, and numpy with it."""
     with Emulator(preload=("matplotlib.pyplot",)) as double:
         yield double
-
-
-@pytest.fixture
-def _fresh_factory() -> Iterator[None]:
-    """jupyter_client looks for what is installed anew: it knows it from when it was first asked."""
-    KernelProvisionerFactory.clear_instance()
-    yield
-    KernelProvisionerFactory.clear_instance()
-
-
-@pytest.mark.usefixtures("_fresh_factory")
-def test_a_provisioner_is_taken_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever is installed as jupyter_client's entry point starts the kernels."""
-    (tmp_path / "recording_provisioner.py").write_text(PROVISIONER)
-    installed = tmp_path / "recording_provisioner-1.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: recording\nVersion: 1\n")
-    (installed / "entry_points.txt").write_text(
-        "[jupyter_client.kernel_provisioners]\nits-name = recording_provisioner:Recording\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(KernelProvisionerFactory, "provisioners", {})
-
-    with Emulator(provisioner="its-name", pool_size=0) as double:
-        said = text(double, "print(6 * 7)")
-
-    KernelProvisionerFactory.clear_instance()  # its table goes with this test
-    assert "42\n" == said
-    assert (
-        "agentdouble.processes.fork_server.python_kernel\n" == (tmp_path / "launched").read_text()
-    )
-
-
-def test_a_provisioner_that_nobody_installed_is_named() -> None:
-    """The call is told which one is missing."""
-    with Emulator(provisioner="no-such", pool_size=0) as double:
-        response = http.request(**request_of(double, "1"))
-
-    error = response.json()["ResponseMetadata"]["Error"]
-    assert (500, "ErrCreateSessionFail") == (response.status_code, error["Code"])
-    assert "Kernel provisioner 'no-such' has not been registered." in error["Message"]
 
 
 @pytest.mark.slow
@@ -143,15 +73,6 @@ def test_a_double_with_other_settings_works_and_leaves_nothing(settings: dict[st
 
     assert ("42\n", "False\n") == seen
     assert before == set(psutil.Process().children())
-
-
-@pytest.mark.slow
-def test_a_kernel_that_is_not_forked_is_the_same() -> None:
-    """It heeds an interrupt as forked ones do, here that of a timeout, and keeps its state."""
-    awaits = "async def wait():\n    time.sleep(60)\nimport asyncio, time\nx = 42\nawait wait()"
-    with Emulator(provisioner="local-provisioner", pool_size=0) as double:
-        assert "the context is kept" in run(double, awaits, timeout_s=1)["message"]
-        assert "42\n" == text(double, "print(x)")
 
 
 CONNECT = "import socket; socket.create_connection({}).close(); print('connected')"
@@ -207,30 +128,6 @@ for mode in ("r", "w"):
     assert ["seen" if shown else "refused", "refused"] == said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [64, 256])
-def test_the_number_of_a_session_s_processes_is_a_setting(limit: int) -> None:
-    """One more than that is an error of the code."""
-    if not isolation.find_out().offers("processes"):
-        pytest.skip("this machine cannot count them")
-    code = (
-        "import subprocess\nheld = []\n"
-        "try:\n    for _ in range(80): held.append(subprocess.Popen(['sleep', '60']))\n"
-        "    print('all')\nexcept BlockingIOError: print('stopped')\n"
-        "for one in held: one.kill(); one.wait()"
-    )
-    with Emulator(pool_size=0, process_limit=limit) as double:
-        assert ("stopped\n" if limit == 64 else "all\n") == text(double, code)
-
-
-@pytest.mark.slow
-def test_what_is_preloaded_is_there_before_an_import(preloaded: Emulator) -> None:
-    """A fresh kernel finds the module in sys.modules."""
-    code = "import sys; print('matplotlib.pyplot' in sys.modules)"
-
-    assert "True\n" == text(preloaded, code, "preloaded")
-
-
 def test_without_preloading_a_kernel_has_nothing_of_it(shared: Emulator) -> None:
     """The kernels of a double that preloads nothing start small."""
     code = "import sys; print([name in sys.modules for name in ('matplotlib', 'numpy')])"
@@ -274,23 +171,6 @@ def with_kernels(test: Callable[[KernelPool], Awaitable[None]], **settings: Any)
 async def until_ready(kernels: KernelPool, count: int) -> None:
     while kernels.ready != count:  # noqa: ASYNC110 (nobody sets an event for tests)
         await asyncio.sleep(0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mib", [64, 256, 512, 1024])
-def test_what_memory_a_session_may_have_its_code_gets(mib: int) -> None:
-    """More is a MemoryError, and the kernel lives: whatever the limit, it starts."""
-    largest = f"len(bytes({mib * 1024 * 1024}))"
-    with Emulator(memory_limit=mib * 1024 * 1024, pool_size=0) as double:
-        half = text(double, f"print(len(bytes({mib * 1024 * 1024 // 3})))")
-        refused = run(double, largest)
-        after = text(double, "print(6 * 7)")
-        command = exec_bash(double, "python3 -c 'print(6 * 7)'", "another")
-
-    (error,) = refused["data"]["outputs"]
-    assert f"{mib * 1024 * 1024 // 3}\n" == half
-    assert ("MemoryError", "42\n") == (error["ename"], after)
-    assert "42\n" == command["data"]["stdout"]
 
 
 def test_a_kernel_that_ends_when_it_starts_says_why(
@@ -372,29 +252,6 @@ def test_a_ready_kernel_that_dies_is_replaced() -> None:
     with_kernels(test, pool_size=1)
 
 
-@pytest.mark.slow
-def test_ready_kernels_that_keep_dying_are_not_replaced_for_ever() -> None:
-    """After ten of them no other is started until a kernel is asked for."""
-
-    async def test(kernels: KernelPool) -> None:
-        first = await kernels.take()
-        for _ in range(11):
-            await until_ready(kernels, 1)
-            (ready,) = kernels_beside(first.kernel.pid)
-            ready.kill()
-            await until_ready(kernels, 0)
-            assert has_gone(ready.pid, timeout_s=30)  # its end was heard before it was reaped
-
-        second = await kernels.take()
-
-        assert [second.kernel.pid] == [one.pid for one in kernels_beside(first.kernel.pid)]
-        await until_ready(kernels, 1)
-        await first.kernel.kill("the test is over")
-        await second.kernel.kill("the test is over")
-
-    with_kernels(test, pool_size=1)
-
-
 def kernels_beside(pid: int | None) -> list[psutil.Process]:
     """Return the other kernels of a kernel's fork server."""
     fork_server = psutil.Process(pid).parent()
@@ -448,42 +305,6 @@ def test_javascript_whose_caller_goes_away_is_interrupted(shared: Emulator) -> N
     assert time.monotonic() - began < 10  # of 30
 
 
-@pytest.mark.slow
-def test_code_whose_caller_goes_away_before_it_runs_is_interrupted() -> None:
-    """An interrupt that comes too early would be lost, and the session with it."""
-
-    async def test(kernels: KernelPool) -> None:
-        pooled = await kernels.take()
-        options = {"timeout_s": 30, "output_limit": 100}
-        await pooled.kernel.execute("x = 42", **options)
-        for _ in range(10):
-            deserted = asyncio.ensure_future(pooled.kernel.execute("while True: pass", **options))
-            await asyncio.sleep(0)
-            deserted.cancel()
-            await asyncio.wait({deserted})
-
-        done = await pooled.kernel.execute("print(x)", **options)
-
-        assert [("stdout", "42\n")] == [(one.name, one.text) for one in done.outputs]
-        await pooled.kernel.kill("the test is over")
-
-    with_kernels(test, pool_size=0)
-
-
-@pytest.mark.slow
-def test_a_session_that_is_lost_when_its_caller_goes_away_begins_anew(
-    double: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its kernel had to be killed, though nobody is left to be told: the next call is served."""
-    monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 2)
-    text(double, "import os, time; os.mkfifo('begun')", "lost")
-    desert(double, "lost", SWALLOWS)
-
-    how = "killed: its code did not heed the interrupt, and its caller had gone away"
-    assert {"lost": how} == ended(double)
-    assert "1\n" == text(double, "print(1)", "lost")
-
-
 def desert(double: Emulator, session: str, code: str, **fields: Any) -> None:
     """Run code in a session and go away when it has opened its fifo."""
     request = http.build_request(**request_of(double, code, session, timeout_s=30, **fields))
@@ -493,27 +314,6 @@ def desert(double: Emulator, session: str, code: str, **fields: Any) -> None:
         caller.sendall("\r\n".join([*head, "", ""]).encode() + request.read())
         with (home_of(double, session) / "begun").open():
             pass
-
-
-@pytest.mark.slow
-def test_code_in_c_that_heeds_no_interrupt_is_killed(
-    shared: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answer says that the context is lost; the next call gets a fresh instance."""
-    monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 0.5)
-    before = result(shared, "x = 1", "in-c")
-    (kernel,) = pids_of(shared, "in-c")
-
-    inner = run(shared, "sum(range(10**11))", "in-c", timeout_s=1)
-    after = result(shared, "print('x' in globals())", "in-c")
-
-    assert ("timeout", "killed; the context is lost.") == (
-        inner["data"]["status"],
-        inner["message"][-len("killed; the context is lost.") :],
-    )
-    assert has_gone(kernel, timeout_s=0)
-    assert before["SessionId"] != after["SessionId"]
-    assert '"text": "False\\n"' in after["Result"]
 
 
 @pytest.mark.slow

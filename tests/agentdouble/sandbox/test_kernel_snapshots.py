@@ -13,8 +13,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble.errors import KernelStartError, ResourceExhaustedError, SnapshotRefusedError
-from agentdouble.processes.fork_server import client, signals
-from agentdouble.sandbox.languages import PYTHON
+from agentdouble.processes.fork_server import signals
 from tests.agentdouble.sandbox.copying import Source, error_of, value_of, with_pool
 
 CAP_SYS_RESOURCE = 1 << 24
@@ -191,22 +190,6 @@ def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_lock_that_a_thread_held_ends_with_the_time_of_the_call() -> None:
-    setup = (
-        "import threading; lock = threading.Lock(); held = threading.Event(); stop = threading.Event()",
-        "def hold():\n    with lock:\n        held.set(); stop.wait()",
-        "t = threading.Thread(target=hold); t.start(); _ = held.wait()",
-    )
-
-    async def test(source: Source) -> None:
-        async with source.copies(*setup) as (copy,):
-            assert "timeout" == (await error_of(copy, "lock.acquire()", 0.3))[:7]
-            assert "2\n" == await value_of(copy, "print(1 + 1)")
-
-    with_pool(test)
-
-
-@pytest.mark.slow
 def test_copies_outlive_their_source_and_can_be_copied() -> None:
     """Five generations; the source of each ends before its copy is used."""
 
@@ -341,71 +324,6 @@ def test_copies_and_their_source_share_a_limit_of_processes() -> None:
         assert "1\n" == await value_of(source.kernel, "print(x)")
 
     with_pool(test, process_limit=40)
-
-
-@pytest.mark.slow
-def test_no_snapshot_lets_a_session_take_all_processes_of_the_machine() -> None:
-    """A session and its copies have 16 times the limit together, and an eighth of what is left."""
-    look = "import resource; print(*resource.getrlimit(resource.RLIMIT_NPROC))"
-
-    async def test(source: Source) -> None:
-        snapshot = await source.snapshot()
-        copy = await source.pool.copy(snapshot)
-        further = await source.pool.start(PYTHON, source.workspace, (source.kernel,))
-        for kernel in (source.kernel, copy.kernel, further):
-            soft, hard = map(int, (await value_of(kernel, look)).split())
-            assert 64 <= soft <= hard <= 64 * 16
-
-    with_pool(test, process_limit=64)
-
-
-STOP = """
-import os, signal, subprocess, sys
-template = next(int(p) for p in os.listdir('/proc') if p.isdigit() and int(p) not in (1, os.getpid()))
-os.kill(template, signal.SIGSTOP)
-"""
-KEEP_STOPPED = (
-    "code = f'import os\\nwhile True: os.kill({template}, 19)'\n"
-    "stopping = subprocess.Popen([sys.executable, '-c', code])"
-)
-
-
-@pytest.mark.slow
-def test_a_template_that_its_session_stops_goes_on() -> None:
-    async def test(source: Source) -> None:
-        snapshot = await source.snapshot("x = 1")
-        copy = await source.pool.copy(snapshot)
-        for kernel, last in ((copy.kernel, "x"), (source.kernel, "")):
-            await value_of(source.kernel, STOP)
-            again = await source.pool.copy(snapshot)
-            assert "1\n" == await value_of(again.kernel, "print(x)")
-            await value_of(source.kernel, STOP)
-            await again.kernel.kill("the test is over")
-            await kernel.kill(last)
-        await snapshot.discard()
-        await asyncio.wait_for(asyncio.shield(snapshot.gone), 10)
-
-    with_pool(test)
-
-
-@pytest.mark.slow
-def test_a_template_that_its_session_keeps_stopped_is_killed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody waits for it for ever: no copy, no end of a copy, and no snapshot that is dropped."""
-    monkeypatch.setattr(client, "_PATIENCE_S", 0.5)
-
-    async def test(source: Source) -> None:
-        snapshot = await source.snapshot("x = 1")
-        copy = await source.pool.copy(snapshot)
-        await value_of(source.kernel, STOP + KEEP_STOPPED)
-        await asyncio.wait_for(copy.kernel.kill("the test is over"), 10)
-        await snapshot.discard()
-        await asyncio.wait_for(asyncio.shield(snapshot.gone), 10)
-        with pytest.raises(KernelStartError, match="the template of its snapshot has ended"):
-            await source.pool.copy(snapshot)
-
-    with_pool(test)
 
 
 @pytest.mark.slow

@@ -9,14 +9,13 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.invoke_tool import RUN_HEADER
-from agentdouble.sandbox import output_feed
 from agentdouble.sandbox.output_feed import (
     Event,
     OutputFeed,
     named_run,
 )
 from agentdouble.sandbox.session import InstanceKey
-from tests.agentdouble.calling import Begun, body_of, data_plane, eventually, http, run, signed
+from tests.agentdouble.calling import Begun, body_of, data_plane, http, run, signed
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 
 KEY = InstanceKey("t-1", "s")
@@ -103,46 +102,12 @@ def test_a_kernel_that_dies_is_heard(shared: Emulator) -> None:
     assert finished("error", context_lost=True) == end
 
 
-@pytest.mark.slow
-def test_a_timeout_that_ends_the_session_is_heard() -> None:
-    """Where the ledger says so, the state went with it though the kernel had heeded."""
-    unknowns = {"U-EXEC-TIMEOUT": "instance-lost"}
-    with Emulator(unknowns=unknowns) as double, listening(double, "s") as events:
-        run(double, "while True: pass", "s", timeout_s=1)
-        *_, end = to_the_end(events)
-
-    assert finished("timeout", context_lost=True) == end
-
-
 def test_a_double_that_stops_ends_who_listens() -> None:
     """At once, and without breaking the connection."""
     double = Emulator().start()
     with listening(double, "s") as events:
         double.stop()
         assert [] == list(events)
-
-
-def test_a_reset_leaves_who_listens(double: Emulator) -> None:
-    """What comes after it is heard too."""
-    with listening(double, "s") as events:
-        double.reset()
-        run(double, "print('new')", "s")
-        assert [started(1), printed("new\n"), finished()] == list(to_the_end(events))
-
-
-def test_a_client_that_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The double notices when its connection is closed, and not at the next output."""
-    monkeypatch.setattr(output_feed, "LISTENERS", 1)
-    with Emulator(pool_size=0) as double:  # one that nobody is about to leave
-        address = f"{double.url}/_emulator/outputs?user_session_id=feed-left"
-
-        def status() -> int:
-            with http.stream("GET", address) as response:
-                return response.status_code
-
-        with listening(double, "feed-left"):
-            assert 503 == status()
-        eventually(status, lambda found: found == 200)
 
 
 @pytest.mark.parametrize("query", ["", "tool_id=t-1"])

@@ -283,28 +283,8 @@ def test_what_is_printed_and_no_unicode_is_escaped(shared: Emulator) -> None:
     )
 
 
-@pytest.mark.slow
-def test_many_outputs_arrive_in_order(shared: Emulator) -> None:
-    """Nothing is lost or exchanged in a flood of messages."""
-    code = "for i in range(3000): display(i)"
-
-    expected = [{"text/plain": str(i)} for i in range(3000)]
-    assert expected == [output["data"] for output in outputs(shared, code)]
-
-
 def test_what_child_processes_print_is_heard(shared: Emulator) -> None:
     """A shell command's output arrives like print's."""
     (stdout,) = outputs(shared, "!echo from the shell")
 
     assert "from the shell\r\n" == stdout["text"]
-
-
-def test_text_that_is_no_unicode_does_not_break_the_session(shared: Emulator) -> None:
-    """A lone surrogate in an error still yields an error, and the next call works."""
-    inner = run(shared, "raise ValueError('\\ud800')", "outputs")
-
-    assert ("error", ["error"]) == (
-        inner["data"]["status"],
-        [output["output_type"] for output in inner["data"]["outputs"]],
-    )
-    assert [output("stream", name="stdout", text="on\n")] == outputs(shared, "print('on')")

@@ -3,11 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Mapping
 from pathlib import Path
-from time import thread_time
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -18,9 +14,8 @@ if sys.platform != "linux":
 
 from agentdouble import Emulator
 from agentdouble.processes import usage
-from agentdouble.sandbox import watch as watching
-from agentdouble.sandbox.watch import Watch, WatchedSession
-from tests.agentdouble.calling import eventually, has_gone, http, instances_of, pid_of, run, text
+from agentdouble.sandbox.watch import Watch
+from tests.agentdouble.calling import eventually, http, instances_of, run, text
 
 pytestmark = pytest.mark.once
 
@@ -60,12 +55,6 @@ print("all", flush=True)
 def look(double: Emulator) -> None:
     """Have the double look at its sessions now, besides the looks that it takes by itself."""
     double._call(instances_of(double).destroy_overgrown())
-
-
-def look_at(watch: Watch, *sessions: WatchedSession) -> Mapping[str, str]:
-    """Look once, as a double does: at those of the sessions that may have grown."""
-    active = watch.active_sessions()
-    return watch.check([one for one in sessions if one.name in active])
 
 
 def reasons_of(double: Emulator) -> dict[str, str]:
@@ -155,27 +144,6 @@ def test_memory_that_processes_share_counts_once() -> None:
     assert ("all\n", {}) == (said, reasons)
 
 
-@pytest.mark.slow
-def test_what_a_session_has_left_is_seen_while_nothing_runs() -> None:
-    """A thread goes on after its cell; its session ends with the reason."""
-    code = (
-        "import threading\n"
-        "def fill():\n"
-        "    for i in range(64): open(f'f{i}', 'wb').write(bytes(2**20))\n"
-        "threading.Thread(target=fill).start()"
-    )
-    with Emulator(workspace_limit=32 * MIB) as double:
-        pid = pid_of(double)
-        run(double, code)
-
-        assert has_gone(pid, timeout_s=30)
-        listed: dict[str, Any] = {"sessions": [None]}
-        while listed["sessions"]:
-            listed = http.get(f"{double.url}/_emulator/sessions").json()
-
-    assert ["killed: its files grew over 32 MiB"] == [one["reason"] for one in listed["ended"]]
-
-
 @pytest.fixture
 def process() -> Any:
     """A process that does nothing: it sleeps in the system, with all else behind it."""
@@ -186,46 +154,6 @@ def process() -> Any:
     yield started
     started.kill()
     started.wait()
-
-
-@pytest.mark.slow
-def test_a_session_that_is_slow_to_look_at_rests_and_no_other_pays_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is passed over for some looks and seen then; another is seen before."""
-    # what a look takes by itself: whatever else this machine does makes no session slow
-    monkeypatch.setattr("agentdouble.sandbox.watch.time", SimpleNamespace(perf_counter=thread_time))
-    limit = 256 * MIB
-    watch = Watch(memory=2**40, files=limit)
-    slow, quick = (
-        WatchedSession(name, (os.getpid(),), (tmp_path / name,)) for name in ("slow", "quick")
-    )
-    for one in (slow, quick):
-        one.directories[0].mkdir()
-    for number in range(40_000):
-        (tmp_path / "slow" / str(number)).touch()
-
-    def look() -> Any:
-        busy_until = time.process_time() + 0.02  # files of who does nothing are seldom counted
-        while time.process_time() < busy_until:
-            pass
-        return look_at(watch, slow, quick)
-
-    for one in (slow, quick):
-        watch.mark_active(one.name)
-    first = look()
-    with (tmp_path / "slow" / "large").open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, limit)
-    second = look()
-    with (tmp_path / "quick" / "large").open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, limit + MIB)
-    later = [look() for _ in range(25)]
-
-    reason = "killed: its files grew over 256 MiB"
-    first_told = [next(one for one in later if name in one) for name in ("quick", "slow")]
-    assert [{}, {}, {"quick": reason}] == [first, second, first_told[0]]
-    assert reason == first_told[1]["slow"]
-    assert watch.pause_s < 5
 
 
 HIDING = {
@@ -267,55 +195,11 @@ def test_what_grows_in_a_session_that_was_idle_is_seen(
         run(double, code, "hidden")
         (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
         begin = os.open(Path(session["home"]) / "begin", os.O_WRONLY)  # when it is read
-        settle(double)
         os.write(begin, b"x")
         os.close(begin)
         eventually(lambda: look(double) or reasons_of(double), bool)
 
         assert {"hidden": f"killed: {ENDS_WITH[what]}"} == reasons_of(double)
-
-
-def settle(double: Emulator) -> None:
-    """Look until every session is idle and was counted since it was busy."""
-    counted = instances_of(double)._watch._counted
-
-    def changed() -> list[int]:
-        look(double)
-        times = [one for times in counted.values() for one in times.items()]
-        return [pid for pid, busy in times if usage.busy_ns(pid) != busy] if counted else [0]
-
-    eventually(changed, lambda pids: not pids)
-
-
-def test_sessions_that_do_nothing_are_not_counted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, process: subprocess.Popen[bytes]
-) -> None:
-    """Of a thousand idle ones one is, in its turn; of the busy ones each."""
-    # on a busy machine the busy one would rest: it takes long to look at
-    monkeypatch.setattr(watching, "_rest_s", lambda _took_s: watching.INTERVAL_S)
-    watch = Watch(memory=1 << 40, files=1 << 40)
-    idle = [WatchedSession(f"idle{n}", (process.pid,), (tmp_path,)) for n in range(1000)]
-    busy = WatchedSession("busy", (os.getpid(),), (tmp_path,))
-    sessions = (*idle, busy)
-    for one in sessions:
-        watch.mark_active(one.name)
-    while len({usage.busy_ns(process.pid) for _ in range(1000)}) > 1:  # it starts still
-        pass
-    for _ in range(3):  # at the second their processes are known, at the third their times
-        look_at(watch, *sessions)
-
-    counted: list[str] = []
-    count = usage.files
-
-    def noting(directories: Any, *args: Any) -> int:
-        counted.append("")
-        return count(directories, *args)
-
-    monkeypatch.setattr(usage, "files", noting)
-    seen = [(watch.active_sessions(), look_at(watch, *sessions)) for _ in range(4)]
-
-    assert all("busy" in active and len(active) <= 2 for active, _ in seen)
-    assert 8 >= len(counted)
 
 
 def test_a_link_counts_once_and_leads_nowhere(tmp_path: Path) -> None:

@@ -17,15 +17,8 @@ from typing import NoReturn
 
 from agentdouble.processes.fork_server import linux, processes
 from agentdouble.processes.fork_server.confinement import Confinement, confine
-from agentdouble.processes.fork_server.protocol import ForkRequest
+from agentdouble.processes.fork_server.protocol import KERNELS, ForkRequest
 
-KERNELS = {
-    "browser": "agentdouble.sandbox.browser.process",
-    "command": "agentdouble.processes.fork_server.command",
-    "javascript": "agentdouble.sandbox.javascript.kernel",
-    "python": "agentdouble.processes.fork_server.python_kernel",
-    "workbench": "agentdouble.sandbox.workbench.process",
-}
 _LIMITS = {
     "file_size": resource.RLIMIT_FSIZE,
     "open_files": resource.RLIMIT_NOFILE,

@@ -17,6 +17,13 @@ from typing import Any
 # less of it.
 OUTPUT_LIMIT = 8 * 1024 * 1024
 
+KERNELS = {  # the modules of what is forked, by name; each has ``run(connection_file, config, *fds)``
+    "browser": "agentdouble.sandbox.browser.process",
+    "command": "agentdouble.processes.fork_server.command",
+    "javascript": "agentdouble.sandbox.javascript.kernel",
+    "python": "agentdouble.processes.fork_server.python_kernel",
+    "workbench": "agentdouble.sandbox.workbench.process",
+}
 COPY = "copy"  # the kernel of a request to a template
 TEMPLATE_REQUEST = "agentdouble_template_request"  # on a kernel's shell channel
 READY, GO = b"r", b"g"  # sent by a copy when it can be given its files, and to it when it has them
@@ -29,7 +36,7 @@ MAX_DESCRIPTORS = 4
 class ForkRequest:
     """A request to fork a kernel; the kernel gets the descriptors that come with it.
 
-    ``kernel`` names its module (see ``child.KERNELS``). ``config`` holds its traitlets settings,
+    ``kernel`` names its module (see ``KERNELS``). ``config`` holds its traitlets settings,
     one table for each class. ``limits`` are resource limits (bytes, counts). ``confinement`` holds
     the fields of ``confinement.Confinement``; None confines nothing. With ``outputs``, two
     descriptors are sent, standard output and standard error, and perhaps a third: standard input.

@@ -1,6 +1,6 @@
 """The Python kernel: ipykernel, changed to obey every interrupt and to read every request.
 
-The fork server forks it. Without a fork server it is a program, ``-f CONNECTION_FILE JSON``.
+The fork server forks it. Without a fork server it is a program, ``CONNECTION_FILE JSON``.
 
 ipykernel alone does not stop ``await asyncio.sleep(60)``, because its handler does not wake the
 event loop. It also does not stop sync code that runs inside a coroutine
@@ -261,4 +261,4 @@ def _set_up_matplotlib() -> None:
 
 
 if __name__ == "__main__":
-    run(sys.argv[2], json.loads(sys.argv[3]))
+    run(sys.argv[1], json.loads(sys.argv[2]))

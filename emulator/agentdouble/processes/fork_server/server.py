@@ -100,7 +100,7 @@ def preload(modules: list[str], *, kernels: bool) -> str | None:
 def _build_kernel() -> None:
     """Build the kernel of the forks; if that fails, each fork builds its own and says why not."""
     with contextlib.suppress(Exception):
-        importlib.import_module(child.KERNELS["python"]).build_ahead()
+        importlib.import_module(protocol.KERNELS["python"]).build_ahead()
 
 
 def _why_not(module: str) -> str | None:
@@ -235,7 +235,7 @@ class ForkServer:
             self._refuse(request.number, error)
 
     def _prepare(self, request: ForkRequest) -> None:
-        _import(child.KERNELS[request.kernel])
+        _import(protocol.KERNELS[request.kernel])
 
     def _run(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
         child.run(request, server, descriptors)

@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import signal
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import BrowserError
-from agentdouble.processes.fork_server import signals
 from agentdouble.processes.fork_server.confinement import MIB
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.session_process import run_to_completion
+from agentdouble.sandbox.session_process import launch, run_to_completion
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_manager import ForkPlan
+    from agentdouble.sandbox.fork_planner import ForkPlan
+    from agentdouble.sandbox.session_process import StartedProcess
 
 PROGRAM = Language(  # it is started in the same way as a kernel
     name="browser",
     display_name="browser",
-    argv=(sys.executable, "-m", "agentdouble.sandbox.browser.process"),
-    fork_kernel="browser",
-    fork_config={},
+    kernel="browser",
+    config={},
     memory="nothing",  # V8 reserves far more address space than it uses
 )
 _END_PATIENCE_S = 5.0
 _SHARED_MEMORY = 1024 * MIB
 _PROCESS_LIMIT = 1024  # with threads; each tab takes some 20
-
-
-class _Process(Protocol):
-    pid: int
-    exited: asyncio.Future[int | None]
-
-    def send_signal(self, number: int) -> None: ...
 
 
 class Connection:
@@ -73,7 +65,7 @@ class Browser:
 
     language = PROGRAM
 
-    def __init__(self, process: _Process, control: socket.socket) -> None:
+    def __init__(self, process: StartedProcess, control: socket.socket) -> None:
         control.setblocking(False)
         self._process = process
         self._control = control
@@ -175,26 +167,24 @@ class Browser:
         return f"killed by signal {-code}" if code < 0 else f"its process exited with code {code}"
 
 
-async def fork(plan: ForkPlan, workspace: Workspace, run: Path, config: dict[str, Any]) -> Browser:
-    """Fork a browser into a session; raise OSError or ForkServerGoneError.
+async def start(
+    plan: ForkPlan | None, workspace: Workspace, run: Path, config: dict[str, Any]
+) -> Browser:
+    """Start a browser in a session; raise OSError or ForkServerGoneError.
 
     ``run`` is a directory for this browser only; ``config`` is passed to ``process.run``.
     """
-    from agentdouble.processes.fork_server.protocol import ForkRequest
-
-    request = ForkRequest(
-        connection_file="",
-        cwd=str(workspace.home),
-        env=dict(workspace.environment(run)),
-        kernel=plan.kernel,
-        config=config,
-        limits=plan.limits,
-        confinement=_widened(plan.confinement, config["browser"]),
-    )
+    if plan is not None:
+        confinement = _widened(plan.confinement, config["browser"])
+        plan = dataclasses.replace(plan, confinement=confinement)
     here, there = socket.socketpair()
     try:
         with there:
-            return Browser(await plan.server.fork(request, there.fileno()), here)
+            descriptors = (there.fileno(),)
+            process = await launch(
+                *(PROGRAM, plan, workspace, run), config=config, descriptors=descriptors
+            )
+            return Browser(process, here)
     except BaseException:
         here.close()
         raise
@@ -213,38 +203,3 @@ def _widened(confinement: Mapping[str, Any] | None, browser: str) -> Mapping[str
         "shm_size": _SHARED_MEMORY,
         "process_limit": None if limit is None else max(limit, _PROCESS_LIMIT),
     }
-
-
-async def spawn(workspace: Workspace, run: Path, config: dict[str, Any]) -> Browser:
-    """Start a browser without a fork server, with the arguments of ``fork``; raise OSError."""
-    here, there = socket.socketpair()
-    try:
-        with there:
-            process = await asyncio.create_subprocess_exec(
-                *(*PROGRAM.argv, str(there.fileno()), json.dumps(config)),
-                cwd=workspace.home,
-                env=dict(workspace.environment(run)),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                pass_fds=(there.fileno(),),
-                start_new_session=True,
-            )
-    except BaseException:
-        here.close()
-        raise
-    return Browser(_Spawned(process), here)
-
-
-class _Spawned:
-    """A process that asyncio has started."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.pid = process.pid
-        self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal to the process and its process group if it is still alive."""
-        if self.exited.done():
-            return
-        with contextlib.suppress(ProcessLookupError):
-            signals.send_to_group(self.pid, number)

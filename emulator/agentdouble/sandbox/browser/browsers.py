@@ -19,7 +19,7 @@ from agentdouble.sandbox.browser.browser import Browser
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_manager import ForkPlan
+    from agentdouble.sandbox.fork_planner import ForkPlan
 
 
 class Browsers:
@@ -49,8 +49,7 @@ class Browsers:
         capacity.check()
         self._starting += 1
         try:
-            forked = await plan()
-            started = await _launch(workspace, run, config, forked)
+            started = await browser.start(await plan(), workspace, run, config)
             self._running.add(started)
             started.died.add_done_callback(lambda _: self._running.discard(started))
         except (OSError, ForkServerGoneError, KernelStartError) as error:
@@ -80,11 +79,3 @@ class Browsers:
                 "browsers run and the setting max_browsers allows no more. "
                 "Destroy a session that has one, or raise the setting.",
             )
-
-
-async def _launch(
-    workspace: Workspace, run: Path, config: dict[str, Any], plan: ForkPlan | None
-) -> Browser:
-    if plan is None:
-        return await browser.spawn(workspace, run, config)
-    return await browser.fork(plan, workspace, run, config)

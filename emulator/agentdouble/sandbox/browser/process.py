@@ -246,4 +246,4 @@ def _ending(code: int, words: deque[str]) -> str:
 if __name__ == "__main__":
     if sys.platform == "linux":
         processes.adopt_orphans()
-    run("", json.loads(sys.argv[2]), int(sys.argv[1]))
+    run("", json.loads(sys.argv[2]), int(sys.argv[3]))

@@ -261,4 +261,4 @@ def _context_lost(error: EngineGoneError) -> CellError:
 
 
 if __name__ == "__main__":
-    run(sys.argv[2], json.loads(sys.argv[3]) if len(sys.argv) > 3 else {})
+    run(sys.argv[1], json.loads(sys.argv[2]))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +12,14 @@ import httpx
 from agentdouble.errors import WorkbenchError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.session_process import run_to_completion
+from agentdouble.sandbox.session_process import launch, run_to_completion
 from agentdouble.unmocked_http import AsyncClient, AsyncTransport
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkedProcess
-    from agentdouble.sandbox.kernel_manager import ForkPlan
+    from agentdouble.sandbox.fork_planner import ForkPlan
+    from agentdouble.sandbox.session_process import StartedProcess
 
 SOCKET = "workbench.sock"  # next to the session's directories, so its code cannot reach it
-_END_PATIENCE_S = 5.0
 # No connection is kept, because it may be closed just when it is used again. That call would fail.
 _LIMITS = httpx.Limits(max_keepalive_connections=0)
 _END_REPORTED_S = 1.0  # a process's end is reported a moment after it stops answering
@@ -32,9 +28,8 @@ _END_REPORTED_S = 1.0  # a process's end is reported a moment after it stops ans
 PROGRAM = Language(  # it is started in the same way as a kernel
     name="workbench",
     display_name="workbench",
-    argv=(sys.executable, "-m", "agentdouble.sandbox.workbench.process"),
-    fork_kernel="workbench",
-    fork_config={},
+    kernel="workbench",
+    config={},
     memory="commands",  # the limit applies to its commands, not to the server
 )
 
@@ -44,7 +39,7 @@ class Workbench:
 
     language = PROGRAM
 
-    def __init__(self, process: ForkedProcess | SpawnedProcess, socket: Path) -> None:
+    def __init__(self, process: StartedProcess, socket: Path) -> None:
         self._process = process
         self._end_reason: str | None = None
         self.socket = socket
@@ -101,69 +96,29 @@ class Workbench:
         return WorkbenchError(self._end_reason or _how_it_ended(self.died))
 
 
-class SpawnedProcess:
-    """A workbench without a fork server; it ends when its standard input is closed."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self.pid = process.pid
-        self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
-
-    def has_ended(self) -> bool:
-        """Return whether the process is known to have ended."""
-        return self.exited.done()
-
-    async def end(self) -> None:
-        """Make the process end itself and all processes that it has started."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await asyncio.wait({self.exited}, timeout=_END_PATIENCE_S)
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        await asyncio.wait({self.exited})
-
-
-async def fork(plan: ForkPlan, workspace: Workspace, run: Path, memory_limit: int) -> Workbench:
-    """Fork a workbench into a session; raise OSError or ForkServerGoneError.
+async def start(
+    plan: ForkPlan | None, workspace: Workspace, run: Path, memory_limit: int
+) -> Workbench:
+    """Start a workbench in a session; raise OSError or ForkServerGoneError.
 
     ``run`` is a directory for this workbench only. ``memory_limit`` (bytes) applies to each process
     that the workbench starts.
     """
     from agentdouble import serving
-    from agentdouble.processes.fork_server.protocol import ForkRequest
 
     path = workspace.home.parent / SOCKET
-    mapped = plan.confinement is None or plan.confinement["namespaces"] is None
-    request = ForkRequest(
-        connection_file="",
-        cwd=str(workspace.home),
-        env=dict(workspace.environment(run)),
-        kernel=plan.kernel,
-        config=_config(workspace, mapped=mapped, memory_limit=memory_limit),
-        limits=plan.limits,
-        confinement=plan.confinement,
-    )
+    confinement = None if plan is None else plan.confinement
+    mapped = confinement is None or confinement["namespaces"] is None
+    config = _config(workspace, mapped=mapped, memory_limit=memory_limit)
     with serving.open_unix_socket(path) as listener:
-        return Workbench(await plan.server.fork(request, listener.fileno()), path)
-
-
-async def spawn(workspace: Workspace, run: Path, memory_limit: int) -> Workbench:
-    """Start a workbench without a fork server, with the arguments of ``fork``; raise OSError."""
-    from agentdouble import serving
-
-    path = workspace.home.parent / SOCKET
-    config = _config(workspace, mapped=True, memory_limit=memory_limit)
-    with serving.open_unix_socket(path) as listener:
-        process = await asyncio.create_subprocess_exec(
-            *(*PROGRAM.argv, str(listener.fileno()), json.dumps(config)),
-            cwd=workspace.home,
-            env=dict(workspace.environment(run)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            pass_fds=(listener.fileno(),),
-            start_new_session=True,
+        descriptors = (listener.fileno(),)
+        process = await launch(
+            *(PROGRAM, plan, workspace, run),
+            config=config,
+            descriptors=descriptors,
+            ends_with_stdin=True,
         )
-    return Workbench(SpawnedProcess(process), path)
+    return Workbench(process, path)
 
 
 def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The workbench's process: an ASGI application, served on a Unix socket.
 
 The fork server calls ``run`` in a fork. Without a fork server this module is a program with the
-arguments ``FD CONFIG``: FD is a listening Unix socket, CONFIG is JSON. The program ends when its
+arguments ``"" CONFIG FD``: CONFIG is JSON, FD is a listening Unix socket. The program ends when its
 standard input is closed.
 """
 
@@ -145,4 +145,4 @@ if __name__ == "__main__":
         from agentdouble.processes.fork_server.processes import adopt_orphans
 
         adopt_orphans()
-    run("", json.loads(sys.argv[2]), int(sys.argv[1]), until_end_of=0)
+    run("", json.loads(sys.argv[2]), int(sys.argv[3]), until_end_of=0)

@@ -86,17 +86,6 @@ def test_a_browser_that_died_is_followed_by_another(double: Emulator) -> None:
     assert [] == [one for one in old if one.is_running()]
 
 
-def test_a_browser_that_a_client_closes_is_followed_by_another(double: Emulator) -> None:
-    """Any client may end it; that is no failure."""
-    plane = data_plane(double, "s")
-    with client_of(plane) as client:
-        client.call("Browser.close")
-        with pytest.raises(ConnectionClosed):  # it answers until it has closed its windows
-            client.wait_for("Nothing.more")
-
-    started(plane)
-
-
 def test_no_more_browsers_run_than_the_setting_allows(double: Emulator) -> None:
     """A further session is refused until one has ended."""
     first, second = data_plane(double, "first"), data_plane(double, "second")
@@ -132,18 +121,6 @@ def _connections(process: psutil.Process) -> list[Any]:
     with suppress(psutil.NoSuchProcess):  # a helper that has done its work
         return list(process.net_connections("inet"))
     return []
-
-
-def test_everything_ends_with_the_double(chromium_path: str) -> None:
-    """The browsers, and the driver that has acted on them."""
-    before = set(psutil.Process().children())
-    with Emulator(pool_size=0) as double:
-        started(data_plane(double, "s"))
-        its_own = set(psutil.Process().children()) - before
-        during = its_own.union(*(one.children(recursive=True) for one in its_own))
-
-    assert len(during) > 4
-    assert [] == [one for one in during if one.is_running()]
 
 
 @LINUX

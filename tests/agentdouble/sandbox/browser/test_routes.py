@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import struct
 import subprocess
 import sys
@@ -24,8 +22,6 @@ from tests.agentdouble.calling import (
     data_plane,
     eventually,
     http,
-    send,
-    signed,
     text,
 )
 from tests.agentdouble.sandbox.browser.browsing import (
@@ -85,20 +81,6 @@ def read_png(picture: bytes) -> tuple[int, int, bytes]:
 def info(plane: DataPlane) -> dict[str, Any]:
     found: dict[str, Any] = plane.get("/v1/browser/info").json()["data"]
     return found
-
-
-def test_its_protocol_is_one_entry_of_the_journal(browsing: Emulator, plane: DataPlane) -> None:
-    """With the session, and the bytes that came and went, and without its token."""
-    asked = '{"id": 1, "method": "Browser.getVersion"}'
-    with connect(info(plane)["cdp_url"], proxy=None) as socket:
-        socket.send(asked)
-        said = socket.recv()
-
-    entry = next(one for one in reversed(browsing.journal.entries()) if "/cdp" in one.url)
-    eventually(lambda: entry.duration_ms, lambda took: took is not None)
-    assert (101, plane.query["faasInstanceName"]) == (entry.status, entry.session)
-    assert (len(asked), len(said)) == (entry.received_bytes, entry.sent_bytes)
-    assert plane.query["Authorization"] not in entry.url
 
 
 def test_the_browser_says_what_it_is_and_where_it_is_reached(plane: DataPlane) -> None:
@@ -206,31 +188,6 @@ def test_clients_do_not_see_each_other(plane: DataPlane) -> None:
         eventually(lambda: other.call("Target.getBrowserContexts")["browserContextIds"], not_)
 
 
-def test_a_large_answer_and_a_large_message_come_through(plane: DataPlane) -> None:
-    """Whole, in both directions."""
-    with client_of(plane) as client:
-        page = client.page()
-        page.go("about:blank")
-
-        assert 2_000_000 == len(page.evaluate("'ä'.repeat(2e6)"))
-        assert 2_000_000 == page.evaluate(f"'{'x' * 2_000_000}'.length")
-
-
-def test_what_is_no_message_does_not_end_the_connection(plane: DataPlane) -> None:
-    """It is answered as an error; the next message is heard."""
-    with client_of(plane) as client:
-        client.socket.send("{")
-        refused = json.loads(client.socket.recv(30))
-        client.socket.send('{"id": 1, "method": "No.such\\u0000"}')
-        unknown = json.loads(client.socket.recv(30))
-        client.socket.send('\x00{"id": 2, "method": "No.such"}\x00')
-        further = json.loads(client.socket.recv(30))
-
-        assert [-32600, -32601, -32601] == [
-            one["error"]["code"] for one in (refused, unknown, further)
-        ]
-
-
 def test_a_page_of_the_sessions_own_code_is_seen(browsing: Emulator, plane: DataPlane) -> None:
     """Code and browser share the network, and the files."""
     port = text(browsing, SERVES_A_PAGE, "routes").strip()
@@ -281,23 +238,6 @@ def test_a_web_page_may_not_connect(plane: DataPlane) -> None:
         pass
 
     assert 403 == refused.value.response.status_code
-
-
-def test_the_token_is_in_no_log(plane: DataPlane, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither at a connection that is accepted nor at one that is refused, at any level."""
-    caplog.set_level(logging.DEBUG)
-    with client_of(plane) as client:
-        client.call("Browser.getVersion")
-    url = info(plane)["cdp_url"].replace("s-", "s-none")
-    with pytest.raises(InvalidStatus), connect(url, proxy=None):
-        pass
-
-    logged = "\n".join(
-        record.getMessage()
-        for record in caplog.records
-        if not record.name.startswith(("httpx", "httpcore", "websockets.client"))
-    )
-    assert plane.query["Authorization"] not in logged
 
 
 def test_what_is_not_built_is_refused_by_name(plane: DataPlane) -> None:
@@ -360,15 +300,3 @@ def test_a_page_that_is_busy_is_a_failed_operation(
 
     assert not answer["success"]
     assert "it did not answer within 0.5 s" in answer["message"]
-
-
-def test_a_tools_variables_are_there_when_the_browser_comes_first(chromium_path: str) -> None:
-    """The session's code has the environment that it would have without a browser."""
-    with Emulator(pool_size=0) as double:
-        envs = [{"Key": "COLOUR", "Value": "red"}]
-        wanted = {"ToolId": double.tool_id, "UserSessionId": "s", "Envs": envs}
-        send(signed(double, wanted, action="CreateSession"))
-
-        info(data_plane(double, "s"))
-
-        assert "red\n" == text(double, "import os; print(os.environ['COLOUR'])", "s")

@@ -9,7 +9,6 @@ from agentdouble import Emulator
 from agentdouble.processes.fork_server import signals
 from tests.agentdouble.calling import (
     DataPlane,
-    background,
     data_plane,
     has_gone,
     http,
@@ -129,19 +128,6 @@ def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPl
     while "one" in plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]:
         pass
     assert "new\n" == printed(plane, "print('new')", session_id="one")
-
-
-def test_sessions_end_with_their_sandbox(double: Emulator, plane: DataPlane) -> None:
-    """Code that runs in one is told so."""
-    pid = kernel_of(plane, "one")
-    plane.bash("mkfifo begun")
-    code = "open('begun', 'w').close(); import time; time.sleep(600)"
-    running = background(lambda: plane.post(EXECUTE, code=code, session_id="one"))
-    plane.bash("cat begun")
-    double.reset()
-
-    assert has_gone(pid, timeout_s=30)
-    assert 410 == running.result(20).status_code
 
 
 def test_a_kernel_of_another_language(plane: DataPlane) -> None:

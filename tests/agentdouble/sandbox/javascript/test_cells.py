@@ -133,30 +133,6 @@ def test_a_missing_export_is_an_error(shared: Session) -> None:
     )
 
 
-_GARBAGE = """
-for (let i = 0; i < 20; i++) {
-    queueMicrotask(() => { globalThis.last = Array.from({ length: 20000 }, (_, n) => ({ n })) });
-}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("code", "outcome"),
-    [
-        (f"{_GARBAGE} 1 + 1", "2"),
-        (f"await new Promise(done => setTimeout(done, 1)); {_GARBAGE} 1", "1"),
-        (f"{_GARBAGE} throw new TypeError('mine')", "TypeError"),
-    ],
-    ids=["result", "timer", "error"],
-)
-def test_a_promise_that_settles_is_never_lost(shared: Session, code: str, outcome: str) -> None:
-    """The engine collects garbage between the end of a cell and its answer, and still answers."""
-    results = [shared(code) for _ in range(40)]
-
-    assert {outcome} == {r.error.ename if r.error else shown(r) for r in results}
-
-
 def test_a_promise_that_nothing_can_settle_is_an_error(shared: Session) -> None:
     """Where the engine finds that an awaited promise is garbage, the cell does not hang."""
     code = "setTimeout(() => { for (let i = 0; i < 200; i++) new Array(1e5).fill(i) }, 1); await new Promise(() => {})"

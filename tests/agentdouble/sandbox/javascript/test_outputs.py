@@ -28,16 +28,6 @@ def test_raw_writes_are_captured(shared: Session) -> None:
     assert [("stdout", "énode\n")] == streams(shared(code))
 
 
-def test_a_flood_loses_nothing(shared: Session) -> None:
-    """Twenty thousand lines all arrive, in order."""
-    code = "for (let i = 0; i < 20000; i++) console.log('line ' + i)"
-
-    ((name, text),) = streams(shared(code))
-
-    assert "stdout" == name
-    assert [f"line {i}" for i in range(20000)] == (text or "").splitlines()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
@@ -56,21 +46,6 @@ def test_a_stream_ends_at_its_limit_and_the_next_cell_has_a_whole_one(
 
         assert ("stdout", OUTPUT_LIMIT) == (name, len(text or ""))
         assert ("stderr", "after\n") == last
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "put_out", ["console.log(large)", "console.error(large)", "display(html, {raw: true})"]
-)
-def test_a_large_output_can_be_interrupted(session: Session, put_out: str) -> None:
-    """What was under way is finished, so that what comes after is whole; the state is kept."""
-    session("var large = 'x'.repeat(5e6), html = {'text/html': large}")
-
-    stopped = session(f"for (;;) {put_out}", timeout_s=0.5)
-    after = session("console.log('after'); large.length")
-
-    assert ("timeout", False) == (stopped.status, stopped.context_lost)
-    assert ([("stdout", "after\n")], "5000000") == (streams(after), shown(after))
 
 
 def test_display_shows_media_between_other_outputs(shared: Session) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-from operator import not_
 from typing import Any
 
 import psutil
@@ -11,10 +10,7 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import (
     DataPlane,
     background,
-    call,
     data_plane,
-    error_of,
-    eventually,
     exec_bash,
     has_gone,
     home_of,
@@ -93,24 +89,6 @@ def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) ->
 
 
 @pytest.mark.slow
-def test_it_dies_with_the_double_s_fork_server(double: Emulator) -> None:
-    """The call that waits is answered, and the next one begins anew."""
-    if sys.platform != "linux":
-        pytest.skip("only Linux forks workbenches")
-    plane = data_plane(double)
-    server = workbench_of(plane).parent()
-    assert server is not None
-    waiting = background(lambda: plane.post("/v1/bash/exec", command="sleep 600"))
-    while "sleep 600" not in plane.get("/v1/bash/sessions").text:
-        pass
-
-    server.kill()
-
-    assert "its fork server has ended" in waiting.result(20).json()["message"]
-    assert "again\n" == plane.bash("echo again")["stdout"]
-
-
-@pytest.mark.slow
 @ON_LINUX
 @pytest.mark.parametrize(
     "settings",
@@ -128,21 +106,6 @@ def test_nothing_of_it_is_left(settings: dict[str, Any]) -> None:
     assert has_gone(stray, timeout_s=30)
 
 
-def test_a_provisioner_that_has_kernels_elsewhere_has_no_workbench() -> None:
-    """Terminals and files would be this machine's, not the session's: refused by name."""
-    with Emulator(provisioner="elsewhere", pool_size=0) as double:
-        body = {
-            "ToolId": double.tool_id,
-            "UserSessionId": "s1",
-            "OperationType": "ExecBash",
-            "OperationPayload": '{"command": "id"}',
-        }
-        error = error_of(call(double, body))
-
-    assert (501, "NotImplemented") == (error["status"], error["Code"])
-    assert "terminals and files with the provisioner 'elsewhere'" in error["Message"]
-
-
 @ON_LINUX
 def test_its_socket_is_out_of_the_session_s_reach(double: Emulator) -> None:
     """A session that could put another socket in its place would have the double call that."""
@@ -158,16 +121,3 @@ def test_its_socket_is_out_of_the_session_s_reach(double: Emulator) -> None:
 
     assert socket.is_socket()
     assert f"{socket}\n" not in seen["stdout"]
-
-
-@ON_LINUX
-def test_orphans_that_have_ended_are_reaped(double: Emulator) -> None:
-    """They would stay as zombies, and count against the session's processes."""
-    plane = data_plane(double)
-    workbench = workbench_of(plane)
-
-    bashes = workbench.children()
-
-    plane.bash("for i in $(seq 50); do (setsid true &) ; done", "whose")
-
-    eventually(lambda: {*workbench.children()} - {*bashes}, not_)  # a zombie is a child, too
