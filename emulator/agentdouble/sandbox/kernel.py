@@ -10,7 +10,6 @@ import contextlib
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,28 +39,6 @@ _STDERR_LENGTH = 500  # characters
 _STDERR_SIZE = 8192  # bytes, of which the last line is shown
 
 _Ending = Literal["interrupted", "killed", "died"]
-
-
-class KernelState(Enum):
-    """The state of a kernel, which does one thing at a time."""
-
-    STARTING = "starting"  # it has not answered yet
-    IDLE = "idle"
-    RUNNING = "running"  # code
-    ASKING = "asking"  # it has received a question, and has not answered it yet
-    ENDING = "ending"  # the code or the question is being interrupted
-    DEAD = "dead"
-
-
-# Any state may become DEAD at any moment, and no state follows DEAD: see ``Kernel.died``.
-_NEXT: Mapping[KernelState, frozenset[KernelState]] = {
-    KernelState.STARTING: frozenset({KernelState.IDLE}),
-    KernelState.IDLE: frozenset({KernelState.RUNNING, KernelState.ASKING}),
-    KernelState.RUNNING: frozenset({KernelState.ENDING, KernelState.IDLE}),
-    KernelState.ASKING: frozenset({KernelState.ENDING, KernelState.IDLE}),
-    # ENDING again: the caller disconnects while code that has timed out is being interrupted
-    KernelState.ENDING: frozenset({KernelState.ENDING, KernelState.IDLE}),
-}
 
 
 @dataclass(frozen=True)
@@ -109,7 +86,7 @@ class Kernel:
         self._channels = KernelChannels(
             connection, on_shell=self._on_shell, on_iopub=self._on_iopub
         )
-        self._state = KernelState.STARTING
+        self._ending = False  # whether the code or the question is being interrupted
         self._turn = asyncio.Lock()  # held while the kernel does something
         self._code_waits = 0  # how many executions and expressions wait for their turn
         self._request: Execution | Question | None = None
@@ -125,11 +102,6 @@ class Kernel:
         return self._process.pid
 
     @property
-    def state(self) -> KernelState:
-        """The state of the kernel now."""
-        return self._state if self.alive else KernelState.DEAD
-
-    @property
     def alive(self) -> bool:
         """Whether the kernel's process lives, as far as is known."""
         return not self.died.done()
@@ -137,11 +109,6 @@ class Kernel:
     def lives(self) -> bool:
         """Return whether the kernel's process lives now, also if nobody has reported its end yet."""
         return self.alive and not self._process.has_ended()
-
-    def _enter(self, state: KernelState) -> None:
-        if state not in _NEXT[self._state]:
-            raise RuntimeError(f"A kernel that is {self._state.value} cannot be {state.value}.")
-        self._state = state
 
     async def ready(self) -> None:
         """Wait until the kernel answers and its IOPub messages arrive.
@@ -156,7 +123,6 @@ class Kernel:
             await self._wait_for(self._heard, _IOPUB_TIMEOUT_S)
             if self.died.done():
                 raise KernelStartError(self.language.display_name, self._start_failure())
-        self._enter(KernelState.IDLE)
 
     def _start_failure(self) -> str:
         """Return how a kernel ended before it was ready, with the last line that it printed."""
@@ -188,7 +154,6 @@ class Kernel:
             execution = self._execution(code, output_limit, publisher)
             if not self.alive:  # it was killed while the code waited
                 return execution.died(self.how_it_ended())
-            self._enter(KernelState.RUNNING)
             try:
                 return await self._run(execution, timeout_s, fault)
             except asyncio.CancelledError:  # the caller has disconnected
@@ -196,7 +161,7 @@ class Kernel:
                 raise
             finally:
                 self._request = None
-                self._enter(KernelState.IDLE)
+                self._ending = False
 
     @contextlib.asynccontextmanager
     async def _turn_of_code(self) -> AsyncIterator[None]:
@@ -252,7 +217,7 @@ class Kernel:
         """Interrupt the code, kill its kernel if the code goes on, and return how it ended."""
         if self.alive:
             await self._has_begun(execution)
-            self._enter(KernelState.ENDING)
+            self._ending = True
             await self.interrupt()
             if await self._heeds(execution):
                 await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
@@ -296,7 +261,7 @@ class Kernel:
         await self._has_begun(execution)
         if not self.alive or self._request is not execution or execution.finished.done():
             return False
-        self._enter(KernelState.ENDING)  # or a reply that never comes would be waited for
+        self._ending = True  # or a reply that never comes would be waited for
         await self.interrupt()
         if await self._heeds(execution):
             await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
@@ -337,7 +302,6 @@ class Kernel:
         self, msg_type: str, content: Mapping[str, Any], timeout_s: float
     ) -> Mapping[str, Any] | None:
         question = Question()
-        self._enter(KernelState.ASKING)
         try:
             await self._send(question, msg_type, content)
             if await self._wait_for(question.finished, timeout_s):
@@ -346,7 +310,7 @@ class Kernel:
             return None
         finally:
             self._request = None
-            self._enter(KernelState.IDLE)
+            self._ending = False
 
     async def _end_question(self) -> None:
         """Interrupt a question again and again, until the kernel answers another request.
@@ -354,7 +318,7 @@ class Kernel:
         One interrupt is not enough: it is lost if it comes before the kernel has begun, and
         IPython's completer ignores some interrupts.
         """
-        self._enter(KernelState.ENDING)
+        self._ending = True
         now = asyncio.get_running_loop().time
         deadline = now() + INTERRUPT_GRACE_S
         while self.alive and now() < deadline:
@@ -405,7 +369,7 @@ class Kernel:
             request.on_reply(message["content"])
         elif request_id == self._info_id:  # earlier requests are answered or interrupted
             settle(self._info)
-            if request is not None and self._state is KernelState.ENDING:
+            if request is not None and self._ending:
                 request.on_no_reply()  # its own reply would have come before this one
 
     async def crash(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -100,17 +99,6 @@ class JavaScriptKernel(Kernel):
             return {"status": "error", "ename": thrown.get("className", "Error"), "evalue": said}
         text = json.dumps(answer["result"].get("value"), ensure_ascii=False)
         return {"status": "ok", "data": {"text/plain": text}, "metadata": {}}
-
-    async def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:
-        """Return the completions at a position in a cell."""
-        at = cells.place(code[:cursor_pos])
-        matches: list[str] = []
-        if at is not None:
-            with contextlib.suppress(CellError, EngineGoneError, InspectorError):
-                matches = await cells.names(await self._ready_engine(), at)
-        start = cursor_pos - len(at.begun) if at is not None else cursor_pos
-        ends = {"cursor_start": start, "cursor_end": cursor_pos}
-        return {"status": "ok", "matches": matches, **ends, "metadata": {}}
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         """End the engine."""
