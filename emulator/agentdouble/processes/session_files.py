@@ -57,7 +57,7 @@ def copy_content(source: Path, target: Path) -> None:
     links: dict[tuple[int, int], str] = {}  # the copies of files that have several names
     directories = [""]
     for path in directories:  # which grows
-        with _naming(path), _suppress_replaced(), open_directory(source, path) as opened:
+        with _suppress_replaced(), open_directory(source, path) as opened:
             if len(path) > LONGEST_PATH:
                 raise OSError(errno.ENAMETOOLONG, "its directories are too deep")
             for name in {*os.listdir(opened)}:  # noqa: PTH208 (a changing list may repeat a name)
@@ -65,7 +65,7 @@ def copy_content(source: Path, target: Path) -> None:
                     if _copy(opened, name, f"{target}{path}/{name}", links):
                         directories.append(f"{path}/{name}")
     for path in reversed(directories):  # last, because a change inside changes the time
-        with _naming(path), _suppress_replaced(), open_directory(source, path) as opened:
+        with _suppress_replaced(), open_directory(source, path) as opened:
             _copy_attributes(os.fstat(opened), f"{target}{path}")
 
 
@@ -146,14 +146,3 @@ def _suppress_replaced() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _REPLACED:
             raise
-
-
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Raise an OSError that says where in the session's files another one happened."""
-    try:
-        yield
-    except OSError as error:
-        where = f"in {path[:200]!r}" if path else "in its directory"
-        reason = f"its files cannot be copied: {error.strerror or error} {where}"
-        raise OSError(error.errno, reason) from error

@@ -29,25 +29,7 @@ class NamedKernel:
         self.name = name
         self.kernel = kernel
         self.created_at = self.last_used = dt.datetime.now(dt.timezone.utc)
-        self._turn = asyncio.Lock()
-
-    async def execute(
-        self,
-        code: str,
-        timeout_s: float,
-        output_limit: int,
-        cwd: str | None,
-        fault: MidRunFault | None,
-    ) -> ExecutionResult:
-        """Run code, one execution at a time; raise InstanceBusyError if the ledger says so."""
-        if self._turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise InstanceBusyError(self.name)
-        async with self._turn:
-            self.last_used = dt.datetime.now(dt.timezone.utc)
-            async with inside(self.kernel, cwd):
-                return await self.kernel.execute(
-                    code, timeout_s=timeout_s, output_limit=output_limit, fault=fault
-                )
+        self.turn = asyncio.Lock()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel's entry in the list of Jupyter sessions."""
@@ -110,9 +92,19 @@ class NamedKernels:
     async def execute(
         self, notebook: NamedKernel, code: str, timeout_s: float, cwd: str | None = None
     ) -> ExecutionResult:
-        """Run code in a kernel; close the kernel if its context is lost."""
+        """Run code in a kernel, one execution at a time; close it if its context is lost.
+
+        Raises InstanceBusyError if the ledger says so.
+        """
+        if notebook.turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
+            raise InstanceBusyError(notebook.name)
         fault = MidRunFault.armed(self._expire)
-        result = await notebook.execute(code, timeout_s, self._output_limit, cwd, fault)
+        async with notebook.turn:
+            notebook.last_used = dt.datetime.now(dt.timezone.utc)
+            async with inside(notebook.kernel, cwd):
+                result = await notebook.kernel.execute(
+                    code, timeout_s=timeout_s, output_limit=self._output_limit, fault=fault
+                )
         if result.context_lost:
             await self.close(notebook.name)
         return result

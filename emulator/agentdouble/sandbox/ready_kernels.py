@@ -14,7 +14,6 @@ from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.kernel import Kernel
 
-_MOST_LOST = 10
 _ENDED = "it ended while it was kept ready"
 
 _log = logging.getLogger(__name__)
@@ -37,7 +36,6 @@ class ReadyKernels:
         self._kept: deque[PooledKernel] = deque()
         self._filling: asyncio.Task[None] | None = None
         self._discarding: set[asyncio.Task[None]] = set()
-        self._lost = 0
         self._closed = False
 
     def __len__(self) -> int:
@@ -47,7 +45,6 @@ class ReadyKernels:
         """Return a living kernel, or None if there is none; the caller then owns it."""
         # Ask it now whether it lives. A kernel that dies later may have run the caller's code
         # already, and code runs at most once, so it is not run again in another kernel.
-        self._lost = 0
         while self._kept:
             pooled = self._kept.popleft()
             if pooled.kernel.lives():
@@ -85,18 +82,11 @@ class ReadyKernels:
                 )  # a caller that needs a kernel gets the error
 
     def _on_died(self, pooled: PooledKernel, _died: asyncio.Future[int | None]) -> None:
-        """Replace a ready kernel that has ended, unless too many have ended in a row."""
+        """Forget a ready kernel that has ended; the next ``fill`` starts another one."""
         if pooled not in self._kept:  # it was taken
             return
         self._kept.remove(pooled)
         self._discard(pooled, _ENDED)
-        self._lost += 1
-        if self._lost <= _MOST_LOST:
-            self.fill()
-            return
-        _log.warning(
-            "No kernel is kept ready until one is asked for: the last %d ended.", self._lost
-        )
 
     def _discard(self, pooled: PooledKernel, reason: str) -> None:
         """End a ready kernel and remove its workspace, in the background."""

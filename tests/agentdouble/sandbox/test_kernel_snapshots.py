@@ -143,21 +143,6 @@ BROKEN = {
         "Pool not running\n",
         "3 threads, 1 child process",
     ),
-    "sockets of ZMQ": (
-        "import zmq; c = zmq.Context.instance(); s = c.socket(zmq.PAIR); s.bind('inproc://a')",
-        (
-            "try:\n    s.send(b'')\nexcept zmq.ZMQError as error:\n    print(error)\n"
-            "del c, s; new = zmq.Context.instance().socket(zmq.PAIR); new.bind('inproc://a'); new.close()"
-        ),
-        "sockets of ZMQ are not in the copy of a session: make new ones\n",
-        "1 ZMQ context",
-    ),
-    "timers": (
-        "import signal; _ = signal.signal(signal.SIGALRM, print); _ = signal.alarm(1000)",
-        "print(signal.getitimer(signal.ITIMER_REAL))",
-        "(0.0, 0.0)\n",
-        "1 timer",
-    ),
     "named shared memory of a child": (
         "import os, pathlib; pathlib.Path('/dev/shm/block').touch()",
         "print(os.listdir('/dev/shm'))",

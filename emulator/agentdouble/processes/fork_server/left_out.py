@@ -1,8 +1,7 @@
 """What a fork of a kernel does not carry: threads, child processes, connections, pools, timers.
 
-``left_out`` counts it in the kernel, before the fork. ``break_pools`` and ``break_zmq`` make the
-pools and the sockets of ZMQ in the fork fail with a clear error, because their workers are gone and
-would be waited for.
+``left_out`` counts it in the kernel, before the fork. ``break_pools`` makes the pools in the fork
+fail with a clear error, because their workers are gone and would be waited for.
 """
 
 from __future__ import annotations
@@ -20,28 +19,22 @@ import threading
 from collections.abc import Collection
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-
-import zmq
 
 from agentdouble.processes.fork_server import processes
 
-_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _GONE = "its workers are not in the copy of the session: make a new one"
 
 
 def left_out(
     own_threads: Collection[threading.Thread | None],
     templates: Collection[int] = (),
-    own_contexts: int = 0,
     *,
     own_view: bool = False,
 ) -> tuple[str, ...]:
     """Return what of this process a fork does not carry, for example ``("2 threads",)``.
 
-    ``own_threads`` and ``own_contexts``, of ZMQ, are the kernel's own, which each kernel has;
-    ``templates`` are the pids of those that were forked from it before. With ``own_view``, all named
-    shared memory is the session's.
+    ``own_threads`` are the kernel's own, which each kernel has; ``templates`` are the pids of those
+    that were forked from it before. With ``own_view``, all named shared memory is the session's.
     """
     threads = [
         one
@@ -52,8 +45,6 @@ def left_out(
         "thread": len(threads),
         "child process": len(set(processes.children(os.getpid())).difference(templates)),
         "network connection": _connections(),
-        "ZMQ context": _zmq_contexts() - own_contexts,
-        "timer": sum(signal.getitimer(timer)[0] > 0 for timer in _TIMERS),
         "named shared memory block": _unopened_shared_memory() if own_view else 0,
     }
     return tuple(
@@ -81,7 +72,7 @@ def _connections() -> int:
     return found
 
 
-def _zmq_contexts() -> int:
+def zmq_contexts() -> int:
     """Return the number of contexts of ZMQ that have started their threads."""
     names = (Path(path, "comm") for path in Path("/proc/self/task").iterdir())
     return sum(name.read_bytes() == b"ZMQbg/Reaper\n" for name in names)
@@ -106,32 +97,6 @@ def pause_openmp() -> None:
             if Path(path).name.startswith(("libgomp", "libomp", "libiomp")):
                 with contextlib.suppress(OSError, AttributeError):
                     ctypes.CDLL(path).omp_pause_resource_all(2)  # 2: also its memory
-
-
-def break_zmq() -> None:
-    """Make the sockets and contexts of ZMQ raise an error; libzmq would end the process."""
-    for thing in gc.get_objects():
-        if isinstance(thing, zmq.Socket | zmq.Context):
-            kind: Any = type(thing)
-            kind._instance = None  # a copy may have the pid by which ZMQ knows the source
-            thing.__class__ = type(f"Gone{kind.__name__}", (_Gone, kind), {})
-
-
-class _Gone:
-    """A socket or context of ZMQ whose threads are not in this process."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name.startswith("__"):
-            return super().__getattribute__(name)
-        raise zmq.ZMQError(
-            zmq.ETERM, "sockets of ZMQ are not in the copy of a session: make new ones"
-        )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        getattr(self, name)
-
-    def __del__(self) -> None:
-        """Close nothing, because what would be closed is the source's."""
 
 
 def break_pools() -> None:

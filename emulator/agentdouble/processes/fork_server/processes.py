@@ -95,18 +95,6 @@ def has_ended(pidfd: int) -> bool:
     return bool(poll.poll(0))
 
 
-_AMPLE = {"u": (resource.RLIMIT_NPROC, 256), "v": (resource.RLIMIT_AS, 1 << 40)}
-
-
-def low_limits() -> str:
-    """Return a hint at limits of this process with which a browser or V8 may abort, or ""."""
-    hard = {
-        option: (resource.getrlimit(kind)[1], ample) for option, (kind, ample) in _AMPLE.items()
-    }
-    low = [f"ulimit -{option}" for option, (limit, ample) in hard.items() if 0 <= limit < ample]
-    return f"; {' and '.join(low)} may be too low for it" if low else ""
-
-
 def lower_limit(kind: int, value: int) -> None:
     """Lower a limit of this process and its children, at most to what the hard limit allows."""
     _, hard = resource.getrlimit(kind)

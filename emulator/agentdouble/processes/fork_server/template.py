@@ -20,9 +20,9 @@ from agentdouble.processes.fork_server.inherited_files import unshareable
 from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError
 from agentdouble.processes.fork_server.left_out import (
     break_pools,
-    break_zmq,
     left_out,
     pause_openmp,
+    zmq_contexts,
 )
 from agentdouble.processes.fork_server.protocol import ForkRequest
 from agentdouble.processes.fork_server.server import ForkServer
@@ -44,7 +44,9 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
     mapped = unshareable()
     if mapped:
         raise ValueError(f"it shares memory with {', '.join(mapped)}")
-    lacks = left_out(app.own_threads(), _templates, app.own_contexts(), own_view=own_view)
+    if zmq_contexts() > app.own_contexts():  # libzmq would end the copy's process
+        raise ValueError("its code has contexts of ZMQ: end them first")
+    lacks = left_out(app.own_threads(), _templates, own_view=own_view)
     pause_openmp()
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel.connect(address)
@@ -80,8 +82,6 @@ def serve(
         if asked.lacks:
             break_pools()
         app.sever([asked.channel.fileno()])
-        if asked.lacks:
-            break_zmq()
         gc.disable()
         gc.freeze()  # or the first collection in a copy would write to most of the shared pages
         processes.adopt_orphans()

@@ -238,7 +238,7 @@ def _parsed(frame: bytes) -> Any:
 
 def _ending(code: int, words: deque[str]) -> str:
     if code < 0:
-        return f"it was killed by signal {-code}{processes.low_limits()}"
+        return f"it was killed by signal {-code}"
     fatal = [line for line in words if "FATAL" in line or "error while loading" in line]
     return " ".join([f"it ended with exit code {code}.", *(fatal or list(words))[-1:]])
 

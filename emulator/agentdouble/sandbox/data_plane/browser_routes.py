@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
@@ -14,6 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble import ledger
+from agentdouble.disconnects import until_one_ends
 from agentdouble.errors import PageError, SandboxError
 from agentdouble.openapi import Answer, operation
 from agentdouble.sandbox.browser import front_page
@@ -21,6 +21,7 @@ from agentdouble.sandbox.data_plane.session_token import (
     INSTANCE,
     PREFIX,
     TOKEN,
+    close_gone,
     instance_of,
     sandbox_error,
 )
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Connection
 
 _CDP = f"{PREFIX}/browser/cdp"
-_GONE = 1001
-_REASON_LIMIT = 120  # bytes; the protocol allows 123
 
 
 class _Screenshot(BaseModel):
@@ -124,28 +123,17 @@ class BrowserRoutes:
             return
         await websocket.accept()
         try:
-            await _talk(websocket, connection)
+            await until_one_ends(
+                _to_browser(websocket, connection), _to_client(websocket, connection)
+            )
         finally:
             connection.close()
         if websocket.client_state.name == "CONNECTED":
-            reason = (instance.end_reason or "the browser has ended").encode()[:_REASON_LIMIT]
-            await websocket.close(_GONE, reason.decode("utf-8", "ignore"))
+            await close_gone(websocket, instance.end_reason or "the browser has ended")
 
 
 def _default_format() -> Literal["jpeg", "png"]:
     return "png" if ledger.choose("U-BROWSER-FORMAT") == "png" else "jpeg"
-
-
-async def _talk(websocket: WebSocket, connection: Connection) -> None:
-    """Pass messages on in both directions until one side disconnects."""
-    ways = {
-        asyncio.ensure_future(_to_browser(websocket, connection)),
-        asyncio.ensure_future(_to_client(websocket, connection)),
-    }
-    _, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    for way in left:
-        way.cancel()
-    await asyncio.gather(*ways, return_exceptions=True)
 
 
 async def _to_browser(websocket: WebSocket, connection: Connection) -> None:

@@ -12,10 +12,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.disconnects import cancel_on_disconnect, until_one_ends
 from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.openapi import hidden
-from agentdouble.sandbox.data_plane.session_token import instance_of, sandbox_error
+from agentdouble.sandbox.data_plane.session_token import close_gone, instance_of, sandbox_error
 from agentdouble.sandbox.instance import Instance
 from agentdouble.threads import import_in_thread
 
@@ -126,10 +126,6 @@ async def _body(request: Request, read: asyncio.Event) -> AsyncIterator[bytes]:
     read.set()
 
 
-_GONE = 1001
-_REASON_LIMIT = 120  # bytes; the protocol allows 123
-
-
 async def terminal(websocket: WebSocket) -> None:
     """Connect a client to a terminal of the session."""
     instance = instance_of(websocket)
@@ -153,7 +149,7 @@ async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instanc
         raise await workbench.ended_error(error) from error
     async with inside:
         await websocket.accept()
-        await _talk(websocket, inside)
+        await until_one_ends(_to_terminal(websocket, inside), _to_client(websocket, inside))
     if websocket.client_state.name == "CONNECTED":
         await _hang_up(websocket, inside, instance)
 
@@ -162,22 +158,7 @@ async def _hang_up(websocket: WebSocket, inside: ClientConnection, instance: Ins
     if instance.end_reason is None and inside.close_code in (1000, 1013):
         await websocket.close(inside.close_code)  # its bash has ended, or there is no room
         return
-    reason = (instance.end_reason or "the session's workbench has ended").encode()[:_REASON_LIMIT]
-    await websocket.close(_GONE, reason.decode("utf-8", "ignore"))
-
-
-async def _talk(websocket: WebSocket, inside: ClientConnection) -> None:
-    """Pass frames on in both directions until one side disconnects."""
-    ways = {
-        asyncio.ensure_future(_to_terminal(websocket, inside)),
-        asyncio.ensure_future(_to_client(websocket, inside)),
-    }
-    try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+    await close_gone(websocket, instance.end_reason or "the session's workbench has ended")
 
 
 async def _to_terminal(websocket: WebSocket, inside: ClientConnection) -> None:

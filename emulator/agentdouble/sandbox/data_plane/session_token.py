@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
 from typing_extensions import TypedDict
 
 from agentdouble.errors import (
@@ -141,6 +142,13 @@ class SessionTokenMiddleware:
         if instance.state == "paused":
             raise Refused(409, str(InstancePausedError(instance.key.user_session_id)))
         return self._instances.use(instance)
+
+
+async def close_gone(websocket: WebSocket, reason: str) -> None:
+    """Close a connection because what it leads to has ended."""
+    await websocket.close(
+        1001, reason.encode()[:120].decode("utf-8", "ignore")
+    )  # 123 bytes at most
 
 
 def instance_of(connection: HTTPConnection) -> Instance:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
-from agentdouble.processes.fork_server import processes
 from agentdouble.sandbox.javascript import deno
 from agentdouble.sandbox.javascript.deno import FrameReader, Send, Streams
 from agentdouble.sandbox.javascript.errors import readable
@@ -66,8 +65,7 @@ class Ending:
         if _OUT_OF_MEMORY in self.words:
             return EngineGoneError("OutOfMemory", "the JavaScript engine ran out of memory")
         if self.code < 0:
-            how = f"was killed by signal {-self.code}{processes.low_limits()}"
-            message = f"the JavaScript engine {how}"
+            message = f"the JavaScript engine was killed by signal {-self.code}"
             return EngineGoneError("EngineKilled", message)
         return EngineGoneError("Exit", f"the JavaScript engine exited with code {self.code}")
 

@@ -18,6 +18,7 @@ from typing import Any
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from agentdouble.disconnects import until_one_ends
 from agentdouble.sandbox.workbench import processes
 from agentdouble.sandbox.workbench.bash_session import open_writer
 from agentdouble.sandbox.workbench.output import Output
@@ -175,19 +176,9 @@ async def _serve(websocket: WebSocket, terminal: Terminal) -> None:
         await websocket.send_json({"type": "terminal_restored", "data": terminal.id})
     terminal.used = True
     await websocket.send_json({"type": "ready", "data": terminal.id})
-    ways = {
-        asyncio.ensure_future(_show(websocket, terminal, offset)),
-        asyncio.ensure_future(_take(websocket, terminal)),
-        asyncio.ensure_future(_ping(websocket)),
-    }
-    try:
-        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
-    for one in done:
-        one.result()
+    await until_one_ends(
+        _show(websocket, terminal, offset), _take(websocket, terminal), _ping(websocket)
+    )
     await websocket.close()
 
 
