@@ -64,7 +64,7 @@ class Emulator:
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
         self.credentials = self.settings.key_pair()
         self.token = self.settings.own_token()
-        workspace.check()
+        workspace.find()
         with ExitStack() as resources:
             listener = serving.open_socket(self.settings.host, self.settings.port)
             resources.callback(listener.close)

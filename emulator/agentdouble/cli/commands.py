@@ -190,14 +190,6 @@ def list_faults(url: Url = None, as_json: Json = False) -> None:
 
 
 @fault_app.command(epilog=_FAULT_EXAMPLES)
-def kinds(url: Url = None, as_json: Json = False) -> None:
-    """List the kinds of faults with their fields; --json prints their JSON Schemas."""
-    from agentdouble.cli import faults
-
-    faults.show_kinds(url, as_json=as_json)
-
-
-@fault_app.command(epilog=_FAULT_EXAMPLES)
 def arm(
     words: Annotated[
         list[str],

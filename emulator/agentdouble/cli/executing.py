@@ -13,8 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from types import FrameType
 
 from agentdouble import running
@@ -54,14 +53,13 @@ def run(
         return _refuse(command, "there is no such command", NOT_FOUND)
     capacity.raise_limit()
     serving.log_to_terminal(quiet=not verbose)
-    foreground = Foreground()
-    with foreground.hearing(), Emulator(*map(load, specs), settings=settings) as double:
+    with Emulator(*map(load, specs), settings=settings) as double:
         os.environ.update(double.environment())  # for hosted code that reads the environment itself
         variables = variables_of(double, clients)
         if verbose:
             _say(double, variables)
         with running.announced(double.connection, listed=False):
-            return foreground.run(command, {**os.environ, **variables})
+            return in_foreground(command, {**os.environ, **variables})
 
 
 def variables_of(double: Emulator, clients: Sequence[str]) -> Mapping[str, str]:
@@ -76,47 +74,26 @@ def variables_of(double: Emulator, clients: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-class Foreground:
-    """The command that has the terminal; signals to this process are passed on to it."""
+def in_foreground(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Run a command to its end, and pass on the signals to this process meanwhile."""
+    try:
+        process = subprocess.Popen(command, env=variables)  # noqa: S603
+    except FileNotFoundError:
+        return _refuse(command, "there is no such command", NOT_FOUND)
+    except OSError as error:
+        return _refuse(command, (error.strerror or str(error)).lower(), NOT_EXECUTABLE)
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._heard: list[int] = []
-        self._starting = False
-
-    @contextmanager
-    def hearing(self) -> Iterator[None]:
-        """Pass signals on to the command instead of ending, until everything has been stopped."""
-        before = {number: signal.signal(number, self._hear) for number in _FORWARDED}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def run(self, command: Sequence[str], variables: Mapping[str, str]) -> int:
-        """Run the command to its end, unless a signal came before its start."""
-        self._starting = True  # from now on the command gets the terminal's Ctrl-C
-        if self._heard:
-            return BY_SIGNAL + self._heard[0]
-        try:
-            self._process = process = subprocess.Popen(command, env=variables)  # noqa: S603
-        except FileNotFoundError:
-            return _refuse(command, "there is no such command", NOT_FOUND)
-        except OSError as error:
-            return _refuse(command, (error.strerror or str(error)).lower(), NOT_EXECUTABLE)
-        for number in self._heard:
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if number not in _BY_TERMINAL or not _has_terminal():
             process.send_signal(number)
-        code = process.wait()
-        return code if code >= 0 else BY_SIGNAL - code
 
-    def _hear(self, number: int, _frame: FrameType | None) -> None:
-        if self._starting and number in _BY_TERMINAL and _has_terminal():
-            return
-        if self._process is None:
-            self._heard.append(number)
-        else:
-            self._process.send_signal(number)
+    before = {number: signal.signal(number, pass_on) for number in _FORWARDED}
+    try:
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else BY_SIGNAL - code
 
 
 def _has_terminal() -> bool:

@@ -1,4 +1,4 @@
-"""``agentdouble faults arm | list | kinds | release | remove``: the faults of a running double."""
+"""``agentdouble faults arm | list | release | remove``: the faults of a running double."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from agentdouble.cli import call, control, sessions
 from agentdouble.errors import AgentDoubleError
 
 _FAULTS = "/_emulator/faults"
-_COMMON = ("kind", "operation")
 _SHAPE = (
     "A fault is KIND OPERATION NAME=VALUE ..., or one JSON object. "
-    "See: agentdouble faults arm --help, agentdouble faults kinds"
+    "See: agentdouble faults arm --help"
 )
 
 
@@ -31,23 +30,6 @@ def show_all(url: str | None, *, as_json: bool) -> None:
         for one in shown["faults"]
     ]
     sessions.show(("Id", "Fault", "Calls", "Fired"), rows)
-
-
-def show_kinds(url: str | None, *, as_json: bool) -> None:
-    """Print the kinds of faults with their fields, or as JSON Schemas."""
-    shown = _asked(url, "GET", "/kinds")
-    if as_json:
-        typer.echo(json.dumps(shown, indent=2))
-        return
-    rows = [
-        {
-            "Kind": kind,
-            "Fields": ", ".join(name for name in schema["properties"] if name not in _COMMON),
-            "What happens": schema["description"].partition("\n")[0],
-        }
-        for kind, schema in shown["kinds"].items()
-    ]
-    sessions.show(("Kind", "Fields", "What happens"), rows)
 
 
 def arm(words: Sequence[str], url: str | None, *, as_json: bool) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import os
 import shutil
 import subprocess
@@ -29,29 +28,15 @@ if sys.platform == "linux":
 # "/agentdouble-12345678/12345/run/12345678/javascript-ipc-5".
 _LONGEST = 49 if sys.platform == "linux" else 48
 _PACKAGES = str(Path(__file__).parents[2])
-_log = logging.getLogger(__name__)
 
 
 def find() -> Path:
-    """Return the directory; raise AgentDoubleError if sessions can be in none."""
-    chosen, _ = _choose()
-    return chosen
-
-
-def check() -> None:
-    """Log a warning if it is not Python's temporary directory; raise AgentDoubleError as ``find``."""
-    chosen, refused = _choose()
-    for reason in refused:
-        _log.warning("The files of sessions are in %s: %s.", chosen, reason)
-
-
-def _choose() -> tuple[Path, list[str]]:
-    """Return the first suitable directory, and why the ones before it are not."""
+    """Return the first directory that sessions can be in; raise AgentDoubleError without one."""
     refused: list[str] = []
     for directory in _candidates():
         reason = _why_not(directory)
         if reason is None:
-            return directory, refused
+            return directory
         refused.append(f"{directory} {reason}")
     raise AgentDoubleError(
         f"Sessions have no directory for their files: {'; '.join(refused)}. "
@@ -102,27 +87,21 @@ RESERVED = (
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "VIRTUAL_ENV")
 
 
-@dataclass
-class _Holds:
-    """How many need the empty directories of a workspace; whether it was removed, or copied."""
-
-    count: int = 0
-    removed: bool = False
-    shares_user: bool = False
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Workspace:
     """The directories of one session: ``home`` and ``tmp`` for its code, ``runs`` for sockets.
 
-    ``variables`` are additional variables for the environment.
+    ``variables`` are additional variables for the environment. ``shares_user`` says whether copies
+    of the session have the same user, so that their processes count as its.
     """
 
     home: Path
     tmp: Path
     runs: Path
     variables: Mapping[str, str] = field(default_factory=dict)
-    _holds: _Holds = field(default_factory=_Holds, compare=False, repr=False)
+    shares_user: bool = False
+    _holds: int = 0  # how many need the empty directories when it is removed
+    _removed: bool = False
 
     @property
     def root(self) -> Path:
@@ -152,33 +131,24 @@ class Workspace:
 
     def remove(self) -> None:
         """Remove the directories and their content; the time grows with the number of files."""
-        self._holds.removed = True
-        if not self._holds.count:
+        self._removed = True
+        if not self._holds:
             _remove(self.home.parent)
             return
         for path in (*self.home.iterdir(), *self.tmp.iterdir(), self.runs):
             _remove(path)
-
-    @property
-    def shares_user(self) -> bool:
-        """Whether copies of the session have the same user, so that their processes count as its."""
-        return self._holds.shares_user
-
-    def share_user(self) -> None:
-        """Note that there is a copy of the session, or that it is one."""
-        self._holds.shares_user = True
 
     def hold(self) -> None:
         """Keep the empty directories when the workspace is removed, until ``release``.
 
         Copies of the session have their own files mounted on them, and Linux would unmount those.
         """
-        self._holds.count += 1
+        self._holds += 1
 
     def release(self) -> None:
         """Remove the directories if the workspace has been removed and nobody else holds them."""
-        self._holds.count -= 1
-        if self._holds.removed and not self._holds.count:
+        self._holds -= 1
+        if self._removed and not self._holds:
             _remove(self.home.parent)
 
 

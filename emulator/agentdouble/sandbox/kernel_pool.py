@@ -130,7 +130,7 @@ class KernelPool:
         except BaseException:
             await threads.run_in_thread(files.remove)
             raise
-        workspace.share_user()
+        workspace.shares_user = True
         return taken
 
     async def copy(self, snapshot: KernelSnapshot) -> PooledKernel:
@@ -141,7 +141,7 @@ class KernelPool:
         from agentdouble.sandbox import kernel_snapshot
 
         workspace = self.workspace(snapshot.source.variables)
-        workspace.share_user()
+        workspace.shares_user = True
         copying = threads.run_in_thread(
             lambda: kernel_snapshot.copy_files(snapshot.files, workspace)
         )

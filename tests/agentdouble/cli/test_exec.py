@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agentdouble.cli.executing import Foreground
+from agentdouble.cli.executing import in_foreground
 from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import CommandLine, command
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_run_is_said_as_a_shell_does(
     """127 for what is not there, before a double is started; 126 for what is no program."""
     missing = command_line.run_here("exec", "--", "no-such-command")
     (tmp_path / "text").write_text("no program")
-    refused = Foreground().run([str(tmp_path / "text")], {})
+    refused = in_foreground([str(tmp_path / "text")], {})
 
     assert (127, "agentdouble: no-such-command: there is no such command.\n") == (
         missing.returncode,

@@ -62,16 +62,6 @@ def test_a_held_call_is_released(double: Emulator, faults: Any) -> None:
     assert () == double.faults.states()
 
 
-def test_kinds_are_listed_with_their_fields(double: Emulator, faults: Any) -> None:
-    """A table for people, schemas for programs."""
-    table = faults("kinds")
-
-    assert "The call is refused, and nothing is executed." in table
-    assert "nth, every, times, seconds, after_execution" in table
-    kinds = http.get(f"{double.url}/_emulator/faults/kinds").json()
-    assert kinds == json.loads(faults("kinds", "--json"))
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -1,79 +1,35 @@
-"""Sessions start whatever ``TMPDIR`` says, or the double says why they cannot."""
+"""Where the files of sessions are."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import AgentDoubleError
-from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, ROOT
-from tests.agentdouble.processes.every_process import ANSWERS, answers
+from agentdouble.processes import workspace
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.skipif(sys.platform != "linux", reason="other systems have other directories"),
-]
-DIRECTORIES = {  # TMPDIR, and a part of the warning if sessions cannot be there
-    "a link": ("{base}/link", ""),
-    "relative": ("{relative}", ""),
-    "missing": ("{base}/missing/there", ""),
-    "long": ("{base}/" + "l" * 170, "too long for the paths of sockets"),
-    "system": ("/usr", "is in /usr, whose files every session sees"),
-}
-NEVER_MADE = ("missing", "a link", "system")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ones")
 
 
-@pytest.fixture(scope="module")
-def places() -> Iterator[dict[str, str]]:
-    """Directories that every user can write to, by their names in ``DIRECTORIES``."""
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="t-") as base:
-        Path(base).chmod(0o1777)
-        (Path(base) / "target").mkdir()
-        (Path(base) / "target").chmod(0o1777)
-        (Path(base) / "link").symlink_to("target")
-        yield {"base": base, "relative": os.path.relpath(Path(base) / "relative", REPOSITORY)}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "uid"),
-    [
-        ("a link", ROOT),
-        ("relative", ORDINARY),
-        ("missing", ROOT),
-        ("long", ORDINARY),
-        ("system", ROOT),
-    ],
-)
-def test_sessions_start_wherever_temporary_files_go(
-    name: str, uid: int, places: dict[str, str]
+@pytest.mark.parametrize("name", ["l" * 170, "/usr"], ids=["long", "of the system"])
+def test_a_temporary_directory_that_does_not_suit_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    """In /tmp if they cannot be in TMPDIR, and the double says so."""
-    if os.geteuid() != ROOT and uid == ROOT:
-        pytest.skip("needs root")
-    directory, warning = DIRECTORIES[name]
-    directory = directory.format(**places)
-    if name not in NEVER_MADE:
-        made = REPOSITORY / directory
-        made.mkdir(parents=True, exist_ok=True)
-        made.chmod(0o1777)
+    """Sessions are in /tmp then, and not where every session sees them."""
+    directory = tmp_path / name
+    directory.mkdir(exist_ok=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
 
-    ran = answers(uid, TMPDIR=directory)
-
-    assert ran.stdout, ran.stderr
-    assert ANSWERS == json.loads(ran.stdout)
-    assert warning in ran.stderr
-    assert bool(warning) == ("The files of sessions are in" in ran.stderr)
+    assert Path("/tmp") == workspace.find()
 
 
 def test_without_any_directory_no_double_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says why, and what to set."""
     monkeypatch.setattr(tempfile, "tempdir", "/proc")
     monkeypatch.setattr(os, "access", lambda *_: False)
 
