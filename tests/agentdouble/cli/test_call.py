@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -119,17 +118,3 @@ def test_help_teaches_by_example(command_line: CommandLine) -> None:
     """Each command shows how it is used."""
     for words in (("call",), ("session", "delete"), ("session", "attach")):
         assert f"agentdouble {' '.join(words)} " in lines(command_line, *words, "--help")
-
-
-@pytest.mark.slow
-def test_a_double_with_https_is_trusted(
-    command_line: CommandLine, serve: Callable[..., Serving]
-) -> None:
-    """Its certificate is known with its address, by which it can also be named."""
-    url = serve("--tls").url
-
-    (found,) = read(command_line, "call", "ListTools")["Tools"]
-    (named,) = read(command_line, "call", "ListTools", "--url", url)["Tools"]
-
-    assert ("https", "t-sandbox") == (url.partition(":")[0], found["ToolId"])
-    assert found == named

@@ -155,22 +155,6 @@ def test_what_cannot_be_made_is_refused(
     assert () == found.mcp.list()
 
 
-def test_refusals_of_the_platform_are_shown(found: Emulator, backend: Backend) -> None:
-    """Its code and its message."""
-    run("create", "one", f"{backend.url}/mcp")
-
-    assert "InvalidResource.AlreadyExists: There is an MCP service 'one' already." in refused(
-        "create", "one", f"{backend.url}/mcp"
-    )
-    assert "'a/b' is no name of an MCP service" in refused("create", "a/b", f"{backend.url}/mcp")
-
-
-@pytest.mark.parametrize("words", [(), ("create",), ("list",), ("delete",)])
-def test_help_teaches_by_example(words: tuple[str, ...]) -> None:
-    """Each command, and their group, shows how they are used."""
-    assert "agentdouble mcp create weather http://localhost:9000/mcp" in run(*words, "--help")
-
-
 def test_a_command_becomes_a_service(found: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """After --; it runs in the working directory."""
     monkeypatch.setenv("TOKEN", "t")
@@ -189,18 +173,3 @@ def test_a_command_becomes_a_service(found: Emulator, monkeypatch: pytest.Monkey
     assert ["echo"] == tools(record)
     given = {"TOKEN": "t", "A": "b"}
     assert CommandBackend(words, HERE, given) == made("command")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--bearer", "env:TOKEN", "--", "cat", "x"), "as variables: --env NAME"),
-        (("no-such-program",), "or after -- a command"),
-    ],
-)
-def test_what_does_not_go_with_a_command_is_refused(
-    found: Emulator, words: tuple[str, ...], said: str
-) -> None:
-    """In the words of the options."""
-    assert said in refused("create", "x", *words)
-    assert () == found.mcp.list()

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import ssl
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import psutil
 import pytest
 
 from doublecheck import Platform, Target
@@ -74,33 +71,6 @@ def test_a_signal_ends_it_cleanly(serve: Callable[..., Serving], command_line: C
 
     assert keys[0] == keys[1]
     assert len(keys[0]) == 2
-
-
-@pytest.mark.slow
-def test_the_console_is_opened_and_its_token_is_in_no_log(
-    serve: Callable[..., Serving], command_line: CommandLine
-) -> None:
-    """The browser is given the address that the greeting says."""
-    said = command_line.folder / "opened"
-    os.mkfifo(said)
-    browser = command_line.folder / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {said}\n')
-    browser.chmod(0o700)
-    command_line.environment["BROWSER"] = f"{browser} %s"
-    serving = serve("--open")
-    found = re.search(r"(http://127\.0\.0\.1:\d+)/#token=([\w-]{43})\n", serving.greeting)
-    assert found is not None, serving.greeting
-    opened = said.read_text().strip()
-    headers = {"authorization": f"Bearer {found[2]}"}
-    answer = http.get(f"{found[1]}/api/sessions", headers=headers)
-    refused = http.get(f"{found[1]}/api/sessions")
-    journal = http.get(f"{serving.url}/_emulator/journal?bodies=true").text
-    started = psutil.Process(serving.process.pid)
-    processes = str([one.cmdline() for one in (started, *started.children(recursive=True))])
-    _, stdout, stderr = serving.stop()
-
-    assert (found[0].strip(), 200, 401) == (opened, answer.status_code, refused.status_code)
-    assert found[2] not in stdout + stderr + journal + processes
 
 
 @pytest.mark.slow

@@ -29,7 +29,6 @@ from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     background,
     body_of,
-    has_gone,
     home_of,
     http,
     run,
@@ -128,13 +127,6 @@ for mode in ("r", "w"):
     assert ["seen" if shown else "refused", "refused"] == said
 
 
-def test_without_preloading_a_kernel_has_nothing_of_it(shared: Emulator) -> None:
-    """The kernels of a double that preloads nothing start small."""
-    code = "import sys; print([name in sys.modules for name in ('matplotlib', 'numpy')])"
-
-    assert "[False, False]\n" == text(shared, code, "not-preloaded")
-
-
 @pytest.mark.parametrize("module", ["matplotlib", "matplotlib.pyplot"])
 def test_a_plot_of_a_preloaded_matplotlib_is_shown(module: str) -> None:
     """It arrives as a PNG image without a call of show()."""
@@ -229,41 +221,6 @@ def test_kernels_of_one_session_share_files_and_network(network: str) -> None:
             await kernel.kill("the test is over")
 
     with_kernels(test, network=network, pool_size=0)
-
-
-@pytest.mark.slow
-def test_a_ready_kernel_that_dies_is_replaced() -> None:
-    """Nobody needs to ask for one first."""
-
-    async def test(kernels: KernelPool) -> None:
-        first = await kernels.take()
-        await until_ready(kernels, 1)
-        (ready,) = kernels_beside(first.kernel.pid)
-        ready.kill()
-
-        await until_ready(kernels, 0)
-        assert has_gone(ready.pid, timeout_s=30)
-        await until_ready(kernels, 1)
-
-        (other,) = kernels_beside(first.kernel.pid)
-        assert ready.pid != other.pid
-        await first.kernel.kill("the test is over")
-
-    with_kernels(test, pool_size=1)
-
-
-def kernels_beside(pid: int | None) -> list[psutil.Process]:
-    """Return the other kernels of a kernel's fork server."""
-    fork_server = psutil.Process(pid).parent()
-    assert fork_server is not None
-    living = fork_server.children()
-    return [one for one in living if one.pid != pid and not is_init(one.pid)]
-
-
-def is_init(pid: int) -> bool:
-    """Return whether a process is the first of its namespace, also before it is a ``sleep``."""
-    ids = Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].splitlines()[0].split()
-    return ids[-1] == "1"
 
 
 def request_of(double: Emulator, code: str, session: str = "s1", **fields: Any) -> dict[str, Any]:

@@ -123,29 +123,6 @@ def test_a_new_instance_whose_caller_leaves_is_not_there() -> None:
     with_sessions(test)
 
 
-def test_a_session_whose_return_is_given_up_lives() -> None:
-    """It is as it was, or as the snapshot has it, and has one kernel."""
-
-    async def test(sessions: Sessions) -> None:
-        source = await sessions.begin()
-        snapshot = await sessions.snapshots.take(source)
-
-        async def look(_: object) -> None:
-            assert await sessions.said(source) in ("1\n", "2\n")
-            await sessions.said(source, "x = 2")
-            assert 1 == len(source.pids)
-
-        async def resume() -> None:
-            try:
-                await sessions.snapshots.resume(snapshot, None, new_instance=False)
-            finally:
-                await look(None)
-
-        assert await leave_everywhere(resume, look, "when its answer is there") > 1
-
-    with_sessions(test)
-
-
 @pytest.mark.parametrize("turns", [3, 40])
 def test_a_session_that_ends_meanwhile_is_told_and_leaves_nothing(turns: int) -> None:
     """Whether a snapshot is taken of it or it returns to one."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
+from agentdouble.sandbox.browser.multiplexer import Client, Message, Multiplexer
 
 pytestmark = pytest.mark.once
 
@@ -92,24 +92,6 @@ def test_a_child_session_belongs_to_its_parents_client() -> None:
     driven(script)
 
 
-def test_a_browser_context_ends_with_the_client_that_made_it() -> None:
-    """The browser is told so, whatever the client has asked for."""
-
-    async def script(browser: FakeBrowser) -> None:
-        one, _ = await browser.client()
-        for params in ({}, {"disposeOnDetach": False, "proxyServer": "p"}):
-            browser.multiplexer.from_client(
-                one, {"id": 1, "method": "Target.createBrowserContext", "params": params}
-            )
-
-        assert [
-            {"disposeOnDetach": True},
-            {"disposeOnDetach": True, "proxyServer": "p"},
-        ] == [message["params"] for message in browser.heard]
-
-    driven(script)
-
-
 def test_a_client_that_leaves_is_detached_and_hears_no_more() -> None:
     """Answers to what it asked last, and events of its sessions, go nowhere."""
 
@@ -162,26 +144,5 @@ def test_what_is_no_call_is_answered_without_the_browser(
 
         assert [{"id": number, "error": {"code": -32600, "message": text}}] == one_got
         assert [] == browser.heard
-
-    driven(script)
-
-
-def test_an_error_of_the_browser_is_passed_on() -> None:
-    """Ours are raised, a client's are its own."""
-
-    async def script(browser: FakeBrowser) -> None:
-        one, one_got = await browser.client()
-        error = {"code": -32601, "message": "'No.such' wasn't found"}
-        browser.multiplexer.from_client(one, {"id": 9, "method": "No.such"})
-        browser.multiplexer.from_browser(
-            {"id": browser.heard[-1]["id"], "error": error, "sessionId": "ROOT-1"}
-        )
-        calling = asyncio.ensure_future(browser.multiplexer.call("No.such"))
-        await asyncio.wait({calling}, timeout=0)
-        browser.multiplexer.from_browser({"id": browser.heard[-1]["id"], "error": error})
-
-        assert [{"id": 9, "error": error}] == one_got
-        with pytest.raises(CallFailedError, match=r"No\.such: 'No\.such' wasn't found"):
-            await calling
 
     driven(script)
