@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-
-from typing_extensions import TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentdouble.clock import Clock
 from agentdouble.event_bus import EventBus
@@ -16,37 +14,7 @@ if TYPE_CHECKING:
 Happened = Literal["begun", "busy", "idle", "paused", "resumed", "ttl"]
 
 
-class LivingSession(TypedDict):
-    """A living session instance."""
-
-    SessionId: str
-    UserSessionId: str
-    ToolId: str
-    state: str
-    busy: bool
-    created_at: str
-    deadline: str
-    remaining_s: float
-    executions: int
-    pids: list[int]
-    home: str | None
-    memory_bytes: int | None
-    cpu_s: float | None
-
-
-class EndedSession(TypedDict):
-    """A session instance that has ended."""
-
-    SessionId: str
-    UserSessionId: str
-    ToolId: str
-    state: Literal["destroyed"]
-    ended_at: str
-    reason: str
-    executions: int
-
-
-def living(instance: Instance, clock: Clock) -> LivingSession:
+def living(instance: Instance, clock: Clock) -> dict[str, Any]:
     """Return how a living instance is shown."""
     used = instance.used
     return {
@@ -66,7 +34,7 @@ def living(instance: Instance, clock: Clock) -> LivingSession:
     }
 
 
-def ended(one: EndedInstance) -> EndedSession:
+def ended(one: EndedInstance) -> dict[str, Any]:
     """Return how an instance that has ended is shown."""
     return {
         "SessionId": one.id,

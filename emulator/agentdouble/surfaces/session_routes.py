@@ -1,7 +1,7 @@
 """``/_emulator/sessions``: what no action of the platform shows of sandbox sessions.
 
 ====================================== =========================================================
-``GET  /sessions``                     ``{"sessions": [LivingSession], "ended": [EndedSession]}``
+``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``session_events``
 ``POST /sessions/{id}/interrupt``      ``{"SessionId", "interrupted": ["python3"]}``: the languages
                                        whose code was interrupted
 ``GET  /sessions/{id}/variables``      ``{"SessionId", "language", "state", "variables":

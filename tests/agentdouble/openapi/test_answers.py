@@ -229,12 +229,10 @@ def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPla
     browser = {
         operation["operationId"]
         for _, path, operation in operations_of(document)
-        if path.startswith("/v1/browser") and "/json/" not in path
+        if path.startswith("/v1/browser")
     }
     if chromium.find(None) is not None:
-        for path in ("info", "screenshot", "json/version", "json/version/"):
-            get(f"/v1/browser/{path}")
-        for path in ("cdp/json/version", "cdp/json/version/"):
+        for path in ("info", "screenshot"):
             get(f"/v1/browser/{path}")
     elif browser:
         pytest.skip(f"needs Chromium: {chromium.INSTALL}")

@@ -93,11 +93,6 @@ class Browser:
         """The User-Agent that the browser sends to web servers."""
         return self._version.result()["userAgent"]
 
-    @property
-    def version(self) -> Mapping[str, str]:
-        """The result of the protocol's ``Browser.getVersion``."""
-        return self._version.result()
-
     async def ready(self, timeout_s: float) -> None:
         """Wait until the browser answers; raise BrowserError if it does not."""
         first: set[asyncio.Future[Any]] = {self._version, self.died}

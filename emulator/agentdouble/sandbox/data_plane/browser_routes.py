@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -56,12 +56,9 @@ class BrowserRoutes:
     def routes(self) -> list[BaseRoute]:
         """Return the routes."""
         base = f"{PREFIX}/browser"
-        discovery = [f"{base}/json/version", f"{_CDP}/json/version"]
         return [
             Route(f"{base}/info", self.info),
             Route(f"{base}/screenshot", self.screenshot),
-            # Playwright asks with a slash at the end
-            *(Route(path + end, self.version) for path in discovery for end in ("", "/")),
             WebSocketRoute(_CDP, self.cdp),
         ]
 
@@ -80,20 +77,6 @@ class BrowserRoutes:
                 "cdp_ui_url": None,
                 "viewport": shown,
                 "page_viewport": None if size is None else shown,
-            }
-        )
-
-    @operation(dict[str, str])
-    async def version(self, request: Request) -> Response:
-        """Answer as a browser's own port does, for clients that have an http URL."""
-        browser = await instance_of(request).browser()
-        return JSONResponse(
-            {
-                "Browser": browser.version["product"],
-                "Protocol-Version": browser.version["protocolVersion"],
-                "User-Agent": browser.user_agent,
-                "V8-Version": browser.version["jsVersion"],
-                "webSocketDebuggerUrl": _cdp_url(request),
             }
         )
 

@@ -49,12 +49,11 @@ class Options:
     """The engine's options in the kernel's configuration.
 
     ``memory`` is the largest heap in bytes. V8 reserves far more address space than it uses, so a
-    limit on address space is of no use. ``network`` lets code connect and listen.
+    limit on address space is of no use.
     """
 
     deno: str = ""
     memory: int = 512 * 1024 * 1024
-    network: bool = False
     typescript: bool = False
 
     def command(self, home: str) -> list[str]:
@@ -80,13 +79,11 @@ class Options:
 
     def _permissions(self, home: str) -> list[str]:
         places = ",".join(p.replace(",", ",,") for p in (home, os.environ.get("TMPDIR")) if p)
-        network = ["--allow-net"] if self.network else []
         return [
             f"--allow-read={places}",
             f"--allow-write={places}",
             f"--allow-env={','.join(_READABLE)}",
             "--ignore-env",  # other variables are undefined, and do not raise errors
-            *network,
         ]
 
 

@@ -40,21 +40,6 @@ def test_files_of_the_session_are_there(shared: Session) -> None:
     assert '[ "h", true, undefined ]' == shown(shared(code))
 
 
-def test_the_network_is_there_where_it_is_configured() -> None:
-    """With the option ``network`` code may listen and connect."""
-    session = Session(network=True)
-    try:
-        code = """
-        const server = Deno.serve({port: 0, onListen() {}}, () => new Response("hello"));
-        const answer = await (await fetch(`http://127.0.0.1:${server.addr.port}`)).text();
-        await server.shutdown();
-        answer
-        """
-        assert '"hello"' == shown(session(code))
-    finally:
-        session.close()
-
-
 @pytest.mark.parametrize(
     "code",
     [
