@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     SessionProcess: TypeAlias = Kernel | Workbench | Browser  # the processes of a session
 
-FORK = "agentdouble-fork"
 _NO_NETWORK_OF_ITS_OWN = (
     "network = 'none' needs the measure network, which only kernels of the fork server have that "
     "are held apart: provisioner = 'auto' on Linux, isolation = 'auto'"
@@ -75,7 +74,7 @@ class ForkPlanner:
     """Plans how a session's processes are forked; belongs to one event loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._forks = settings.provisioner == FORK or (
+        self._forks = settings.provisioner == "agentdouble-fork" or (
             settings.provisioner == "auto" and sys.platform == "linux"
         )
         self._settings = settings

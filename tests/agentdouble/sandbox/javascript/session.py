@@ -23,7 +23,7 @@ class Session:
         self._loop = asyncio.new_event_loop()
         self.kernels = KernelPool(Settings.load(pool_size=0, javascript_memory_limit=memory))
         self.workspace = self.kernels.workspace()
-        language = replace(JAVASCRIPT, fork_config={"JavaScriptKernel": options})
+        language = replace(JAVASCRIPT, config={"JavaScriptKernel": options})
         start = self.kernels.start(language, self.workspace)
         self.kernel = self._loop.run_until_complete(start)
 
