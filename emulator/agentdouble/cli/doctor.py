@@ -70,7 +70,7 @@ def show(*, as_json: bool) -> int:
     console = Console(highlight=False, soft_wrap=True, quiet=as_json)
     with console.status("Trying what this machine offers"):
         for title, section in _SECTIONS:
-            found = _findings(title, section)
+            found = [*section()]
             findings += [(title, finding) for finding in found]
             _print(console, title, found)
     missing = [finding.name for _, finding in findings if finding.essential and not finding.good]
@@ -85,16 +85,6 @@ def show(*, as_json: bool) -> int:
         rest = f" Optional and missing, marked ○: {optional}." if optional else ""
         console.print(Text("A double can run here.", style="bold green").append(rest, style=""))
     return 1 if missing else 0
-
-
-def _findings(title: str, section: Callable[[], Iterator[Finding]]) -> Sequence[Finding]:
-    """Return the findings of a section; an unexpected error is a finding too."""
-    try:
-        return [*section()]
-    except Exception as error:
-        says = f"this check failed: {type(error).__name__}: {error}"
-        essential = title == _ESSENTIAL
-        return [Finding(f"failed-{title.split()[0].lower()}", title, says, False, None, essential)]
 
 
 def _print(console: Console, title: str, findings: Sequence[Finding]) -> None:
@@ -206,9 +196,8 @@ def _isolation() -> Iterator[Finding]:
             yield _missing(id_, measure.name, measure.why_not, measure.remedy or "")
 
 
-_ESSENTIAL = "Running a double"
 _SECTIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
-    (_ESSENTIAL, _running),
+    ("Running a double", _running),
     ("In the sandbox", _sandbox),
     ("Isolation of sessions", _isolation),
 )

@@ -30,8 +30,6 @@ EXEC_EXAMPLES = formatted("""
 
   agentdouble exec --config runtimes.toml -- ./smoke.sh
 
-  agentdouble exec -v -- bash          look around, with each request logged
-
 The command finds the variables of [bold]agentdouble env[/bold], of every client if none is
 named, AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime of that name.
 
@@ -62,9 +60,6 @@ def exec_(
     state: State = None,
     faults: Faults = None,
     config: Config = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say what runs, and log each request.")
-    ] = False,
 ) -> None:
     """Run a command beside a double of its own that its clients find, and stop both."""
     from agentdouble.cli import env, executing, serving
@@ -79,5 +74,5 @@ def exec_(
         "faults": None if faults is None else serving.read_faults(faults),
     }
     settings = serving.settings_of(overrides, tuple(unknown or ()), config)
-    code = executing.run(command, tuple(app or ()), settings, clients, verbose=verbose)
+    code = executing.run(command, tuple(app or ()), settings, clients)
     raise typer.Exit(code)

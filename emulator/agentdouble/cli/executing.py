@@ -41,23 +41,16 @@ def known(clients: Sequence[str]) -> tuple[str, ...]:
 
 
 def run(
-    command: Sequence[str],
-    specs: Sequence[str],
-    settings: Settings,
-    clients: Sequence[str],
-    *,
-    verbose: bool,
+    command: Sequence[str], specs: Sequence[str], settings: Settings, clients: Sequence[str]
 ) -> int:
     """Run a command while a double answers; return the exit code that a shell would give."""
     if shutil.which(command[0]) is None and not os.path.exists(command[0]):  # noqa: PTH110
         return _refuse(command, "there is no such command", NOT_FOUND)
     capacity.raise_limit()
-    serving.log_to_terminal(quiet=not verbose)
+    serving.log_to_terminal(quiet=True)
     with Emulator(*map(load, specs), settings=settings) as double:
         os.environ.update(double.environment())  # for hosted code that reads the environment itself
         variables = variables_of(double, clients)
-        if verbose:
-            _say(double, variables)
         with running.announced(double.connection, listed=False):
             return in_foreground(command, {**os.environ, **variables})
 
@@ -113,8 +106,3 @@ def _has_terminal() -> bool:
 def _refuse(command: Sequence[str], why: str, code: int) -> int:
     print(f"agentdouble: {command[0]}: {why}.", file=sys.stderr)  # noqa: T201
     return code
-
-
-def _say(double: Emulator, variables: Mapping[str, str]) -> None:
-    names = " ".join(sorted(variables))
-    print(f"agentdouble: {double.url} answers; set: {names}", file=sys.stderr)  # noqa: T201

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from agentdouble.cli.doctor import Finding
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.cli.conftest import CommandLine, command_line_in
 
@@ -56,27 +54,6 @@ def test_what_is_missing_is_told_with_what_brings_it(
     assert remedies == {name: findings[name]["remedy"] for name in remedies}
     assert all(findings[name]["says"].startswith("not here: ") for name in remedies)
     assert (0, "not here: no no-such") == (code, findings["browser"]["says"])
-
-
-@pytest.mark.parametrize(("title", "code"), [("Running a double", 1), ("In the sandbox", 0)])
-def test_what_nobody_expected_is_a_finding(
-    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, title: str, code: int
-) -> None:
-    """The other sections are told; only where a double was started can none run."""
-
-    def broken() -> Iterator[Finding]:
-        raise PermissionError(13, "no access", "/proc/1")
-
-    well = ("Well", lambda: iter([Finding("well", "Well", "it is")]))
-    monkeypatch.setattr("agentdouble.cli.doctor._SECTIONS", ((title, broken), well))
-
-    done, findings = told(command_line)
-
-    said = "this check failed: PermissionError: [Errno 13] no access: '/proc/1'"
-    assert [(title, said), ("Well", "it is")] == [
-        (one["section"], one["says"]) for one in findings.values()
-    ]
-    assert code == done
 
 
 def test_a_setting_that_is_wrong_keeps_a_double_from_running(command_line: CommandLine) -> None:
