@@ -20,7 +20,7 @@ from agentdouble.failing import Failing
 from agentdouble.faults import FaultLayer
 from agentdouble.guard import OWN
 from agentdouble.journal_middleware import JournalMiddleware
-from agentdouble.sandbox import data_plane
+from agentdouble.sandbox.data_plane import session_token
 from agentdouble.settings import Settings
 from agentdouble.shutdown import ShutdownMiddleware
 from agentdouble.surfaces import Context, HostedApplications, Runtimes
@@ -80,7 +80,7 @@ def policy_of(context: Context, token: str) -> guard.Policy:
         origins=frozenset(settings.allow_origins),
         body_limit=settings.body_limit,
         body_limits={
-            data_plane.UPLOAD: settings.upload_limit,
+            session_token.UPLOAD: settings.upload_limit,
             "/mcp": min(mcp_hosting.BODY_LIMIT, settings.body_limit),
         },
         api_key=None if key is None else key.get_secret_value(),
@@ -108,7 +108,7 @@ def _authenticated_by_surfaces(context: Context) -> guard.SignsItself:
 
 def _is_data_plane(connection: HTTPConnection) -> bool:
     """Return whether a request is for a session; A2A version 0.3 also has paths below ``/v1``."""
-    return data_plane.is_data_plane(connection) and not a2a_paths.is_a2a(connection)
+    return session_token.is_data_plane(connection) and not a2a_paths.is_a2a(connection)
 
 
 def _is_service(connection: HTTPConnection) -> bool:
@@ -120,7 +120,7 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
     if is_control_plane(connection):
         return render_refusal(connection, refusal)
     if _is_data_plane(connection):
-        return data_plane.render_refusal(refusal)
+        return session_token.render_refusal(refusal)
     if mcp_hosting.is_mcp(connection):
         return mcp_hosting.render_refusal(refusal)
     if a2a_paths.is_a2a(connection) or _is_json_rpc(connection):

@@ -56,13 +56,6 @@ def _no_variables(_tool_id: str) -> Mapping[str, str]:
     return _NOTHING
 
 
-def most_sessions(settings: Settings) -> SessionLimit:
-    """Return how many sessions a double may have, from its settings or from this machine."""
-    if settings.max_instances is not None:
-        return SessionLimit(settings.max_instances, None)
-    return capacity.session_limit()
-
-
 class Instances:
     """The living session instances, and the records of those that have ended.
 
@@ -86,7 +79,9 @@ class Instances:
         self._closing = False
         self._events = SessionEvents(events or EventBus(), clock)
         self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
-        self._most = most_sessions(settings)
+        self._most = capacity.session_limit()
+        if settings.max_instances is not None:
+            self._most = SessionLimit(settings.max_instances, None)
         self._living: dict[InstanceKey, Instance] = {}  # oldest first
         self._by_id: dict[str, Instance] = {}
         self._history = EndedInstances(self._store)

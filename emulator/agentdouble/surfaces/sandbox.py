@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from agentdouble.control_plane.routes import Action
 from agentdouble.openapi import Format
-from agentdouble.sandbox import data_plane
+from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
@@ -48,13 +48,13 @@ class Sandbox(Surface):
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""
-        return {f"{data_plane.PREFIX}/...": "a session's files, terminals, code and browser"}
+        return {f"{session_token.PREFIX}/...": "a session's files, terminals, code and browser"}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the data plane."""
         app = self._data_plane
-        path = f"{data_plane.PREFIX}/{{rest:path}}"
-        beside = (Route(f"{one}{rest}", app) for one in data_plane.BESIDE for rest in _ALL_BELOW)
+        path = f"{session_token.PREFIX}/{{rest:path}}"
+        beside = (Route(f"{one}{rest}", app) for one in session_token.BESIDE for rest in _ALL_BELOW)
         return [Route(path, app), WebSocketRoute(path, app), *beside]
 
     def format(self) -> Format:

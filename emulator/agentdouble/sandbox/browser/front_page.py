@@ -11,7 +11,6 @@ import itertools
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentdouble.errors import PageError
@@ -19,14 +18,6 @@ from agentdouble.sandbox.browser.browser import Browser, Connection
 
 TIMEOUT_S = 30.0
 _LOOK_TIMEOUT_S = 1.0
-
-
-@dataclass(frozen=True)
-class Size:
-    """The size of a page's visible part, in pixels."""
-
-    width: int
-    height: int
 
 
 async def screenshot(browser: Browser, kind: Literal["jpeg", "png"], quality: int | None) -> bytes:
@@ -37,14 +28,14 @@ async def screenshot(browser: Browser, kind: Literal["jpeg", "png"], quality: in
     return base64.b64decode(result["data"])
 
 
-async def size(browser: Browser) -> Size | None:
-    """Return the size of the page in front, or None if the page does not answer."""
+async def size(browser: Browser) -> dict[str, int] | None:
+    """Return the size of the visible part of the page in front in pixels, None without an answer."""
     try:
         async with _front_page(browser) as page:
             width, height = await page.evaluate("[innerWidth, innerHeight]")
     except PageError:
         return None
-    return Size(width, height)
+    return {"width": width, "height": height}
 
 
 class _Client:

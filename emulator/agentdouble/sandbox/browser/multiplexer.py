@@ -143,13 +143,12 @@ class Multiplexer:
 
 def _refusal(client: Client, message: Any) -> Message | None:
     """Return the answer to a message that must not reach the browser, else None."""
-    if not isinstance(message, dict) or type(message.get("id")) is not int:
-        return _error(None, _INVALID_REQUEST, "Message must be an object with an integer 'id'")
-    number = message["id"]
-    if not isinstance(message.get("method"), str):
-        return _error(number, _INVALID_REQUEST, "Message must have string 'method' property")
+    number = message.get("id") if isinstance(message, dict) else None
+    if type(number) is not int or not isinstance(message.get("method"), str):
+        text = "Message must be an object with an integer 'id' and a string 'method'"
+        return _error(None, _INVALID_REQUEST, text)
     if not isinstance(message.get("params", {}), dict):
-        return _error(number, _INVALID_REQUEST, "Message has property 'params' of a wrong type")
+        return _error(number, _INVALID_REQUEST, "'params' must be an object")
     session = message.get("sessionId")
     if session is not None and session not in client.sessions:
         refusal = _error(number, _NO_SUCH_SESSION, "Session with given id not found.")

@@ -3,13 +3,3 @@
 The double itself answers requests for code, with the session's kernels. It forwards requests for
 terminals and files to the session's workbench.
 """
-
-from agentdouble.sandbox.data_plane.session_token import (
-    BESIDE,
-    PREFIX,
-    UPLOAD,
-    is_data_plane,
-    render_refusal,
-)
-
-__all__ = ["BESIDE", "PREFIX", "UPLOAD", "is_data_plane", "render_refusal"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
@@ -68,7 +67,7 @@ class BrowserRoutes:
         browser = await instance_of(request).browser()
         size = await front_page.size(browser)
         width, height = self._window
-        shown = {"width": width, "height": height} if size is None else asdict(size)
+        shown = size or {"width": width, "height": height}
         return envelope(
             {
                 "user_agent": browser.user_agent,
@@ -76,7 +75,7 @@ class BrowserRoutes:
                 "vnc_url": "",  # a headless browser has no screen to look at
                 "cdp_ui_url": None,
                 "viewport": shown,
-                "page_viewport": None if size is None else shown,
+                "page_viewport": size,
             }
         )
 

@@ -118,18 +118,9 @@ def test_a_client_that_leaves_is_detached_and_hears_no_more() -> None:
 @pytest.mark.parametrize(
     ("message", "number", "text"),
     [
-        (None, None, "Message must be an object with an integer 'id'"),
-        ([], None, "Message must be an object with an integer 'id'"),
-        ({"method": "A.b"}, None, "Message must be an object with an integer 'id'"),
-        ({"id": "1", "method": "A.b"}, None, "Message must be an object with an integer 'id'"),
-        ({"id": True, "method": "A.b"}, None, "Message must be an object with an integer 'id'"),
-        ({"id": 1}, 1, "Message must have string 'method' property"),
-        ({"id": 1, "method": 2}, 1, "Message must have string 'method' property"),
-        (
-            {"id": 1, "method": "A.b", "params": []},
-            1,
-            "Message has property 'params' of a wrong type",
-        ),
+        ([], None, "Message must be an object with an integer 'id' and a string 'method'"),
+        ({"id": 1}, 1, "Message must be an object with an integer 'id' and a string 'method'"),
+        ({"id": 1, "method": "A.b", "params": []}, 1, "'params' must be an object"),
     ],
 )
 def test_what_is_no_call_is_answered_without_the_browser(
