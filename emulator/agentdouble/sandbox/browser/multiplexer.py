@@ -146,7 +146,7 @@ def _refusal(client: Client, message: Any) -> Message | None:
     number = message.get("id") if isinstance(message, dict) else None
     if type(number) is not int or not isinstance(message.get("method"), str):
         text = "Message must be an object with an integer 'id' and a string 'method'"
-        return _error(None, _INVALID_REQUEST, text)
+        return _error(number if type(number) is int else None, _INVALID_REQUEST, text)
     if not isinstance(message.get("params", {}), dict):
         return _error(number, _INVALID_REQUEST, "'params' must be an object")
     session = message.get("sessionId")
