@@ -116,7 +116,7 @@ def test_a_session_must_be_named(shared: Emulator, query: str) -> None:
     response = http.get(f"{shared.url}/_emulator/outputs?{query}")
 
     assert 400 == response.status_code
-    assert "'user_session_id' must be a string." == response.json()["error"]["message"]
+    assert "'user_session_id' is missing." == response.json()["error"]["message"]
 
 
 # ---- without a double ----

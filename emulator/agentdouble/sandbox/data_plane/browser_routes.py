@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
@@ -105,9 +106,10 @@ class BrowserRoutes:
             return
         await websocket.accept()
         try:
-            await until_one_ends(
-                _to_browser(websocket, connection), _to_client(websocket, connection)
-            )
+            with contextlib.suppress(ConnectionError, RuntimeError, WebSocketDisconnect):
+                await until_one_ends(
+                    _to_browser(websocket, connection), _to_client(websocket, connection)
+                )
         finally:
             connection.close()
         if websocket.client_state.name == "CONNECTED":

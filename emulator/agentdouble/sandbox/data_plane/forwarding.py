@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
@@ -139,7 +140,7 @@ async def terminal(websocket: WebSocket) -> None:
 async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instance) -> None:
     await import_in_thread("websockets.asyncio.client")
     from websockets.asyncio.client import unix_connect
-    from websockets.exceptions import InvalidHandshake
+    from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
     query = websocket.scope["query_string"].decode("latin-1")
     uri = f"ws://workbench/v1/shell/ws?{query}"
@@ -149,7 +150,8 @@ async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instanc
         raise await workbench.ended_error(error) from error
     async with inside:
         await websocket.accept()
-        await until_one_ends(_to_terminal(websocket, inside), _to_client(websocket, inside))
+        with contextlib.suppress(ConnectionClosed):  # its workbench has ended
+            await until_one_ends(_to_terminal(websocket, inside), _to_client(websocket, inside))
     if websocket.client_state.name == "CONNECTED":
         await _hang_up(websocket, inside, instance)
 

@@ -202,7 +202,7 @@ def test_the_token_opens_every_route_of_the_browser(
     with pytest.raises(InvalidStatus) as refused, connect(str(url), proxy=None):
         pass
 
-    assert [status] * 4 == [*answers, refused.value.response.status_code]
+    assert [status] * 3 == [*answers, refused.value.response.status_code]
 
 
 def test_a_web_page_may_not_connect(plane: DataPlane) -> None:
