@@ -36,19 +36,6 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -
         await asyncio.gather(task, left, return_exceptions=True)
 
 
-async def until_one_ends(*work: Coroutine[Any, Any, object]) -> None:
-    """Do several things at once until one of them ends; raise its error."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
-        task.result()
-
-
 async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the client has disconnected; the request's body must have been read."""
     while (await receive())["type"] != "http.disconnect":

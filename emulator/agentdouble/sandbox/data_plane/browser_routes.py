@@ -13,7 +13,6 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble import ledger
-from agentdouble.disconnects import until_one_ends
 from agentdouble.errors import PageError, SandboxError
 from agentdouble.openapi import Answer, operation
 from agentdouble.sandbox.browser import front_page
@@ -25,7 +24,7 @@ from agentdouble.sandbox.data_plane.session_token import (
     instance_of,
     sandbox_error,
 )
-from agentdouble.sandbox.workbench.wire import Envelope, envelope, wrong_fields
+from agentdouble.sandbox.workbench.wire import Envelope, envelope, until_one_ends, wrong_fields
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Connection

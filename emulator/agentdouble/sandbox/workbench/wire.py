@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -130,6 +131,19 @@ async def run_for_client(request: Request, work: Coroutine[Any, Any, Any]) -> Re
         return _rendered(await cancel_on_disconnect(request.receive, work))
     except ClientDisconnect:  # no client is left to receive the answer
         return Response(status_code=400)
+
+
+async def until_one_ends(*work: Coroutine[Any, Any, object]) -> None:
+    """Do several things at once until one of them ends; raise its error."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 def post(
