@@ -11,9 +11,8 @@ from __future__ import annotations
 OTHER_SERVICES = frozenset(("cp", "cr", "iam", "id", "sts"))
 
 OF_THE_PLATFORM = frozenset(
-    (
+    [
         "InvokeTool",
-        # Tools and sessions
         "CreateTool",
         "DeleteTool",
         "GetTool",
@@ -32,7 +31,6 @@ OF_THE_PLATFORM = frozenset(
         "GetSessionSnapshot",
         "ListSessionSnapshots",
         "ResumeSessionFromSnapshot",
-        # MCP services and toolsets
         "CreateMCPService",
         "DeleteMCPService",
         "GetMCPService",
@@ -46,7 +44,6 @@ OF_THE_PLATFORM = frozenset(
         "GetMCPTools",
         "ListMCPTools",
         "UpdateMCPTools",
-        # Runtimes
         "CreateRuntime",
         "DeleteRuntime",
         "GetRuntime",
@@ -59,7 +56,6 @@ OF_THE_PLATFORM = frozenset(
         "GetRuntimeInstanceLogs",
         "GetRuntimeCozeToken",
         "ListRuntimeCrRegistries",
-        # Skills
         "CreateSkill",
         "DeleteSkill",
         "GetSkill",
@@ -80,7 +76,6 @@ OF_THE_PLATFORM = frozenset(
         "PublishSkillToSkillSpace",
         "RemoveSkillFromSkillSpace",
         "GenTempTosObjectUrl",
-        # Memory
         "AddMemoryCollection",
         "CreateMemoryCollection",
         "DeleteMemoryCollection",
@@ -88,14 +83,12 @@ OF_THE_PLATFORM = frozenset(
         "GetMemoryConnectionInfo",
         "ListMemoryCollections",
         "UpdateMemoryCollection",
-        # Knowledge
         "AddKnowledgeBase",
         "DeleteKnowledgeBase",
         "GetKnowledgeBase",
         "GetKnowledgeConnectionInfo",
         "ListKnowledgeBases",
         "UpdateKnowledgeBase",
-        # The model gateway
         "CreateModelGateway",
         "ListModelGateways",
         "CreateModelGatewayConsumer",
@@ -108,8 +101,7 @@ OF_THE_PLATFORM = frozenset(
         "GetModelGatewayProvider",
         "ListModelGatewayProviders",
         "UpdateModelGatewayProvider",
-        # A2A
         "CreateA2aAgent",
         "ListA2aSpaces",
-    )
+    ]
 )

@@ -46,19 +46,10 @@ def endpoint(instance: Instance) -> str:
     return f"{base_url()}/?{query}"
 
 
-class Vpc(Wire):
-    """A place in a private network; stored and shown."""
-
-    EnableSharedInternetAccess: bool | None = None
-    SecurityGroupIds: list[str] | None = None
-    SubnetIds: list[str] | None = None
-    VpcId: str
-
-
 class Network(Wire):
     """The networks that reach a resource; stored and shown."""
 
-    VpcConfiguration: Vpc | None = None
+    VpcConfiguration: dict[str, Any] | None = None
     EnablePrivateNetwork: bool | None = None
     EnablePublicNetwork: bool | None = None
 
@@ -68,7 +59,7 @@ class NetworkConfiguration(TypedDict):
 
     NetworkType: str
     Endpoint: str
-    VpcConfiguration: NotRequired[Vpc]
+    VpcConfiguration: NotRequired[dict[str, Any]]
 
 
 def network_configurations(given: Mapping[str, Any], path: str = "") -> list[NetworkConfiguration]:

@@ -9,18 +9,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from agentdouble import ledger, strict_json, threads
+from agentdouble import ledger, strict_json
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.wire import Seconds, Wire, check_user_session_id, read
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.result import ExecutionResult, ResultData
+from agentdouble.sandbox.result import ResultData
 from agentdouble.sandbox.tools import Tools
 from agentdouble.settings import Settings
-
-_SMALL = 16 * 1024  # characters and items; encoded in a tenth of a millisecond
 
 
 class RunCodePayload(Wire):
@@ -113,13 +111,13 @@ class InvokeTool:
             "SessionId": instance.id,
             "Endpoint": "",
             "InternalEndpoint": "",
-            "Result": await _written(inner),
+            "Result": _go_json(inner),
         }
 
     async def _run_code(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
         payload = read(RunCodePayload, document, "OperationPayload.")
-        self._check_code(payload.code)
+        self._check("code", payload.code)
         timeout_s = self._timeout_s(payload.timeout)
         languages.find(payload.kernel_name)  # a refused request must not create an instance
         instance = await self._instance(request)
@@ -130,45 +128,39 @@ class InvokeTool:
             timeout_s,
             publisher=self._instances.feed.publisher(instance.key),
         )
-        return instance, _inner(result, instance, payload.kernel_name)
+        return instance, {
+            "success": result.succeeded,
+            "message": result.message,
+            "data": result.to_data(instance.id, payload.kernel_name),
+        }
 
     async def _exec_bash(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
         payload = read(ExecBashPayload, document, "OperationPayload.")
-        self._check_command(payload)
+        self._check("command", payload.command)
+        if payload.exec_dir:
+            self._check("exec_dir", payload.exec_dir)
         timeout_s = self._timeout_s(payload.timeout)
         instance = await self._instance(request)
         command = {**payload.model_dump(exclude_none=True), "timeout": timeout_s}
         publisher = self._instances.feed.publisher(instance.key)
         return instance, await instance.exec_bash(command, publisher)
 
-    def _check_code(self, code: str) -> None:
-        if not code.strip():
-            raise invalid("OperationPayload.code", "it is empty")
-        if "\0" in code:  # on Python 3.10 a kernel never replies to it
-            raise invalid("OperationPayload.code", "it has a NUL character")
+    def _check(self, name: str, text: str) -> None:
+        """Refuse text that cannot be run, or that is too long."""
+        field = f"OperationPayload.{name}"
+        if not text.strip():
+            raise invalid(field, "it is empty")
+        if "\0" in text:  # on Python 3.10 a kernel never replies to it
+            raise invalid(field, "it has a NUL character")
         try:
-            size = len(code.encode())
+            size = len(text.encode())
         except UnicodeEncodeError as error:
-            reason = f"it is no valid Unicode text at position {error.start}"
-            raise invalid("OperationPayload.code", reason) from None
-        self._check_size("code", size)
-
-    def _check_command(self, payload: ExecBashPayload) -> None:
-        if not payload.command.strip():
-            raise invalid("OperationPayload.command", "it is empty")
-        for name in ("command", "exec_dir"):
-            text = getattr(payload, name) or ""
-            if "\0" in text:
-                raise invalid(f"OperationPayload.{name}", "it has a NUL character")
-            if any("\ud800" <= character <= "\udfff" for character in text):
-                raise invalid(f"OperationPayload.{name}", "it is no valid Unicode text")
-        self._check_size("command", len(payload.command.encode()))
-
-    def _check_size(self, name: str, size: int) -> None:
+            reason = f"it is not valid Unicode text at position {error.start}"
+            raise invalid(field, reason) from None
         limit = self._settings.code_limit
         if size > limit:
-            raise invalid(f"OperationPayload.{name}", f"it has {size} bytes; the limit is {limit}")
+            raise invalid(field, f"it has {size} bytes; the limit is {limit}")
 
     def _timeout_s(self, asked_s: int | None) -> int:
         ledger.choose("U-EXEC-LIMITS")
@@ -203,32 +195,6 @@ def _json_object(text: str) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise invalid("OperationPayload", "it holds no JSON object")
     return document
-
-
-def _inner(result: ExecutionResult, instance: Instance, kernel_name: str) -> dict[str, Any]:
-    """Return the document of section 2.7."""
-    return {
-        "success": result.succeeded,
-        "message": result.message,
-        "data": result.to_data(instance.id, kernel_name),
-    }
-
-
-async def _written(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON; encode a large document in a thread."""
-    if _is_small(document):
-        return _go_json(document)
-    return await threads.run_in_thread(lambda: _go_json(document))
-
-
-def _is_small(document: Any) -> bool:
-    left, room = [document], _SMALL
-    while left and room >= 0:
-        one = left.pop()
-        room -= len(one) if isinstance(one, (str, list, dict)) else 1
-        if isinstance(one, (list, dict)):
-            left += one.values() if isinstance(one, dict) else one
-    return room >= 0
 
 
 def _go_json(document: Mapping[str, Any]) -> str:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import hashlib
-import hmac
 import json
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.wire import Moment, Wire
+from agentdouble.control_plane.wire import Moment, Wire, stamp
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100
-_PAGING = frozenset(("MaxResults", "NextToken", "PageNumber", "PageSize"))
+
+Item = Mapping[str, Any]
 
 
 class Filter(Wire):
@@ -29,12 +28,36 @@ class Filter(Wire):
     NameContains: str | None = None
     Values: list[str] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _has_one_name(self) -> Filter:
+        if (self.Name is None) == (self.NameContains is None):
+            raise PydanticCustomError("filter", "it needs either a Name or a NameContains")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What the filter is about."""
+        return self.Name or self.NameContains or ""
+
+    def matches(self, value: str) -> bool:
+        """Return whether a value passes the filter."""
+        if self.Name is not None:
+            return value in self.Values
+        return any(part in value for part in self.Values)
+
 
 class TagFilter(Wire):
     """A required tag, with one of ``Values`` if there are any."""
 
     Key: str
     Values: list[str] | None = None
+
+    def matches(self, tags: Iterable[Mapping[str, Any]]) -> bool:
+        """Return whether the tag is among those of an item."""
+        return any(
+            tag["Key"] == self.Key and (not self.Values or tag.get("Value") in self.Values)
+            for tag in tags
+        )
 
 
 class Paging(Wire):
@@ -53,17 +76,18 @@ class ListNamed(Paging):
     Filters: list[Filter] | None = None
     TagFilters: list[TagFilter] | None = None
 
-    def passes(self, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
-        """Return a function that checks whether an item is listed; ``fields`` as in ``matching``.
+    def matching(self, fields: Mapping[str, str]) -> Callable[[Item], bool]:
+        """Return a function that checks whether an item is listed; ``fields`` as in ``matching``."""
+        matches_filters = matching(self.Filters, fields)
 
-        Raises ActionError.
-        """
-        checks = (
-            matching(self.Filters, fields),
-            tagged(self.TagFilters),
-            lambda one: self.ProjectName in (None, one.item["ProjectName"]),
-        )
-        return lambda one: all(check(one) for check in checks)
+        def matches(item: Item) -> bool:
+            return (
+                matches_filters(item)
+                and self.ProjectName in (None, item["ProjectName"])
+                and all(one.matches(item.get("Tags") or ()) for one in self.TagFilters or ())
+            )
+
+        return matches
 
 
 class ListMade(ListNamed):
@@ -74,142 +98,79 @@ class ListMade(ListNamed):
     UpdateTimeAfter: Moment | None = None
     UpdateTimeBefore: Moment | None = None
 
-    def passes(self, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
+    def matching(self, fields: Mapping[str, str]) -> Callable[[Item], bool]:
         """Return a function that checks whether an item is listed."""
-        checks = (
-            super().passes(fields),
-            within("CreatedAt", self.CreateTimeAfter, self.CreateTimeBefore),
-            within("UpdatedAt", self.UpdateTimeAfter, self.UpdateTimeBefore),
+        matches_named = super().matching(fields)
+        return lambda item: (
+            matches_named(item)
+            and within(item["CreatedAt"], self.CreateTimeAfter, self.CreateTimeBefore)
+            and within(item["UpdatedAt"], self.UpdateTimeAfter, self.UpdateTimeBefore)
         )
-        return lambda one: all(check(one) for check in checks)
 
 
 @dataclass(frozen=True)
 class Listed:
-    """An item of a list: its shown fields, and its times by their shown names."""
+    """An item of a list; the oldest comes first."""
 
     id: str
-    times: Mapping[str, dt.datetime]
-    item: Mapping[str, Any]
+    created_at: dt.datetime
+    item: Item
 
     @property
     def key(self) -> tuple[str, str]:
-        """The sort key: the oldest comes first."""
-        return (self.times["CreatedAt"].isoformat(timespec="microseconds"), self.id)
+        """What items are sorted by."""
+        return (self.created_at.isoformat(timespec="microseconds"), self.id)
 
 
-def matching(
-    filters: Sequence[Filter] | None, fields: Mapping[str, str]
-) -> Callable[[Listed], bool]:
+def matching(filters: Sequence[Filter] | None, fields: Mapping[str, str]) -> Callable[[Item], bool]:
     """Return a function that checks whether an item passes every filter.
 
-    ``fields`` maps filter names to the fields of items. Raises ActionError for a filter with an
-    unknown name, or without exactly one name.
+    ``fields`` maps filter names to the fields of items. Raises ActionError for an unknown name.
     """
-    checks = [_check(index, one, fields) for index, one in enumerate(filters or ())]
-    return lambda listed: all(check(listed) for check in checks)
+    for index, one in enumerate(filters or ()):
+        if one.name not in fields:
+            reason = f"{one.name[:100]!r} is none of {', '.join(fields)}"
+            raise invalid(f"Filters.{index}.{'Name' if one.Name else 'NameContains'}", reason)
+    return lambda item: all(
+        one.matches(str(item.get(fields[one.name], ""))) for one in filters or ()
+    )
 
 
-def _check(index: int, one: Filter, fields: Mapping[str, str]) -> Callable[[Listed], bool]:
-    named = [name for name in ("Name", "NameContains") if getattr(one, name) is not None]
-    if len(named) != 1:
-        raise invalid(f"Filters.{index}", "it needs either a Name or a NameContains")
-    name = getattr(one, named[0])
-    if name not in fields:
-        known = ", ".join(fields)
-        raise invalid(f"Filters.{index}.{named[0]}", f"{name[:100]!r} is none of {known}")
-    field, values = fields[name], one.Values
-    if named == ["Name"]:
-        return lambda listed: str(listed.item.get(field, "")) in values
-    return lambda listed: any(value in str(listed.item.get(field, "")) for value in values)
+def within(shown: str, after: dt.datetime | None, before: dt.datetime | None) -> bool:
+    """Return whether a shown time is in a window, both ends included."""
+    return (after is None or stamp(after) <= shown) and (before is None or shown <= stamp(before))
 
 
-def tagged(filters: Sequence[TagFilter] | None) -> Callable[[Listed], bool]:
-    """Return a function that checks whether an item has every requested tag."""
+def page(
+    query: Paging, listed: Iterable[Listed], *, newest_first: bool = False
+) -> tuple[list[Item], str]:
+    """Return the items of one page and the NextToken, which is empty at the end.
 
-    def has(listed: Listed, one: TagFilter) -> bool:
-        return any(
-            tag["Key"] == one.Key and (not one.Values or tag.get("Value") in one.Values)
-            for tag in listed.item.get("Tags") or ()
-        )
-
-    return lambda listed: all(has(listed, one) for one in filters or ())
-
-
-def within(
-    field: str, after: dt.datetime | None, before: dt.datetime | None
-) -> Callable[[Listed], bool]:
-    """Return a function that checks whether a shown time is in a window, both ends included."""
-
-    def inside(listed: Listed) -> bool:
-        shown = listed.times[field].replace(microsecond=0)
-        return (after is None or after <= shown) and (before is None or shown <= before)
-
-    return inside
-
-
-class Pages:
-    """Cuts lists into pages; its tokens are opaque, and only its own tokens are valid."""
-
-    def __init__(self) -> None:
-        self._secret = secrets.token_bytes(32)
-
-    def cut(
-        self,
-        action: str,
-        query: Paging,
-        found: Iterable[Listed],
-        *,
-        newest_first: bool = False,
-    ) -> tuple[list[Mapping[str, Any]], str]:
-        """Return the items of one page and the NextToken, which is empty at the end."""
-        ordered = sorted(found, key=lambda listed: listed.key, reverse=newest_first)
-        if query.PageNumber is not None or query.PageSize is not None:
-            return _numbered(query, ordered), ""
-        scope = f"{action} {query.model_dump_json(exclude=set(_PAGING))}"
-        if query.NextToken:
-            last = self._read(scope, query.NextToken)
-            ordered = [
-                listed
-                for listed in ordered
-                if listed.key != last and (listed.key < last) == newest_first
-            ]
-        size = query.MaxResults or DEFAULT_PAGE
-        page = ordered[:size]
-        more = len(ordered) > size
-        return [one.item for one in page], self._issue(scope, page[-1].key) if more else ""
-
-    # The token is the last item's key, signed together with the query. So pages stay right
-    # when items are added or removed, and a forged token or a token of another query is
-    # refused.
-    def _issue(self, scope: str, key: tuple[str, str]) -> str:
-        text = json.dumps(key).encode()
-        return _encoded(self._mac(scope, text) + text)
-
-    def _read(self, scope: str, token: str) -> tuple[str, str]:
-        try:
-            raw = base64.urlsafe_b64decode(token.encode("ascii") + b"==")
-        except ValueError:
-            raw = b""
-        mac, text = raw[:32], raw[32:]
-        as_issued = _encoded(raw) == token
-        if not (hmac.compare_digest(mac, self._mac(scope, text)) and as_issued):
-            raise invalid("NextToken", "no answer to this query has given it")
-        created_at, id_ = json.loads(text)
-        return created_at, id_
-
-    def _mac(self, scope: str, text: bytes) -> bytes:
-        return hmac.digest(self._secret, scope.encode() + b"\0" + text, hashlib.sha256)
+    The token is the key of the last item, so pages stay right when items are added or removed.
+    """
+    ordered = sorted(listed, key=lambda one: one.key, reverse=newest_first)
+    if query.PageNumber is not None or query.PageSize is not None:
+        if query.NextToken or query.MaxResults is not None:
+            reason = "PageNumber and PageSize go without NextToken and MaxResults"
+            raise invalid("PageNumber" if query.PageNumber is not None else "PageSize", reason)
+        size = query.PageSize or DEFAULT_PAGE
+        start = ((query.PageNumber or 1) - 1) * size
+        return [one.item for one in ordered[start : start + size]], ""
+    if query.NextToken:
+        last = _read(query.NextToken)
+        ordered = [one for one in ordered if one.key != last and (one.key < last) == newest_first]
+    size = query.MaxResults or DEFAULT_PAGE
+    items = [one.item for one in ordered[:size]]
+    return items, _written(ordered[size - 1].key) if len(ordered) > size else ""
 
 
-def _encoded(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+def _written(key: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
 
 
-def _numbered(query: Paging, ordered: Sequence[Listed]) -> list[Mapping[str, Any]]:
-    if query.NextToken or query.MaxResults is not None:
-        reason = "PageNumber and PageSize go without NextToken and MaxResults"
-        raise invalid("PageNumber" if query.PageNumber is not None else "PageSize", reason)
-    size = query.PageSize or DEFAULT_PAGE
-    start = ((query.PageNumber or 1) - 1) * size
-    return [one.item for one in ordered[start : start + size]]
+def _read(token: str) -> tuple[str, str]:
+    try:
+        created_at, id_ = json.loads(base64.urlsafe_b64decode(token))
+    except (ValueError, TypeError):
+        raise invalid("NextToken", "no answer has given it") from None
+    return str(created_at), str(id_)

@@ -9,41 +9,38 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentdouble import ledger, strict_json
 from agentdouble.control_plane import mcp_auth
 from agentdouble.control_plane.action_errors import invalid, missing
 from agentdouble.control_plane.endpoints import Network
-from agentdouble.control_plane.mcp_auth import Inbound, Outbound
+from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_requests import Tag
-from agentdouble.control_plane.wire import EnvList, Wire
+from agentdouble.control_plane.wire import Wire
 from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.mcp_services import Backend, CommandBackend, McpBackend, OpenApiBackend
 
-
-class Tls(Wire):
-    """How a backend's certificate is verified; stored, but without effect."""
-
-    TlsMode: str
+_PACKAGE = "BackendConfiguration.CustomMcpConfiguration.PublicPackage"
+_CUSTOM = "BackendConfiguration.CustomConfiguration"
+_STDIO = "stdio"
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]?")
+_NOT_BUILT = {
+    "CustomMcpConfiguration": "A server that the platform runs",  # without a RawConfig
+    "EcsConfiguration": "A backend on machines of the cloud",
+    "FunctionConfiguration": "A backend that is a function of the cloud",
+    "VkeConfiguration": "A backend in a cluster of the cloud",
+}
 
 
 class Custom(Wire):
     """The address of a backend; with the service's Path it makes a URL (U-MCP-SERVICE-WIRE)."""
 
-    TlsSettings: Tls | None = None
+    TlsSettings: dict[str, Any] | None = None  # stored, but without effect
     Domain: str | None = None
     Port: int | None = Field(None, ge=1, le=65535)
     ProtocolType: str | None = None
-
-
-class Image(Wire):
-    """A server that the platform would run from an image; refused."""
-
-    Envs: EnvList | None = None
-    Command: str | None = None
-    ImageUrl: str | None = None
 
 
 class Package(Wire):
@@ -57,51 +54,17 @@ class Package(Wire):
 class CustomMcp(Wire):
     """A server that the platform would run; refused, unless it is a command."""
 
-    PrivatePackage: Image | None = None
     PublicPackage: Package | None = None
-    EnableApmplus: bool | None = None
-    FunctionId: str | None = None
-    FunctionName: str | None = None
-
-
-class EcsInstance(Wire):
-    """A machine of the cloud."""
-
-    InstanceId: str | None = None
-    Ip: str | None = None
-    Port: int | None = None
-
-
-class Ecs(Wire):
-    """A backend on machines of the cloud; refused."""
-
-    Instances: list[EcsInstance] | None = None
-
-
-class Function(Wire):
-    """A backend that is a function of the cloud; refused."""
-
-    FunctionId: str | None = None
-    FunctionName: str | None = None
-
-
-class Vke(Wire):
-    """A backend in a cluster of the cloud; refused."""
-
-    ClusterId: str | None = None
-    Namespace: str | None = None
-    Port: int | None = None
-    ServiceName: str | None = None
 
 
 class BackendFields(Wire):
-    """The backend of a service."""
+    """The backend of a service; those in the cloud are refused."""
 
     CustomConfiguration: Custom | None = None
     CustomMcpConfiguration: CustomMcp | None = None
-    EcsConfiguration: Ecs | None = None
-    FunctionConfiguration: Function | None = None
-    VkeConfiguration: Vke | None = None
+    EcsConfiguration: Any = None
+    FunctionConfiguration: Any = None
+    VkeConfiguration: Any = None
 
 
 class HttpApi(Wire):
@@ -127,9 +90,9 @@ class CreateMCPService(Wire):
     ClientToken: str | None = Field(None, min_length=1, max_length=128)
     ProjectName: str | None = None
     BackendConfiguration: BackendFields | None = None
-    InboundAuthorizerConfiguration: Inbound | None = None
+    InboundAuthorizerConfiguration: AuthorizerConfiguration | None = None
     NetworkConfiguration: Network | None = None
-    OutboundAuthorizerConfiguration: Outbound | None = None
+    OutboundAuthorizerConfiguration: AuthorizerConfiguration | None = None
     ProtocolConfiguration: Protocol | None = None
     Tags: list[Tag] | None = None
 
@@ -140,153 +103,95 @@ class UpdateMCPService(Wire):
     MCPServiceId: str
     BackendType: str | None = None
     BackendConfiguration: BackendFields | None = None
-    InboundAuthorizerConfiguration: Inbound | None = None
-    OutboundAuthorizerConfiguration: Outbound | None = None
+    InboundAuthorizerConfiguration: AuthorizerConfiguration | None = None
+    OutboundAuthorizerConfiguration: AuthorizerConfiguration | None = None
 
 
-FIELD = "BackendConfiguration.CustomMcpConfiguration.PublicPackage"
-_RAW = f"{FIELD}.RawConfig"
-_STDIO = "stdio"
-_KEYS = ("command", "args", "env", "cwd", "type", "transport")
+class Server(BaseModel):
+    """The server in a RawConfig, as clients write it."""
 
+    model_config = ConfigDict(strict=True, extra="forbid")
 
-def make_command(package: Package, sources: Sources) -> CommandBackend:
-    """Return the backend that a package's RawConfig describes; raise ActionError, BackendError."""
-    if (package.McpType or _STDIO).lower() != _STDIO:
-        raise NotBuiltError(
-            f"A package of the type {str(package.McpType)[:100]!r} ({FIELD}.McpType)"
-        )
-    given = _server(package.RawConfig or "")
-    command = (_text(given, "command"), *_texts(given.get("args", []), "args"))
-    environment = given.get("env") or {}
-    if not isinstance(environment, dict):
-        raise _wrong("its env is an object of texts")
-    _texts([*environment.values()], "env")
-    place = _text(given, "cwd") if given.get("cwd") is not None else None
-    directory = _directory(place, sources)
-    return CommandBackend(command, directory, environment, sources=sources.roots)
-
-
-def configuration(backend: CommandBackend) -> Mapping[str, Any]:
-    """Return the BackendConfiguration of a command."""
-    first, *rest = backend.command
-    server = {
-        "command": first,
-        "args": rest,
-        "env": dict(backend.environment),
-        "cwd": str(backend.directory),
-    }
-    package = {"McpType": _STDIO, "RawConfig": json.dumps(server)}
-    return {"CustomMcpConfiguration": {"PublicPackage": package}}
-
-
-def sources_of(sources: Sources) -> Sources:
-    """Return the directories with errors that name this field."""
-    return Sources(sources.roots, _RAW)
-
-
-def _server(text: str) -> Mapping[str, Any]:
-    """Return the only server of a configuration."""
-    try:
-        value = strict_json.loads(text)
-    except strict_json.NoNumberError as error:
-        raise _wrong(f"it is no JSON: {error}") from None
-    except (ValueError, RecursionError):
-        raise _wrong("it is no JSON") from None
-    servers = value.get("mcpServers", {"": value}) if isinstance(value, dict) else None
-    if not isinstance(servers, dict) or len(servers) != 1:
-        raise _wrong(
-            'it is {"mcpServers": {NAME: {"command": ..., "args": [...]}}}, with one server'
-        )
-    (server,) = servers.values()
-    if not isinstance(server, dict):
-        raise _wrong("its server is an object")
-    if "url" in server:
-        raise _wrong("its server has a url: a server with an address is a CustomConfiguration")
-    unknown = [name for name in server if name not in _KEYS]
-    if unknown:
-        raise _wrong(f"its server has {unknown[0][:100]!r}, which is none of {', '.join(_KEYS)}")
-    return server
-
-
-def _directory(place: str | None, sources: Sources) -> Path:
-    if place is None:
-        return sources.roots[0]
-    if not Path(place).is_absolute():
-        raise _wrong(f"its cwd {place[:100]!r} is no absolute path")
-    found = sources.resolve(Path(place))
-    if not found.is_dir():
-        raise _wrong(f"there is no directory {found}")
-    return found
-
-
-def _text(given: Mapping[str, Any], name: str) -> str:
-    return _texts([given.get(name)], name)[0]
-
-
-def _texts(values: Any, name: str) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise _wrong(f"its {name} is text")
-    return values
-
-
-def _wrong(why: str) -> ActionError:
-    return invalid(_RAW, why)
-
-
-_HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]?")
-_NOT_BUILT = {
-    "CustomMcpConfiguration": "A server that the platform runs",  # without a RawConfig
-    "EcsConfiguration": "A backend on machines of the cloud",
-    "FunctionConfiguration": "A backend that is a function of the cloud",
-    "VkeConfiguration": "A backend in a cluster of the cloud",
-}
+    command: str
+    args: list[str] = Field(default_factory=list)
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    type: Any = None
+    transport: Any = None
 
 
 async def make(
     protocol: str,
     path: str,
     backend: BackendFields | None,
-    definition: Protocol | None,
-    authorizer: Outbound | None,
+    definition: str | None,
+    authorizer: AuthorizerConfiguration | None,
     sources: Sources,
 ) -> Backend:
     """Return the backend that the fields of CreateMCPService describe.
 
-    A command may run in ``sources``.
-
-    Raises ActionError, BackendError and DefinitionError.
+    A command may run in ``sources``. Raises ActionError, BackendError and DefinitionError.
     """
     ledger.choose("U-MCP-SERVICE-WIRE")
     kind = protocol.upper()
-    package = _package(backend)
-    if kind == "MCP" and package is not None:
-        if mcp_auth.headers(authorizer):
-            raise invalid(mcp_auth.NAME, "a command gets its credentials as env of its RawConfig")
-        return make_command(package, sources_of(sources))
-    where = _where(backend, path)
+    custom = backend.CustomMcpConfiguration if backend else None
+    package = custom.PublicPackage if custom else None
+    if kind == "MCP" and package is not None and package.RawConfig:
+        if authorizer is not None:
+            reason = "a command gets its credentials as env of its RawConfig"
+            raise invalid(mcp_auth.OUTBOUND, reason)
+        return _command(package, package.RawConfig, sources)
+    url = _url(backend, path)
     if kind == "MCP":
-        if where is None:
-            raise missing("BackendConfiguration.CustomConfiguration.Domain")
-        return McpBackend(where, mcp_auth.headers(authorizer))
+        if url is None:
+            raise missing(f"{_CUSTOM}.Domain")
+        return McpBackend(url, mcp_auth.headers(authorizer))
     if kind != "HTTP":
         raise invalid("ProtocolType", f"{protocol[:100]!r} is none of MCP, HTTP")
-    api = definition.HttpApiConfiguration if definition else None
-    if api is None or api.Configuration is None:
+    if definition is None:
         raise missing("ProtocolConfiguration.HttpApiConfiguration.Configuration")
-    text, auth = api.Configuration, mcp_auth.authentication(authorizer)
-    base_url = where.rstrip("/") if where else None
-    return await OpenApiBackend.vetted(text, base_url=base_url, auth=auth)
+    auth = mcp_auth.authentication(authorizer)
+    base_url = url.rstrip("/") if url else None
+    return await OpenApiBackend.vetted(definition, base_url=base_url, auth=auth)
 
 
-def _package(given: BackendFields | None) -> Package | None:
-    """Return the package of a backend that this machine can run as a command, or None."""
-    custom = given.CustomMcpConfiguration if given else None
-    package = custom.PublicPackage if custom else None
-    return package if package and package.RawConfig else None
+def _command(package: Package, text: str, sources: Sources) -> CommandBackend:
+    """Return the backend that a package's RawConfig describes; raise ActionError, BackendError."""
+    sources = Sources(sources.roots, f"{_PACKAGE}.RawConfig")
+    if (package.McpType or _STDIO).lower() != _STDIO:
+        kind = str(package.McpType)[:100]
+        raise NotBuiltError(f"A package of the type {kind!r} ({_PACKAGE}.McpType)")
+    try:
+        value = strict_json.loads(text)
+    except (ValueError, RecursionError):
+        raise _wrong("it is not JSON") from None
+    servers = value.get("mcpServers", {"": value}) if isinstance(value, dict) else None
+    if not isinstance(servers, dict) or len(servers) != 1:
+        form = '{"mcpServers": {NAME: {"command": ..., "args": [...]}}}'
+        raise _wrong(f"it is {form}, with one server")
+    (fields,) = servers.values()
+    if isinstance(fields, dict) and "url" in fields:
+        raise _wrong("its server has a url: a server with an address is a CustomConfiguration")
+    try:
+        server = Server.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "server"
+        raise _wrong(f"its {place[:100]} is wrong: {first['msg']}") from None
+    directory = sources.roots[0]
+    if server.cwd is not None:
+        directory = sources.resolve(Path(server.cwd))
+        if not Path(server.cwd).is_absolute() or not directory.is_dir():
+            raise _wrong(f"there is no directory with the absolute path {server.cwd[:100]!r}")
+    command = (server.command, *server.args)
+    return CommandBackend(command, directory, server.env or {}, sources=sources.roots)
 
 
-def _where(given: BackendFields | None, path: str) -> str | None:
+def _wrong(why: str) -> ActionError:
+    return invalid(f"{_PACKAGE}.RawConfig", why)
+
+
+def _url(given: BackendFields | None, path: str) -> str | None:
     """Return the URL of a backend, or None if the request has no backend."""
     if not path.startswith("/"):
         raise invalid("Path", f"{path[:100]!r} does not begin with '/'")
@@ -296,21 +201,29 @@ def _where(given: BackendFields | None, path: str) -> str | None:
     custom = given.CustomConfiguration if given else None
     if custom is None:
         return None
-    field = "BackendConfiguration.CustomConfiguration"
     if not custom.Domain:
-        raise missing(f"{field}.Domain")
+        raise missing(f"{_CUSTOM}.Domain")
     if not _HOST.fullmatch(custom.Domain):
-        raise invalid(f"{field}.Domain", f"{custom.Domain[:100]!r} is no name of a host")
+        raise invalid(f"{_CUSTOM}.Domain", f"{custom.Domain[:100]!r} is no name of a host")
     scheme = (custom.ProtocolType or ("https" if custom.Port == 443 else "http")).lower()
     if scheme not in ("http", "https"):
-        raise invalid(f"{field}.ProtocolType", f"{scheme[:100]!r} is none of http, https")
+        raise invalid(f"{_CUSTOM}.ProtocolType", f"{scheme[:100]!r} is none of http, https")
     host = f"[{custom.Domain.strip('[]')}]" if ":" in custom.Domain else custom.Domain
     port = "" if custom.Port is None else f":{custom.Port}"
     return f"{scheme}://{host}{port}{path}"
 
 
-def custom_configuration(url: str) -> tuple[Mapping[str, Any], str]:
-    """Return the BackendConfiguration and the Path of a backend with this URL."""
+def configuration(backend: Backend) -> tuple[Mapping[str, Any], str]:
+    """Return the BackendConfiguration and the Path of a backend, however it was made."""
+    if isinstance(backend, CommandBackend):
+        command, *args = backend.command
+        server = {"command": command, "args": args, "env": dict(backend.environment)}
+        server["cwd"] = str(backend.directory)
+        package = {"McpType": _STDIO, "RawConfig": json.dumps(server)}
+        return {"CustomMcpConfiguration": {"PublicPackage": package}}, "/"
+    url = backend.url if isinstance(backend, McpBackend) else getattr(backend, "base_url", None)
+    if url is None:
+        return {}, "/"
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     custom = {"Domain": parts.hostname or "", "Port": port, "ProtocolType": parts.scheme}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -12,8 +11,12 @@ from agentdouble import journal
 from agentdouble.control_plane import mcp_auth, mcp_backends
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
-from agentdouble.control_plane.mcp_auth import Outbound
-from agentdouble.control_plane.mcp_backends import CreateMCPService, UpdateMCPService
+from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
+from agentdouble.control_plane.mcp_backends import (
+    BackendFields,
+    CreateMCPService,
+    UpdateMCPService,
+)
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.tool_requests import Tag
@@ -29,9 +32,6 @@ from agentdouble.mcp_services import (
 )
 
 READY: Final = "Ready"
-_INBOUND = "InboundAuthorizerConfiguration"
-_OUTBOUND = "OutboundAuthorizerConfiguration"
-_NOT_ACTED_ON = ("BackendType", "NetworkConfiguration")
 
 
 class ListedService(TypedDict):
@@ -61,8 +61,8 @@ class ShownService(ListedService):
     BackendType: str
     BackendConfiguration: mcp_backends.BackendFields
     ProtocolConfiguration: Converted
-    InboundAuthorizerConfiguration: mcp_auth.ShownAuthorizer
-    OutboundAuthorizerConfiguration: NotRequired[Outbound]
+    InboundAuthorizerConfiguration: AuthorizerConfiguration
+    OutboundAuthorizerConfiguration: NotRequired[AuthorizerConfiguration]
 
 
 class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPService]):
@@ -85,17 +85,21 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
 
     async def _create(self, request: CreateMCPService) -> Service:
         _note(request)
+        api = request.ProtocolConfiguration and request.ProtocolConfiguration.HttpApiConfiguration
         backend = await mcp_backends.make(
             request.ProtocolType,
             request.Path,
             request.BackendConfiguration,
-            request.ProtocolConfiguration,
+            api.Configuration if api else None,
             request.OutboundAuthorizerConfiguration,
             self._sources,
         )
         earlier = self._services.made_by(request.ClientToken)
-        given = request.InboundAuthorizerConfiguration
-        keys = mcp_auth.asked_keys(_INBOUND, request.Name, given, earlier.keys if earlier else ())
+        keys = mcp_auth.requested_keys(
+            request.Name,
+            request.InboundAuthorizerConfiguration,
+            earlier.keys if earlier else (),
+        )
         return await self._services.create(
             request.Name,
             backend,
@@ -107,110 +111,90 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
     async def _update(self, request: UpdateMCPService) -> None:
         _note(request)
         service = self._services.get(request.MCPServiceId)
-        given = request.InboundAuthorizerConfiguration
-        keys = mcp_auth.asked_keys(_INBOUND, service.name, given, service.keys)
-        backend = await _changed(service, request, self._sources)
+        keys = mcp_auth.requested_keys(
+            service.name, request.InboundAuthorizerConfiguration, service.keys
+        )
+        backend = await self._changed(service, request)
         await self._services.update(service.id, backend=backend, keys=keys, fields=_fields(request))
+
+    async def _changed(self, service: Service, request: UpdateMCPService) -> Backend | None:
+        """Return the new backend that a request sets, or None if it sets none."""
+        before, given = service.backend, request.BackendConfiguration
+        authorizer = request.OutboundAuthorizerConfiguration
+        if given is None and authorizer is None:
+            return None
+        if not isinstance(before, (CommandBackend, McpBackend, OpenApiBackend)):
+            name = "BackendConfiguration" if given is not None else mcp_auth.OUTBOUND
+            raise invalid(name, "a server of the double's own process stands behind this service")
+        fields, path = mcp_backends.configuration(before)
+        fields = service.fields.get("BackendConfiguration", fields)
+        backend = await mcp_backends.make(
+            _protocol(before),
+            str(service.fields.get("Path", path)),
+            given or (BackendFields.model_validate(fields) if fields else None),
+            before.document if isinstance(before, OpenApiBackend) else None,
+            authorizer,
+            self._sources,
+        )
+        if (
+            authorizer is None
+            and isinstance(backend, McpBackend)
+            and isinstance(before, McpBackend)
+        ):
+            return replace(backend, headers=before.headers)
+        if authorizer is None and isinstance(backend, OpenApiBackend):
+            return replace(backend, auth=getattr(before, "auth", None))
+        return backend
 
     def _shown(self, one: Service) -> dict[str, Any]:
         given, backend = one.fields, one.backend
-        where, _ = _where(one)
-        protocol = {}
-        if isinstance(backend, OpenApiBackend):
-            protocol = {"ProtocolConvertConfiguration": backend.document}
-        outbound = {_OUTBOUND: given[_OUTBOUND]} if _OUTBOUND in given else {}
+        fields, _ = mcp_backends.configuration(backend)
+        document = backend.document if isinstance(backend, OpenApiBackend) else None
+        outbound = {name: given[name] for name in (mcp_auth.OUTBOUND,) if name in given}
         return {
-            **dict(shown(one)),
+            **self._listed(one),
             "BackendType": given.get("BackendType", "Custom"),
-            "BackendConfiguration": given.get("BackendConfiguration", where),
-            "ProtocolConfiguration": protocol,
-            _INBOUND: mcp_auth.shown(given.get(_INBOUND), one.keys),
+            "BackendConfiguration": given.get("BackendConfiguration", fields),
+            "ProtocolConfiguration": {"ProtocolConvertConfiguration": document} if document else {},
+            mcp_auth.INBOUND: mcp_auth.shown(given.get(mcp_auth.INBOUND), one.keys),
             **outbound,
         }
 
     def _listed(self, one: Service) -> dict[str, Any]:
-        return dict(shown(one))
-
-
-def shown(service: Service) -> ListedService:
-    """Return a service as it appears in lists."""
-    given = service.fields
-    return {
-        "MCPServiceId": service.id,
-        "Name": service.name,
-        "Path": PREFIX + service.name,
-        "ProjectName": given.get("ProjectName", "default"),
-        "ProtocolType": given.get("ProtocolType", _protocol(service.backend)),
-        "Status": READY,
-        "Tags": given.get("Tags", []),
-        "CreatedAt": stamp(service.created_at),
-        "UpdatedAt": stamp(service.updated_at),
-        "NetworkConfigurations": network_configurations(given.get("NetworkConfiguration", {})),
-    }
+        given = one.fields
+        return {
+            "MCPServiceId": one.id,
+            "Name": one.name,
+            "Path": PREFIX + one.name,
+            "ProjectName": given.get("ProjectName", "default"),
+            "ProtocolType": given.get("ProtocolType", _protocol(one.backend)),
+            "Status": READY,
+            "Tags": given.get("Tags", []),
+            "CreatedAt": stamp(one.created_at),
+            "UpdatedAt": stamp(one.updated_at),
+            "NetworkConfigurations": network_configurations(given.get("NetworkConfiguration", {})),
+        }
 
 
 def _protocol(backend: Backend) -> str:
     return "HTTP" if isinstance(backend, OpenApiBackend) else "MCP"
 
 
-def _where(service: Service) -> tuple[Mapping[str, Any], str]:
-    """Return the BackendConfiguration and the Path of a service's backend."""
-    backend = service.backend
-    if isinstance(backend, CommandBackend):
-        return mcp_backends.configuration(backend), "/"
-    url = backend.url if isinstance(backend, McpBackend) else getattr(backend, "base_url", None)
-    return ({}, "/") if url is None else mcp_backends.custom_configuration(url)
-
-
-async def _changed(service: Service, request: UpdateMCPService, sources: Sources) -> Backend | None:
-    """Return the new backend that a request sets, or None if it sets none."""
-    before, given = service.backend, request.BackendConfiguration
-    by = request.OutboundAuthorizerConfiguration
-    if given is None and by is None:
-        return None
-    if not isinstance(before, (CommandBackend, McpBackend, OpenApiBackend)):
-        name = "BackendConfiguration" if given is not None else _OUTBOUND
-        raise invalid(name, "a server of the double's own process stands behind this service")
-    where, path = _where(service)
-    path = str(service.fields.get("Path", path))
-    kept = service.fields.get("BackendConfiguration", where)
-    backend = given or (mcp_backends.BackendFields.model_validate(kept) if kept else None)
-    protocol = _protocol(before)
-    configuration = None
-    if isinstance(before, OpenApiBackend):
-        api = mcp_backends.HttpApi(Configuration=before.document)
-        configuration = mcp_backends.Protocol(HttpApiConfiguration=api)
-    made = await mcp_backends.make(protocol, path, backend, configuration, by, sources)
-    return made if by is not None else _as_before(made, before)
-
-
-def _as_before(made: Backend, before: Backend) -> Backend:
-    """Return a new backend with the credentials of the previous one."""
-    if isinstance(made, McpBackend) and isinstance(before, McpBackend):
-        return replace(made, headers=before.headers)
-    if isinstance(made, OpenApiBackend) and isinstance(before, OpenApiBackend):
-        return replace(made, auth=before.auth)
-    return made
-
-
 def _note(request: CreateMCPService | UpdateMCPService) -> None:
     """Note the fields that are stored and shown, but have no effect."""
     given = request.model_dump(exclude_none=True)
-    unread = [name for name in _NOT_ACTED_ON if name in given]
-    custom = given.get("BackendConfiguration", {}).get("CustomConfiguration", {})
-    if "TlsSettings" in custom:
+    unread: list[str] = [name for name in ("BackendType", "NetworkConfiguration") if name in given]
+    if "TlsSettings" in given.get("BackendConfiguration", {}).get("CustomConfiguration", {}):
         unread.append("BackendConfiguration.CustomConfiguration.TlsSettings")
-    api = given.get("ProtocolConfiguration", {}).get("HttpApiConfiguration", {})
-    if "Type" in api:
+    if "Type" in given.get("ProtocolConfiguration", {}).get("HttpApiConfiguration", {}):
         unread.append("ProtocolConfiguration.HttpApiConfiguration.Type")
     journal.note_unread(sorted(unread))
 
 
 def _fields(request: CreateMCPService | UpdateMCPService) -> dict[str, Any]:
     """Return a request's fields for a service, without the keys and the definition."""
-    left_out = {"Name": True, "ClientToken": True, "MCPServiceId": True}
-    keys = {_INBOUND: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}
-    definition = {"ProtocolConfiguration": True}
+    left_out = ("Name", "ClientToken", "MCPServiceId", "ProtocolConfiguration")
+    keys = {mcp_auth.INBOUND: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}
     return request.model_dump(
-        mode="json", exclude={**left_out, **keys, **definition}, exclude_none=True
+        mode="json", exclude={**dict.fromkeys(left_out, True), **keys}, exclude_none=True
     )

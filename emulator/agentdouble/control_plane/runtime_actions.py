@@ -10,7 +10,7 @@ from agentdouble import journal
 from agentdouble.control_plane import runtime_artifacts, runtime_requests
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.described import action, fields
-from agentdouble.control_plane.listing import Listed, ListMade
+from agentdouble.control_plane.listing import Listed, ListMade, page
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.runtime_requests import (
@@ -122,12 +122,12 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         versions = (
             Listed(
                 f"{version.number:09}",
-                {"CreatedAt": version.created_at},
+                version.created_at,
                 runtime_requests.shown_version(managed, version, listed=True),
             )
             for version in managed.runtime.versions
         )
-        items, token = self._pages.cut("ListRuntimeVersions", request, versions)
+        items, token = page(request, versions)
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 
     @action(OneRuntime, _Instances)

@@ -17,7 +17,7 @@ from agentdouble.control_plane.endpoints import (
     network_configurations,
 )
 from agentdouble.control_plane.listing import Paging
-from agentdouble.control_plane.tool_requests import Authorizer, ByKey, Tls
+from agentdouble.control_plane.tool_requests import Authorizer, ByKey, Tag, Tls
 from agentdouble.control_plane.wire import EnvList, Wire, stamp
 from agentdouble.errors import NotBuiltError
 from agentdouble.runtimes import PREFIX
@@ -26,13 +26,6 @@ from agentdouble.runtimes.registry import Managed
 from agentdouble.settings import MIB
 
 _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
-
-
-class Tag(Wire):
-    """A tag."""
-
-    Key: str
-    Value: str | None = None
 
 
 class RuntimeFields(Wire):

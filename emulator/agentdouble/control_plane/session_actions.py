@@ -14,9 +14,8 @@ from agentdouble import journal, ledger
 from agentdouble.control_plane import listing
 from agentdouble.control_plane.described import action, fields
 from agentdouble.control_plane.endpoints import endpoint
-from agentdouble.control_plane.listing import Filter, Listed, Pages, Paging
+from agentdouble.control_plane.listing import Filter, Listed, Paging
 from agentdouble.control_plane.routes import Action
-from agentdouble.control_plane.tool_requests import TosMountPoint
 from agentdouble.control_plane.wire import (
     EnvList,
     Moment,
@@ -38,14 +37,6 @@ from agentdouble.sandbox.session import LINES, SessionLog
 from agentdouble.sandbox.tools import Tools
 
 
-class Image(Wire):
-    """A separate image for the session; refused."""
-
-    Command: str
-    Image: str
-    Port: int
-
-
 class CreateSession(Wire):
     """The body of CreateSession."""
 
@@ -53,9 +44,9 @@ class CreateSession(Wire):
     UserSessionId: str | None = None
     Ttl: Validity | None = None
     TtlUnit: Unit | None = None
-    ImageInfo: Image | None = None
+    ImageInfo: Any = None
     Envs: EnvList | None = None
-    TosMountPoints: list[TosMountPoint] | None = None
+    TosMountPoints: list[Any] | None = None
 
 
 class OneSession(Wire):
@@ -173,7 +164,6 @@ class SessionActions:
     def __init__(self, instances: Instances, tools: Tools) -> None:
         self._instances = instances
         self._tools = tools
-        self._pages = Pages()
 
     def by_name(self) -> Mapping[str, Action]:
         """Return the actions by their names on the platform."""
@@ -221,22 +211,27 @@ class SessionActions:
             if not _ended_are_shown():
                 raise
         ended = self._instances.look_up_ended(request.SessionId, request.ToolId)
-        return dict(self._shown_ended(ended))
+        return dict(self._shown(ended))
 
     @action(ListSessions, _Listed)
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sessions of a tool that pass every filter, the oldest first."""
         request = read(ListSessions, body)
-        checks = (
-            listing.matching(request.Filters, _FILTERS),
-            listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore),
-            listing.within("ExpireAt", request.ExpireTimeAfter, request.ExpireTimeBefore),
-        )
+        matches = listing.matching(request.Filters, _FILTERS)
         self._tools.get(request.ToolId)
         self._instances.destroy_due()
-        found = self._listed(request.ToolId)
-        passing = (one for one in found if all(check(one) for check in checks))
-        items, token = self._pages.cut("ListSessions", request, passing)
+        listed = [
+            one
+            for one in self._listed(request.ToolId)
+            if matches(one.item)
+            and listing.within(
+                one.item["CreatedAt"], request.CreateTimeAfter, request.CreateTimeBefore
+            )
+            and listing.within(
+                one.item["ExpireAt"], request.ExpireTimeAfter, request.ExpireTimeBefore
+            )
+        ]
+        items, token = listing.page(request, listed)
         return {"SessionInfos": items, "NextToken": token}
 
     @action(SetSessionTtl, _Set)
@@ -304,37 +299,21 @@ class SessionActions:
         return await self._instances.look_up(request.SessionId, request.ToolId)
 
     def _listed(self, tool_id: str) -> Iterator[Listed]:
-        for instance in self._instances.of_tool(tool_id):
-            times = {"CreatedAt": instance.created_at, "ExpireAt": instance.deadline}
-            yield Listed(instance.id, times, self._shown(instance))
-        if not _ended_are_shown():
-            return
-        for ended in self._instances.ended():
-            if ended.key.tool_id == tool_id:
-                times = {"CreatedAt": ended.created_at, "ExpireAt": ended.at}
-                yield Listed(ended.id, times, self._shown_ended(ended))
+        sessions: list[Instance | EndedInstance] = [*self._instances.of_tool(tool_id)]
+        if _ended_are_shown():
+            sessions += (one for one in self._instances.ended() if one.key.tool_id == tool_id)
+        for one in sessions:
+            yield Listed(one.id, one.created_at, dict(self._shown(one)))
 
-    def _shown(self, instance: Instance) -> ShownSession:
+    def _shown(self, one: Instance | EndedInstance) -> ShownSession:
         return {
-            "SessionId": instance.id,
-            "UserSessionId": instance.key.user_session_id,
-            "ToolType": self._tools.get(instance.key.tool_id).type,
-            "Status": _status(instance),
-            "CreatedAt": stamp(instance.created_at),
-            "ExpireAt": stamp(instance.deadline),
-            "Endpoint": endpoint(instance),
-            "InternalEndpoint": "",
-        }
-
-    def _shown_ended(self, ended: EndedInstance) -> ShownSession:
-        return {
-            "SessionId": ended.id,
-            "UserSessionId": ended.key.user_session_id,
-            "ToolType": self._tools.get(ended.key.tool_id).type,
-            "Status": "Terminated",
-            "CreatedAt": stamp(ended.created_at),
-            "ExpireAt": stamp(ended.at),
-            "Endpoint": "",
+            "SessionId": one.id,
+            "UserSessionId": one.key.user_session_id,
+            "ToolType": self._tools.get(one.key.tool_id).type,
+            "Status": _status(one) if isinstance(one, Instance) else "Terminated",
+            "CreatedAt": stamp(one.created_at),
+            "ExpireAt": stamp(one.deadline if isinstance(one, Instance) else one.at),
+            "Endpoint": endpoint(one) if isinstance(one, Instance) else "",
             "InternalEndpoint": "",
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from agentdouble import ledger
 from agentdouble.control_plane import listing, session_actions
 from agentdouble.control_plane.described import action, fields
-from agentdouble.control_plane.listing import Listed, Pages
+from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import read, stamp
 from agentdouble.errors import SnapshotRefusedError
@@ -67,7 +67,6 @@ class SnapshotActions:
         self._snapshots = snapshots
         self._instances = instances
         self._tools = tools
-        self._pages = Pages()
 
     def by_name(self) -> Mapping[str, Action]:
         """Return the actions by their names on the platform."""
@@ -99,13 +98,22 @@ class SnapshotActions:
         """Return the snapshots of a tool's sessions that pass every filter, the newest first."""
         request = read(session_actions.ListSessionSnapshots, body)
         self._tools.get(request.ToolId)
-        passes = _filter(request)
-        every = map(_as_listed, self._snapshots.of_tool(request.ToolId))
-        found = [one for one in every if passes(one)]
-        newest_first = ledger.choose("U-SNAPSHOT-ORDER") == "newest-first"
-        items, token = self._pages.cut(
-            "ListSessionSnapshots", request, found, newest_first=newest_first
+        names = ("SessionId", "UserSessionId", "SnapshotType")
+        wanted = {name: value for name in names if (value := getattr(request, name)) is not None}
+        every = (
+            Listed(one.id, one.created_at, dict(_shown(one)))
+            for one in self._snapshots.of_tool(request.ToolId)
         )
+        found = [
+            one
+            for one in every
+            if wanted.items() <= one.item.items()
+            and listing.within(
+                one.item["CreatedAt"], request.CreateTimeAfter, request.CreateTimeBefore
+            )
+        ]
+        newest_first = ledger.choose("U-SNAPSHOT-ORDER") == "newest-first"
+        items, token = listing.page(request, found, newest_first=newest_first)
         return {
             "Snapshots": items,
             "NextToken": token,
@@ -138,17 +146,6 @@ class SnapshotActions:
     def _find(self, request: session_actions.OneSnapshot) -> SessionSnapshot:
         self._tools.get(request.ToolId)
         return self._snapshots.get(request.SnapshotId, request.ToolId)
-
-
-def _filter(request: session_actions.ListSessionSnapshots) -> Callable[[Listed], bool]:
-    inside = listing.within("CreatedAt", request.CreateTimeAfter, request.CreateTimeBefore)
-    names = ("SessionId", "UserSessionId", "SnapshotType")
-    wanted = {name: value for name in names if (value := getattr(request, name)) is not None}
-    return lambda one: inside(one) and wanted.items() <= one.item.items()
-
-
-def _as_listed(one: SessionSnapshot) -> Listed:
-    return Listed(one.id, {"CreatedAt": one.created_at}, _shown(one))
 
 
 def _shown(one: SessionSnapshot) -> ShownSnapshot:

@@ -12,7 +12,7 @@ from agentdouble import journal
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.described import action_of, fields
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
-from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, Pages
+from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
 from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
 from agentdouble.control_plane.wire import Wire, read, stamp
@@ -47,7 +47,6 @@ class ResourceActions(Generic[R, C, U]):
 
     def __init__(self, registry: Registry[R]) -> None:
         self._registry = registry
-        self._pages = Pages()
         one: Any = {self.id_field: (str, ...)}
         self._one_request = create_model(f"One{self.noun}", __base__=Wire, **one)
 
@@ -78,9 +77,9 @@ class ResourceActions(Generic[R, C, U]):
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the resources that pass every filter, the oldest first."""
         request = read(self.list_request, body)
-        passes = request.passes({"Id": self.id_field, **{name: name for name in self.filters}})
-        found = (listed for listed in map(self._as_listed, self._registry.all()) if passes(listed))
-        items, token = self._pages.cut(f"List{self.noun}s", request, found)
+        matches = request.matching({"Id": self.id_field, **{name: name for name in self.filters}})
+        every = (Listed(one.id, one.created_at, self._listed(one)) for one in self._registry.all())
+        items, token = page(request, (listed for listed in every if matches(listed.item)))
         return {self.list_field: items, "NextToken": token}
 
     @action_of(lambda self: (self.update_request, self._id_result()))
@@ -114,10 +113,6 @@ class ResourceActions(Generic[R, C, U]):
         """Return the resource with the id of a request that has no other field."""
         request = read(self._one_request, body)
         return self._registry.get(getattr(request, self.id_field))
-
-    def _as_listed(self, one: R) -> Listed:
-        times = {"CreatedAt": one.created_at, "UpdatedAt": one.updated_at}
-        return Listed(one.id, times, self._listed(one))
 
     async def _create(self, request: C) -> R:
         raise NotImplementedError

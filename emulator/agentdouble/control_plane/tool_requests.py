@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -50,31 +50,12 @@ class Tls(Wire):
     TlsTopicId: str | None = None
 
 
-class TosCredentials(Wire):
-    """A key pair of the object storage."""
-
-    AccessKeyId: str | None = None
-    SecretAccessKey: str | None = None
-
-
-class TosMountPoint(Wire):
-    """A folder of the object storage in a sandbox."""
-
-    BucketName: str | None = None
-    BucketPath: str | None = None
-    Endpoint: str | None = None
-    LocalMountPath: str | None = None
-    ReadOnly: bool | None = None
-
-
 class TosMount(Wire):
     """The object storage in a sandbox; refused if it is enabled."""
 
-    Credentials: TosCredentials | None = None
-    CredentialType: (
-        Literal["TOS_CREDENTIAL_TYPE_ACCESS_KEY", "TOS_CREDENTIAL_TYPE_IAM_ROLE"] | None
-    ) = None
-    MountPoints: list[TosMountPoint] | None = None
+    Credentials: dict[str, Any] | None = None
+    CredentialType: str | None = None
+    MountPoints: list[dict[str, Any]] | None = None
     EnableTos: bool | None = None
 
 

@@ -3,13 +3,6 @@ from __future__ import annotations
 from agentdouble.control_plane import action_errors
 
 
-def test_an_error_of_the_public_table_has_its_status() -> None:
-    """The HTTP status is that of the platform's own table."""
-    error = action_errors.public_error("LackPolicy", "No.")
-
-    assert ("LackPolicy", 403, "No.") == (error.code, error.status, str(error))
-
-
 def test_the_table_is_the_published_one() -> None:
     """Number and status of every code are those of the platform's own page."""
     assert {

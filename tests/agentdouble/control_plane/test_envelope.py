@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import datetime as dt
 import json
 import re
 
 from agentdouble import Emulator
-from agentdouble.invoke_tool import Address, build
-from tests.agentdouble.calling import body_of, call, output, run, send
+from tests.agentdouble.calling import body_of, call, output, run
 
 HEX_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -88,13 +86,3 @@ def test_a_failure_has_the_error_among_its_outputs(shared: Emulator) -> None:
         output("stream", name="stdout", text="before\n"),
         output("error", ename="ZeroDivisionError", evalue="division by zero", traceback=traceback),
     ] == inner["data"]["outputs"]
-
-
-def test_region_and_service_are_those_of_the_signature(shared: Emulator) -> None:
-    """The envelope says where the caller thinks it is."""
-    elsewhere = Address(shared.url, shared.credentials, region="cn-shanghai", service="other")
-    metadata = send(build({}, elsewhere, dt.datetime.now(dt.timezone.utc))).json()[
-        "ResponseMetadata"
-    ]
-
-    assert ("cn-shanghai", "other") == (metadata["Region"], metadata["Service"])

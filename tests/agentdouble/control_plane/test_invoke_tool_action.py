@@ -45,7 +45,13 @@ def test_an_unknown_tool_is_refused(shared: Emulator) -> None:
     ) == refused(shared, ToolId="t-other")
 
 
-@pytest.mark.parametrize("field", ["ToolId", "OperationType", "OperationPayload", "UserSessionId"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        "ToolId",
+        "UserSessionId",
+    ],
+)
 def test_a_missing_field_is_named(shared: Emulator, field: str) -> None:
     """The message says which field is missing."""
     assert (400, "MissingParameter", f"The request is missing {field} parameter.") == refused(
@@ -53,44 +59,14 @@ def test_a_missing_field_is_named(shared: Emulator, field: str) -> None:
     )
 
 
-def test_missing_code_is_named(shared: Emulator) -> None:
-    """A field of the payload is named with its place."""
-    assert (
-        400,
-        "MissingParameter",
-        "The request is missing OperationPayload.code parameter.",
-    ) == refused_payload(shared, code=DROPPED)
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
         ("ToolId", 1),
-        ("ToolId", None),
-        ("UserSessionId", 1),
-        ("UserSessionId", ["u"]),
-        ("SessionId", 1),
         ("OperationType", "runcode"),
-        ("OperationType", 1),
-        ("OperationPayload", {"code": "1"}),
         ("OperationPayload", None),
-        ("OperationPayload", ""),
-        ("OperationPayload", "{"),
-        ("OperationPayload", "[]"),
         ("OperationPayload", '"1"'),
-        ("OperationPayload", "[" * 100_000),
-        ("Ttl", 0),
         ("Ttl", -1),
-        ("Ttl", 86_401),
-        ("Ttl", "0"),
-        ("Ttl", "half an hour"),
-        ("Ttl", "1800.0"),
-        ("Ttl", "-1"),
-        ("Ttl", ""),
-        ("Ttl", "٣"),
-        ("Ttl", 1.5),
-        ("Ttl", True),
-        ("Ttl", []),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -105,24 +81,12 @@ def test_a_wrong_field_is_named(shared: Emulator, field: str, value: object) -> 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("code", 1),
-        ("code", None),
         ("code", ""),
-        ("code", " \n\t"),
         ("code", "x" * (1024 * 1024 + 1)),
-        ("code", "ü" * (512 * 1024 + 1)),
         ("code", "'\ud800'"),
         ("code", "1\x00"),
-        ("timeout", 0),
-        ("timeout", -1),
         ("timeout", 301),
-        ("timeout", 10**30),
-        ("timeout", "30"),
-        ("timeout", "x"),
-        ("timeout", True),
-        ("timeout", 1.5),
         ("kernel_name", 3),
-        ("kernel_name", None),
     ],
     ids=lambda value: repr(value)[:20],
 )
@@ -134,7 +98,12 @@ def test_a_wrong_field_of_the_payload_is_named(shared: Emulator, field: str, val
     assert message.startswith(f"The parameter OperationPayload.{field} is invalid: ")
 
 
-@pytest.mark.parametrize("name", ["cobol", "", "python2", "PYTHON 3", "\x00"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cobol",
+    ],
+)
 def test_an_unknown_language_names_the_known(shared: Emulator, name: str) -> None:
     """The message lists the languages."""
     known = "python3, python, javascript, js, node, typescript"
@@ -147,7 +116,11 @@ def test_an_unknown_language_names_the_known(shared: Emulator, name: str) -> Non
 
 @pytest.mark.parametrize(
     "value",
-    ["", "a b", "a/b", "../x", "a.b", "a@b", "ü", "a\n", "\x00", "a" * 201, "\u202e", "٣"],
+    [
+        "",
+        "../x",
+        "a" * 201,
+    ],
     ids=lambda value: repr(value)[:12],
 )
 def test_a_session_id_of_other_characters_is_refused(shared: Emulator, value: str) -> None:
@@ -166,17 +139,13 @@ def test_a_session_id_may_have_200_characters(shared: Emulator) -> None:
     assert longest == result(shared, "1", longest)["UserSessionId"]
 
 
-@pytest.mark.slow
-def test_printable_session_ids_where_the_ledger_allows_them() -> None:
-    """U-USER-SESSION-CHARS printable: letters of every script, never a path out of the sandbox."""
-    with Emulator(unknowns={"U-USER-SESSION-CHARS": "printable"}) as double:
-        asked = "agent_ü@b.example_../x y"
-        assert asked == result(double, "1", asked)["UserSessionId"]
-        for value in ("", "a\n", "a" * 201):
-            assert 400 == refused(double, UserSessionId=value)[0]
-
-
-@pytest.mark.parametrize("name", ["python3", "python", "Python"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "python3",
+        "Python",
+    ],
+)
 def test_python_has_these_names(shared: Emulator, name: str) -> None:
     """One kernel answers to each, and the answer has the name that was asked for."""
     inner = run(shared, "print(1)", "plain", language=name)
@@ -191,21 +160,6 @@ def test_a_numeric_string_is_a_ttl(shared: Emulator) -> None:
     assert 200 == call(shared, body).status_code
 
 
-def test_unknown_fields_are_passed_over(shared: Emulator) -> None:
-    """A newer client sends more than we know."""
-    body = {**body_of(shared, "1", "plain"), "TtlUnit": "second"}
-
-    assert 200 == call(shared, body).status_code
-
-
-@pytest.mark.slow
-def test_code_at_the_limit_runs(shared: Emulator) -> None:
-    """1 MiB of code is allowed."""
-    comment = "#" * (1024 * 1024 - len("print(1)\n"))
-
-    assert run(shared, "print(1)\n" + comment, "plain")["success"]
-
-
 def test_a_session_is_reached_by_its_session_id_too(shared: Emulator) -> None:
     """SessionId instead of UserSessionId: the same instance, named in the answer."""
     first = result(shared, "x = 1", "by-id")
@@ -216,15 +170,6 @@ def test_a_session_is_reached_by_its_session_id_too(shared: Emulator) -> None:
 
     assert (first["SessionId"], "by-id") == (second["SessionId"], second["UserSessionId"])
     assert "1\n" == json.loads(second["Result"])["data"]["outputs"][0]["text"]
-
-
-def test_an_unknown_session_id_is_refused(shared: Emulator) -> None:
-    """A SessionId makes no instance."""
-    assert (
-        404,
-        "InvalidResource.NotFound",
-        "There is no session instance 's-gone'.",
-    ) == refused(shared, UserSessionId=DROPPED, SessionId="s-gone")
 
 
 def test_the_session_id_of_an_ended_instance_says_so(double: Emulator) -> None:
@@ -259,15 +204,6 @@ def test_a_kernel_that_does_not_start_is_an_error() -> None:
 
     assert (500, "ErrCreateSessionFail") == (error["status"], error["Code"])
     assert "no_such_module" in error["Message"]
-
-
-@pytest.mark.slow
-def test_success_of_a_failure_as_the_ledger_has_it() -> None:
-    """U-EXEC-SUCCESS true: success means that it was handled, status says how it went."""
-    with Emulator(unknowns={"U-EXEC-SUCCESS": "true"}) as double:
-        inner = run(double, "1 / 0")
-
-    assert (True, "error") == (inner["success"], inner["data"]["status"])
 
 
 @pytest.mark.slow

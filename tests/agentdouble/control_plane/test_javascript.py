@@ -11,7 +11,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.processes import isolation
-from tests.agentdouble.calling import body_of, call, error_of, http, output, result, run, text
+from tests.agentdouble.calling import http, output, result, run, text
 
 pytestmark = pytest.mark.once
 
@@ -42,7 +42,13 @@ def failure(data: dict[str, Any]) -> tuple[str, str]:
     return error["ename"], error["evalue"]
 
 
-@pytest.mark.parametrize("name", ["javascript", "js", "node", "JavaScript"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "javascript",
+        "node",
+    ],
+)
 def test_javascript_has_these_names(shared: Emulator, name: str) -> None:
     """One kernel answers to each, and the answer has the name that was asked for."""
     js(shared, "globalThis.kept = 6", "names")
@@ -79,32 +85,11 @@ def test_the_languages_of_a_session_share_its_files(shared: Emulator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("'\ud800'", "it is no valid Unicode text at position 1"),
-        ("1\x00", "it has a NUL character"),
-        (" \n", "it is empty"),
-        ("1" * (MIB + 1), f"it has {MIB + 1} bytes; the limit is {MIB}"),
-    ],
-    ids=["surrogate", "NUL", "blank", "large"],
-)
-def test_bad_code_is_refused_as_in_python(shared: Emulator, code: str, reason: str) -> None:
-    """The message says of which field and why."""
-    error = error_of(call(shared, body_of(shared, code, "js", language="javascript")))
-
-    assert (400, "InvalidParameter") == (error["status"], error["Code"])
-    assert f"The parameter OperationPayload.code is invalid: {reason}." == error["Message"]
-
-
-@pytest.mark.parametrize(
     ("code", "error"),
     [
         ("let b = 2 +* 3", ("SyntaxError", "Unexpected token '*'")),
-        ("\ufeff\u200b#", ("SyntaxError", "Invalid or unexpected token")),
         ("nothing.here", ("ReferenceError", "nothing is not defined")),
-        ("throw '\\ud800'", ("Uncaught", '"\ufffd"')),
         ("(function f() { f() })()", ("RangeError", "Maximum call stack size exceeded")),
-        ("await Promise.reject(new TypeError('t'))", ("TypeError", "t")),
     ],
 )
 def test_code_that_fails_says_how(shared: Emulator, code: str, error: tuple[str, str]) -> None:
@@ -117,9 +102,6 @@ def test_code_that_fails_says_how(shared: Emulator, code: str, error: tuple[str,
     ("code", "reason"),
     [
         ("import 'https://example.com/x.js'", "A remote specifier was requested"),
-        ("import chalk from 'npm:chalk'", "npm specifiers were requested"),
-        ("import './nowhere.js'", "Module not found"),
-        ("import 'no-such-package'", 'Import "no-such-package" not a dependency'),
         ("await fetch('http://127.0.0.1:8000')", "Requires net access"),
         ("Deno.readTextFileSync('/etc/passwd')", "Requires read access"),
         ("new Deno.Command('id').outputSync()", "Requires run access"),
@@ -152,17 +134,6 @@ def test_a_flood_of_lines_arrives_whole(shared: Emulator) -> None:
     assert [output("stream", name="stdout", text=expected)] == data["outputs"]
 
 
-@pytest.mark.parametrize("function", ["log", "error"])
-def test_100_mb_of_output_are_cut(shared: Emulator, function: str) -> None:
-    """The limit is kept and told of, and the session goes on."""
-    data = js(shared, f"console.{function}('x'.repeat(1e8))", timeout_s=60)
-
-    texts = [o["text"] for o in data["outputs"]]
-    assert "x" * MIB == "".join(texts)[:MIB]
-    assert texts[-1].startswith("[output cut: the limit is 1048576 bytes")
-    assert "2" == value(js(shared, "1 + 1"))
-
-
 @pytest.mark.slow
 def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
     """After its timeout; the instance lives on with its variables."""
@@ -180,7 +151,6 @@ def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
 @pytest.mark.parametrize(
     ("code", "ename"),
     [
-        ("Deno.exit(3)", "Exit"),
         (HEAP_OF_200_MB, "OutOfMemory"),
     ],
 )
@@ -194,23 +164,6 @@ def test_an_engine_that_ends_loses_the_context(code: str, ename: str) -> None:
 
     assert first["SessionId"] != then["SessionId"]
     assert '\\"undefined\\"' in then["Result"]
-
-
-@pytest.mark.slow
-def test_without_deno_only_javascript_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each cell says what to install, and Python runs as ever."""
-    (tmp_path / "without_deno.py").write_text("import sys; sys.modules['deno'] = None")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-
-    with Emulator(preload=["without_deno"]) as double:
-        answers = [failure(js(double, "1")) for _ in range(2)]
-        printed = text(double, "print(1)", "js")
-
-    assert {"EngineNotStarted"} == {name for name, _ in answers}
-    assert all("pip install 'agentdouble[emulator]'" in message for _, message in answers)
-    assert "1\n" == printed
 
 
 def engine_of(double: Emulator, session: str) -> psutil.Process:

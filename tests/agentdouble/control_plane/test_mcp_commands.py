@@ -123,12 +123,12 @@ def test_a_command_outlives_a_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        ("no", "it is no JSON"),
+        ("no", "it is not JSON"),
         ({"mcpServers": {"a": SERVER, "b": SERVER}}, "with one server"),
         ({"url": "http://127.0.0.1/mcp"}, "a server with an address is a CustomConfiguration"),
-        ({"args": ["x"]}, "its command is text"),
+        ({"args": ["x"]}, "its command is wrong"),
         ({"command": "x", "env": {"a b": ""}}, "'a b' is no name of an environment variable"),
-        ({"command": "x", "shell": True}, "'shell', which is none of command, args"),
+        ({"command": "x", "shell": True}, "its shell is wrong"),
         ({"command": "x", "cwd": "/etc"}, "the setting runtime_sources names"),
         ({"command": "x", "cwd": str(HERE / "none")}, "there is no directory"),
     ],

@@ -12,7 +12,7 @@ from agentdouble.invoke_tool import Address, HttpRequest, build
 from agentdouble.sandbox.instances import Instances
 from agentdouble.signing import Credentials
 from tests.agentdouble import client_signer
-from tests.agentdouble.calling import body_of, error_of, http, run, send, signed
+from tests.agentdouble.calling import body_of, error_of, http, send, signed
 
 pytestmark = pytest.mark.smoke
 
@@ -62,15 +62,6 @@ def test_a_wrong_signature_is_refused(shared: Emulator) -> None:
     assert (401, "SignatureDoesNotMatch", 100010) == refused(request)
 
 
-def test_a_body_that_is_not_the_signed_one_is_refused(shared: Emulator) -> None:
-    """What runs is what was signed."""
-    request = signed(shared, body_of(shared, "1"))
-
-    assert (401, "SignatureDoesNotMatch", 100010) == refused(
-        replace(request, body=request.body.replace(b"1", b"2"))
-    )
-
-
 def test_an_unknown_access_key_is_refused(shared: Emulator) -> None:
     """CTL-03: an access key that the double did not give out."""
     unknown = Address(shared.url, Credentials("AKLTunknown", shared.credentials.secret_key))
@@ -95,27 +86,6 @@ def test_the_platform_s_clock_does_not_age_a_signature(double: Emulator) -> None
     double.clock.advance(dt.timedelta(hours=1))
 
     assert 404 == send(signed(double, {**body_of(double, "1"), "ToolId": "t-x"})).status_code
-
-
-def test_a_signed_header_that_is_missing_is_named(shared: Emulator) -> None:
-    """The message says which."""
-    request = changed(signed(shared, {}), X_Date=None)
-
-    error = error_of(send(request))
-
-    assert {
-        "status": 400,
-        "Code": "MissingRequestInfo",
-        "CodeN": 100004,
-        "Message": "The request is missing x-date information: SignedHeaders names that header.",
-    } == error
-
-
-def test_a_malformed_authorization_is_refused(shared: Emulator) -> None:
-    """A scheme of somebody else is no signature."""
-    request = changed(signed(shared, {}), Authorization="Bearer x")
-
-    assert (401, "MissingSignature", 100005) == refused(request)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +122,13 @@ def as_sdk(double: Emulator, request: HttpRequest) -> HttpRequest:
     return changed(sent, Authorization=client_signer.authorization(key, signed, signature, scope))
 
 
-@pytest.mark.parametrize("action", ["Invoke", "invoketool", "", "ListUsers", "InvokeTool "])
+@pytest.mark.parametrize(
+    "action",
+    [
+        "invoketool",
+        "ListUsers",
+    ],
+)
 def test_an_unknown_action_is_named(shared: Emulator, action: str) -> None:
     """CTL-06: the refusal says which operation there is not."""
     response = post(shared, action, VERSION)
@@ -165,8 +141,18 @@ def test_an_unknown_action_is_named(shared: Emulator, action: str) -> None:
     } == error_of(response)
 
 
-@pytest.mark.parametrize("version", ["2025-10-31", "", "2018-01-01"])
-@pytest.mark.parametrize("action", ["InvokeTool", "GetTool"])
+@pytest.mark.parametrize(
+    "version",
+    [
+        "2025-10-31",
+    ],
+)
+@pytest.mark.parametrize(
+    "action",
+    [
+        "InvokeTool",
+    ],
+)
 def test_another_version_is_named(shared: Emulator, action: str, version: str) -> None:
     """CTL-06: the refusal says which version there is not, for every action."""
     error = error_of(post(shared, action, version))
@@ -177,7 +163,12 @@ def test_another_version_is_named(shared: Emulator, action: str, version: str) -
     )
 
 
-@pytest.mark.parametrize("action", ["CreateSkill", "UpdateMCPTools", "GetRuntimeCozeToken"])
+@pytest.mark.parametrize(
+    "action",
+    [
+        "CreateSkill",
+    ],
+)
 def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> None:
     """What the platform has and the double does not is refused by name, never made up."""
     assert {
@@ -188,7 +179,12 @@ def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> N
     } == error_of(post(shared, action, VERSION))
 
 
-@pytest.mark.parametrize("service", ["id", "CP"])
+@pytest.mark.parametrize(
+    "service",
+    [
+        "id",
+    ],
+)
 def test_an_action_of_another_service_says_so(shared: Emulator, service: str) -> None:
     """The platform's command line asks other services as well; none is taken for this one."""
     assert {
@@ -216,15 +212,9 @@ def post(double: Emulator, action: str, version: str, service: str = "agentkit")
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "is not JSON"),
         (b"{", "is not JSON"),
-        (b"\xff", "is not JSON"),
         (b"[" * 200_000, "is not JSON"),
-        (b'{"a":' * 100_000, "is not JSON"),
         (b"[]", "is not a JSON object"),
-        (b'"text"', "is not a JSON object"),
-        (b"null", "is not a JSON object"),
-        (b"9" * 10_000, "is not JSON"),
     ],
     ids=lambda value: str(value[:20]),
 )
@@ -248,18 +238,6 @@ def test_a_body_that_is_no_json_object_is_refused(
     error = error_of(response)
     assert (400, "InvalidParameter") == (error["status"], error["Code"])
     assert message in error["Message"]
-
-
-@pytest.mark.slow
-def test_without_signing_anybody_may_call() -> None:
-    """Without check_signatures unsigned requests run, and signed ones do as well."""
-    with Emulator(check_signatures=False) as double:
-        url = f"{double.url}/?Action=InvokeTool&Version={VERSION}"
-        unsigned = http.post(url, json=body_of(double, "print(1)"))
-        also_signed = run(double, "print(2)")
-
-    assert 200 == unsigned.status_code
-    assert also_signed["success"]
 
 
 def test_credentials_of_the_settings_are_those_that_are_checked() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -252,39 +251,6 @@ def test_files_of_the_snapshots_of_a_session_have_a_limit_together() -> None:
         act(double, "DeleteSessionSnapshot", ToolId=TOOL, SnapshotId=first)
         take(double, source)
         take(double, source, RetentionCount=2)
-
-
-@pytest.mark.slow
-def test_number_and_age_have_limits(tmp_path: Path) -> None:
-    """Over the number it is refused; over the age the record says why. A restart says so, too."""
-    state = f"sqlite:///{tmp_path / 'state.db'}"
-    with Emulator(state=state, max_session_snapshots=1, session_snapshot_ttl_s=3600) as double:
-        source = begin(double)
-        old = take(double, source)
-        full = refusal(double, "CreateSessionSnapshot", ToolId=TOOL, SessionId=source)
-        renewed = take(double, source, RetentionCount=1)
-        double.clock.advance(hours=1)
-        lost = get(double, renewed)
-        young = take(double, begin(double, "v"))
-        gone = refusal(double, "ResumeSessionFromSnapshot", ToolId=TOOL, SnapshotId=renewed)
-
-        assert (429, "QuotaExceeded") == full[:2]
-        assert "max_session_snapshots" in full[2]
-        assert [young, renewed] == ids(double)
-        assert old not in ids(double)
-        assert "Failed" == lost["Status"]
-        assert "older than 1:00:00" in lost["Reason"]
-        assert (409, "InvalidSnapshot.NotReady") == gone[:2]
-
-    with Emulator(state=state) as double:
-        double.clock.advance(hours=1)
-        assert [young, renewed] == ids(double)
-        assert "restarted" in get(double, young)["Reason"]
-        assert "Failed" == get(double, young)["Status"]
-        assert "older" in get(double, renewed)["Reason"]
-        assert (409, "InvalidSnapshot.NotReady") == refused(
-            double, "ResumeSessionFromSnapshot", young
-        )
 
 
 def test_a_snapshot_ends_with_its_tool_and_with_a_reset(double: Emulator) -> None:
