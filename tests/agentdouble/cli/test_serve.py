@@ -4,7 +4,6 @@ import json
 import signal
 import ssl
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
@@ -167,25 +166,6 @@ def test_wrong_options_are_one_line(
 ) -> None:
     """Each says what to do instead."""
     assert expected in _refusal(command_line, *words)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["env", "file"])
-def test_a_key_is_read_from_where_no_command_line_shows_it(
-    serve: Callable[..., Serving], command_line: CommandLine, kind: str
-) -> None:
-    """Without the newline at its end; every surface asks for it then."""
-    (command_line.folder / "key.txt").write_text("the-key\n")
-    command_line.environment["OWN_KEY"] = "the-key"
-    double = serve("--api-key", {"env": "env:OWN_KEY", "file": "file:key.txt"}[kind])
-    shown = Path(f"/proc/{double.process.pid}/cmdline")
-    answers = [
-        http.get(f"{double.url}/list-apps", headers=headers).status_code
-        for headers in ({}, {"X-Api-Key": "the-key"})
-    ]
-
-    assert [401, 200] == answers
-    assert not shown.exists() or b"the-key" not in shown.read_bytes()
 
 
 _NOT_A_KEY = "--api-key takes env:NAME or file:PATH, not the key itself"

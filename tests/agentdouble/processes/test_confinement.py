@@ -272,27 +272,6 @@ def test_a_port_of_another_session_is_out_of_reach_with_a_network_of_one_s_own(
     )
 
 
-LISTENING = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
-CONNECTING = "import socket; socket.create_connection(('127.0.0.1', {})); print('connected')"
-
-
-@pytest.mark.parametrize("joined", [False, True])
-def test_kernels_of_a_session_share_its_own_network(host: Host, joined: bool) -> None:
-    """The second one joins the first one's, and is held there as it is."""
-    need(host, "network")
-    first = host.start(network="own")
-    port = first.text(LISTENING)
-
-    second = host.start(of=first, network="own", network_of=first.pid if joined else None)
-
-    assert ("connected" if joined else "ConnectionRefusedError") == second.text(
-        CONNECTING.format(port)
-    )
-    assert "OSError" == second.text(
-        "import socket; socket.socket(type=socket.SOCK_DGRAM).connect(('192.0.2.1', 9))"
-    )
-
-
 SYSTEM_V = "import ctypes; print(ctypes.CDLL(None).shmget({key}, 64, {flags}) >= 0)"
 
 
@@ -360,24 +339,6 @@ def test_an_abstract_socket_of_another_session_is_out_of_reach(
     )
 
     assert ("PermissionError" if landlock else "connected") == said
-
-
-POOL = """
-import multiprocessing
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    print(pool.map(abs, [-1, -2]))
-"""
-SHARED = """
-from multiprocessing.shared_memory import SharedMemory
-memory = SharedMemory(create=True, size=8)
-memory.buf[0] = 7
-print(memory.buf[0])
-memory.close()
-memory.unlink()
-"""
-PYTHON = "import subprocess, sys; print(subprocess.call([sys.executable, '-c', 'import numpy']))"
-THREAD = "import threading; t = threading.Thread(target=print, args=[1]); t.start(); t.join()"
-PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.savefig('plot.png'); p.show()"
 
 
 @pytest.mark.parametrize("limits", [{}, {"open_files": 128}])

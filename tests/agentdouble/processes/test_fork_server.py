@@ -16,7 +16,6 @@ from agentdouble import Emulator
 from agentdouble.processes.fork_server import signals
 from agentdouble.processes.fork_server.client import ForkServer
 from tests.agentdouble.calling import (
-    Begun,
     act,
     ended,
     has_gone,
@@ -58,39 +57,6 @@ def fork_server_of(pid: int) -> psutil.Process:
     assert fork_server is not None
     assert "agentdouble.processes.fork_server.server" in fork_server.cmdline()
     return fork_server
-
-
-@pytest.mark.slow
-def test_sessions_are_lost_with_their_fork_server() -> None:
-    """Each ends with that reason, code that ran is answered, and the next call begins anew."""
-    lost = "the kernel's process has ended with its fork server"
-    before = set(psutil.Process().children())
-    with Emulator() as double:
-        first = result(double, "x = 1", "idle")
-        kernel = pid_of(double, session="idle")
-        running = Begun(double, "busy", "print('never')")
-        old = fork_server_of(kernel)
-
-        old.kill()
-        inner = running.future.result(30)
-        reasons = ended(double)
-        after = result(double, "print('x' in globals())", "idle")
-        new = fork_server_of(pid_of(double, session="idle"))
-
-        assert ("error", f"Code execution failed: {lost}; the session's context is lost") == (
-            inner["data"]["status"],
-            inner["message"],
-        )
-        assert {
-            "idle": f"{lost}, while nothing ran",
-            "busy": f"Code execution failed: {lost}; the session's context is lost",
-        } == reasons
-        assert has_gone(kernel, timeout_s=30)
-        assert first["SessionId"] != after["SessionId"]
-        assert '"text": "False\\n"' in after["Result"]
-        assert old.pid != new.pid
-        assert not psutil.pid_exists(old.pid)
-    assert before == set(psutil.Process().children())
 
 
 def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: Emulator) -> None:

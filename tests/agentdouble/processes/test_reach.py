@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -97,19 +95,6 @@ child = subprocess.run(
 )
 print(child.stdout)
 """
-STORM = """
-import os, signal, threading, time
-def storm():
-    while True:
-        if os.fork() == 0:
-            os.setsid()
-            if os.fork():
-                os._exit(0)
-            storm()
-        time.sleep(0.001)
-if os.fork() == 0:
-    storm()
-"""
 ABOUT_TO_DIE = {  # code, and how its process is told to have ended
     "os.kill(os.getpid(), signal.SIGTERM)": "was killed by signal 15 (SIGTERM)",
     "os.abort()": "was killed by signal 6 (SIGABRT)",
@@ -184,28 +169,6 @@ def test_a_kernel_that_ends_takes_what_it_left_and_no_other_kernel(host: Host) -
     assert "2" == second.text("print(1 + 1)")
     signals.send(second.pid, signal.SIGKILL)
     assert has_gone(kept, timeout_s=30)
-
-
-def test_a_storm_of_forks_ends_with_its_session(host: Host) -> None:
-    """In one stroke: what forks faster than anybody looks is gone with the init."""
-    session = host.start()
-    namespace = Path(f"/proc/{session.pid}/ns/pid").readlink()
-    session.text(STORM)
-
-    signals.send(session.pid, signal.SIGKILL)
-
-    assert has_gone(session.pid, timeout_s=30)
-    while _in_namespace(namespace):
-        pass
-
-
-def _in_namespace(namespace: Path) -> list[str]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if (entry / "ns/pid").readlink() == namespace:
-                found.append(entry.name)
-    return found
 
 
 @pytest.mark.parametrize("code", ABOUT_TO_DIE)

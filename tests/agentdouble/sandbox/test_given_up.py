@@ -240,25 +240,3 @@ def test_a_fork_server_that_is_killed_amid_starts_costs_none_of_them_a_process(f
         assert has_no_more(await at_rest(before), before)
 
     with_kernels(test)
-
-
-@pytest.mark.parametrize("turns", [1, 5, 20, 60, 120])
-def test_a_double_that_stops_while_it_fills_leaves_nothing(turns: int) -> None:
-    """Neither what starts nor what is ready stays; nothing starts after that."""
-    OTHERS[:] = psutil.Process().children()
-
-    async def test() -> None:
-        with ledger.using(ledger.Ledger(None)):
-            kernels = KernelPool(Settings.load(pool_size=3))
-            workspace = kernels.workspace()
-            kernels.fill()
-            for _ in range(turns):
-                await asyncio.sleep(0.001)
-            await kernels.close()
-            kernels.fill()
-            with pytest.raises(KernelStartError, match="the double has stopped"):
-                await kernels.start(PYTHON, workspace)
-            assert 0 == kernels.ready
-
-    asyncio.run(test())
-    assert [] == own_processes()

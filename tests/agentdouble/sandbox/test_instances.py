@@ -16,7 +16,6 @@ from agentdouble.sandbox.instances import Instances
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     Begun,
-    background,
     body_of,
     call,
     error_of,
@@ -295,19 +294,3 @@ def test_an_instance_that_has_ended_runs_nothing() -> None:
             await instances.close()
 
     asyncio.run(ended())
-
-
-def test_an_instance_that_ends_while_its_kernel_starts_leaves_no_kernel() -> None:
-    """A reset that comes during a start finds nothing left afterwards."""
-    before = set(psutil.Process().children())
-    with Emulator(provisioner="local-provisioner", pool_size=0) as double:
-        starting = background(lambda: call(double, body_of(double, "1", "starting")))
-        while set(psutil.Process().children()) == before:
-            pass
-
-        double.reset()
-        left = set(psutil.Process().children())
-        response = starting.result(30)
-
-    assert before == left
-    assert "'starting' has ended: the double was reset." in error_of(response)["Message"]

@@ -101,29 +101,6 @@ def test_a_lock_of_multiprocessing_is_held_in_one_process_alone() -> None:
 
 
 @pytest.mark.slow
-def test_a_database_in_wal_mode_goes_its_own_way_in_each_process() -> None:
-    setup = (
-        "import sqlite3; database = sqlite3.connect('a.db', isolation_level=None)\n"
-        "for sql in ('pragma journal_mode = wal', 'create table t (x)', 'insert into t values (0)'):\n"
-        "    database.execute(sql)"
-    )
-    insert = "print([*database.execute('insert into t values ({0}) returning x')])"
-    look = "print([*sqlite3.connect('a.db').execute('select x from t')])"
-
-    async def test(source: Source) -> None:
-        async with source.copies(setup, count=2) as copies:
-            kernels = (*copies, source.kernel)
-            for round_ in range(3):
-                for number, kernel in enumerate(kernels, 10 * round_ + 1):
-                    assert f"[({number},)]\n" == await value_of(kernel, insert.format(number))
-            for number, kernel in enumerate(kernels, 1):
-                expected = f"[(0,), ({number},), ({number + 10},), ({number + 20},)]\n"
-                assert expected == await value_of(kernel, look)
-
-    with_pool(test)
-
-
-@pytest.mark.slow
 def test_shared_memory_that_no_copy_can_have_is_refused_by_name() -> None:
     setup = (
         "import ctypes, mmap, os; libc = ctypes.CDLL(None)\n"

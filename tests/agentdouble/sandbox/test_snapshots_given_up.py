@@ -148,24 +148,3 @@ def test_a_session_that_ends_meanwhile_is_told_and_leaves_nothing(turns: int) ->
         assert () == sessions.instances.living()
 
     with_sessions(test)
-
-
-def test_a_double_that_stops_meanwhile_leaves_nothing() -> None:
-    """Neither a template nor a copy."""
-
-    async def test(sessions: Sessions) -> None:
-        source = await sessions.begin()
-        snapshot = await sessions.snapshots.take(source)
-        work = [
-            sessions.snapshots.resume(snapshot, None, new_instance=True),
-            sessions.snapshots.resume(snapshot, None, new_instance=True),
-            sessions.snapshots.take(source),
-        ]
-        tasks = [asyncio.ensure_future(one) for one in work]  # type: ignore[arg-type, var-annotated]
-        await asyncio.sleep(0.005)
-        await sessions.close()
-        await asyncio.wait(tasks, timeout=30)
-        errors = [one.exception() for one in tasks]
-        assert all(one is None or isinstance(one, SandboxError) for one in errors), errors
-
-    with_sessions(test)

@@ -13,7 +13,6 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
-from agentdouble.processes import usage
 from agentdouble.sandbox.watch import Watch
 from tests.agentdouble.calling import eventually, http, instances_of, run, text
 
@@ -200,18 +199,3 @@ def test_what_grows_in_a_session_that_was_idle_is_seen(
         eventually(lambda: look(double) or reasons_of(double), bool)
 
         assert {"hidden": f"killed: {ENDS_WITH[what]}"} == reasons_of(double)
-
-
-def test_a_link_counts_once_and_leads_nowhere(tmp_path: Path) -> None:
-    """Hard links are one file; a symbolic one is no way to the files of others."""
-    inside, outside = tmp_path / "in", tmp_path / "out"
-    inside.mkdir()
-    outside.mkdir()
-    (outside / "file").write_bytes(bytes(MIB))
-    (inside / "file").write_bytes(bytes(MIB))
-    os.link(inside / "file", inside / "again")
-    (inside / "away").symlink_to(outside)
-
-    counted = usage.files([str(inside)], (), 1 << 40)
-
-    assert MIB <= counted < 2 * MIB

@@ -63,23 +63,6 @@ def test_a_thrown_error_has_its_own_name_and_stack(shared: Session) -> None:
     ) == failure(result)
 
 
-def test_a_syntax_error_shows_the_line(shared: Session) -> None:
-    """A cell that cannot be parsed is an error that points at the place."""
-    result = shared("const fine = 1;\nlet b = 2 +* 3;")
-
-    assert Output(
-        "error",
-        ename="SyntaxError",
-        evalue="Unexpected token '*'",
-        traceback=(
-            "SyntaxError: Unexpected token '*'",
-            "let b = 2 +* 3;",
-            "           ^",
-            f"    at cell-{result.execution_count}.js:2:12",
-        ),
-    ) == failure(result)
-
-
 @pytest.mark.parametrize(
     ("code", "name", "value"),
     [

@@ -17,17 +17,6 @@ def test_console_goes_to_stdout_and_stderr_in_order(shared: Session) -> None:
     assert [("stdout", "1\n2\n"), ("stderr", "3\n4\n"), ("stdout", "5\n")] == streams(shared(code))
 
 
-def test_raw_writes_are_captured(shared: Session) -> None:
-    """What goes to the standard streams without the console is output too."""
-    code = """
-    const bytes = new TextEncoder().encode("é");
-    for (const byte of bytes) Deno.stdout.writeSync(new Uint8Array([byte]));
-    process.stdout.write("node\\n");
-    """
-
-    assert [("stdout", "énode\n")] == streams(shared(code))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
