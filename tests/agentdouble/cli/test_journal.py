@@ -108,7 +108,7 @@ def test_the_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulat
     assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
 
-@pytest.mark.parametrize("time", ["", "5", "9999999999d"])
+@pytest.mark.parametrize("time", ["", "5", "1s5"])
 def test_a_time_that_is_none(shell: CommandLine, double: Emulator, time: str) -> None:
     """Is refused with examples, before anything is asked."""
     done = shell.run("clock", "advance", "--url", double.url, "--", time)
