@@ -49,21 +49,8 @@ def busy_ns(pid: int) -> int:
 
 
 def are_idle(times: Mapping[int, int]) -> bool:
-    """Return whether all processes are alive and have used no time since ``busy_ns`` returned it.
-
-    This function is called for every session four times a second, so it is written to take half
-    the time of ``busy_ns`` for each process.
-    """
-    if sys.platform != "linux":
-        return all(busy_ns(pid) == busy != -1 for pid, busy in times.items())
-    read = time.clock_gettime_ns
-    try:
-        for pid, busy in times.items():
-            if read(~pid << 3 | _OF_A_PROCESS) != busy:
-                return False
-    except OSError:
-        return False
-    return True
+    """Return whether all processes are alive and have used no time since ``busy_ns`` returned it."""
+    return all(busy_ns(pid) == busy != -1 for pid, busy in times.items())
 
 
 def walk(roots: Iterable[int]) -> list[Process]:
