@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -59,15 +59,6 @@ class ForkPlan:
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
         """Fork the process; raise ForkServerGoneError or OSError."""
         return await self.server.fork(request, *descriptors)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a process starts: the session's workspace and other processes, its own ``run``."""
-
-    workspace: Workspace
-    run: Path
-    others: tuple[SessionProcess, ...]
 
 
 class ForkPlanner:
@@ -126,12 +117,15 @@ class ForkPlanner:
         if self._settings.isolation != "none" and isolation.is_unknown(self._isolation):
             self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
 
-    async def plan(self, language: Language, place: Place) -> ForkPlan | None:
+    async def plan(
+        self, language: Language, workspace: Workspace, run: Path, others: Iterable[SessionProcess]
+    ) -> ForkPlan | None:
         """Return how to fork a program, or None without a fork server; call ``prepare`` first.
 
+        ``others`` are the session's other processes, and ``run`` is a directory for this one only.
         Raises KernelStartError.
         """
-        confinement = await self._confinement(language, place)
+        confinement = await self._confinement(language, workspace, run, others)
         if self._fork_server is None:
             return None
         return ForkPlan(
@@ -146,7 +140,9 @@ class ForkPlanner:
         limit = self._settings.process_limit
         return family_limit(limit) if workspace.shares_user else limit
 
-    async def _confinement(self, language: Language, place: Place) -> Confinement | None:
+    async def _confinement(
+        self, language: Language, workspace: Workspace, run: Path, others: Iterable[SessionProcess]
+    ) -> Confinement | None:
         settings, name = self._settings, language.display_name
         if self._isolation is None:
             if settings.network == "none":
@@ -161,14 +157,14 @@ class ForkPlanner:
             measure = found.measures["network"]
             reason = f"{measure.why_not}. What would bring it: {measure.remedy}"
             raise KernelStartError(name, f"network = 'none' needs the measure network: {reason}")
-        networks = (k.pid for k in place.others if k.alive and self._network(k.language) == "own")
+        networks = (k.pid for k in others if k.alive and self._network(k.language) == "own")
         return found.confinement_for(
-            place.workspace,
-            place.run,
+            workspace,
+            run,
             network=self._network(language),
             network_of=next(networks, None),
             visible=settings.visible_paths,
-            process_limit=self._process_limit(place.workspace),
+            process_limit=self._process_limit(workspace),
             memory_limit=settings.memory_limit,
         )
 

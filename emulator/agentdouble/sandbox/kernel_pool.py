@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 
 from agentdouble import threads
 from agentdouble.errors import (
+    BrowserError,
+    BrowserMissingError,
     KernelStartError,
+    LimitError,
     SnapshotRefusedError,
     WorkbenchError,
 )
@@ -24,7 +27,6 @@ from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.fork_planner import (
     IMPORTS,
     ForkPlanner,
-    Place,
     process_limit_refusal,
 )
 from agentdouble.sandbox.kernel import Kernel
@@ -35,7 +37,6 @@ from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
-    from agentdouble.sandbox.browser.browsers import Browsers
     from agentdouble.sandbox.fork_planner import ForkPlan, SessionProcess
     from agentdouble.sandbox.kernel_channels import KernelSockets
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
@@ -52,7 +53,7 @@ _IMPORTS_FOR_WORKBENCHES = (
     "anyio._backends._asyncio",  # the first request would import it
 )
 _IMPORTS_FOR_BROWSERS = (
-    "agentdouble.sandbox.browser.browsers",
+    "agentdouble.sandbox.browser.browser",
     "agentdouble.processes.fork_server.processes",
 )
 
@@ -69,7 +70,7 @@ class KernelPool:
         self._starting = 0
         self._sockets: KernelSockets | None = None
         self._workspaces: Workspaces | None = None
-        self._browsers: Browsers | None = None
+        self._browsers = 0  # how many run or start
 
     @property
     def ready(self) -> int:
@@ -204,41 +205,54 @@ class KernelPool:
         Raises WorkbenchError and ResourceExhaustedError.
         """
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_WORKBENCHES)
-        from agentdouble.processes.fork_server.client import ForkServerGoneError
-
-        try:
-            with self._room():
-                return await self._start_workbench(workspace, tuple(others))
-        except (OSError, ForkServerGoneError, KernelStartError) as error:
-            refusal = capacity.refusal_of(error)
-            raise refusal or WorkbenchError(str(error) or "the fork server has ended") from error
-
-    async def _start_workbench(
-        self, workspace: Workspace, others: tuple[SessionProcess, ...]
-    ) -> Workbench:
         from agentdouble.sandbox.workbench import client
 
-        self._planner.prepare(client.PROGRAM)
-        run, memory_limit = workspace.make_run(), self._settings.memory_limit
-        plan = await self._planner.plan(client.PROGRAM, Place(workspace, run, others))
-        return await client.start(plan, workspace, run, memory_limit)
+        with _failing_with(WorkbenchError), self._room():
+            self._planner.prepare(client.PROGRAM)
+            run = workspace.make_run()
+            plan = await self._planner.plan(client.PROGRAM, workspace, run, others)
+            return await client.start(plan, workspace, run, self._settings.memory_limit)
 
     async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
 
-        Raises BrowserMissingError, LimitError and BrowserError.
+        Raises BrowserMissingError, LimitError, ResourceExhaustedError and BrowserError.
         """
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_BROWSERS)
-        from agentdouble.sandbox.browser.browser import PROGRAM
-        from agentdouble.sandbox.browser.browsers import Browsers
+        from agentdouble.sandbox.browser import browser, chromium
 
-        self._browsers = self._browsers or Browsers(self._settings)
-        self._planner.prepare(PROGRAM)
-        with capacity.named():
-            place = Place(workspace, workspace.make_run(), tuple(others))
-        return await self._browsers.start(
-            workspace, place.run, lambda: self._planner.plan(PROGRAM, place)
-        )
+        settings = self._settings
+        path = chromium.find(settings.browser)
+        if path is None:
+            raise BrowserMissingError(settings.browser or "Chromium", chromium.INSTALL)
+        if self._browsers >= settings.max_browsers:
+            raise LimitError(
+                settings.max_browsers,
+                "browsers run and the setting max_browsers allows no more. "
+                "Destroy a session that has one, or raise the setting.",
+            )
+        self._browsers += 1
+        try:
+            with _failing_with(BrowserError), self._room():
+                self._planner.prepare(browser.PROGRAM)
+                run = workspace.make_run()
+                width, height = settings.browser_size
+                config = {"browser": path, "directory": str(run), "width": width, "height": height}
+                plan = await self._planner.plan(browser.PROGRAM, workspace, run, others)
+                started = await browser.start(plan, workspace, run, config)
+        except BaseException:
+            self._browsers -= 1
+            raise
+        started.died.add_done_callback(lambda _: self._forget_browser())
+        try:
+            await started.ready(settings.browser_start_timeout_s)
+        except BaseException:
+            await started.kill("its start was given up")
+            raise
+        return started
+
+    def _forget_browser(self) -> None:
+        self._browsers -= 1
 
     def fill(self) -> None:
         """Start the missing ready kernels in the background, up to the number in the settings."""
@@ -276,7 +290,7 @@ class KernelPool:
             self._planner.prepare(language)
             with capacity.named():
                 run = workspace.make_run()
-            plan = await self._planner.plan(language, Place(workspace, run, tuple(others)))
+            plan = await self._planner.plan(language, workspace, run, others)
             try:
                 return await self._started(language, plan, workspace, run)
             except ForkServerGoneError as error:  # it died; the next try starts another one
@@ -309,3 +323,15 @@ class KernelPool:
         except OSError as error:
             refusal = capacity.refusal_of(error)
             raise refusal or KernelStartError(language.display_name, str(error)) from error
+
+
+@contextmanager
+def _failing_with(kind: type[WorkbenchError] | type[BrowserError]) -> Iterator[None]:
+    """Turn the failure of a start into an error of this kind, or the one that names a resource."""
+    from agentdouble.processes.fork_server.client import ForkServerGoneError
+
+    try:
+        yield
+    except (OSError, ForkServerGoneError, KernelStartError) as error:
+        refusal = capacity.refusal_of(error)
+        raise refusal or kind(str(error) or "the fork server has ended") from error
