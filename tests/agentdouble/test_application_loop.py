@@ -43,39 +43,6 @@ async def thread_name() -> str:
     return threading.current_thread().name
 
 
-def test_coroutines_run_in_a_thread_of_their_own() -> None:
-    """A started loop runs beside the caller's, and its thread ends with it."""
-    started = in_loop(lambda loop: loop.run(thread()))
-
-    assert ("agentdouble-app", False) == (started.name, started.is_alive())
-
-
-def test_the_caller_s_context_is_theirs() -> None:
-    """Context variables reach the application."""
-
-    async def body(loop: ApplicationLoop) -> str:
-        async def read() -> str:
-            return variable.get()
-
-        variable.set("set")
-        return await loop.run(read())
-
-    assert "set" == in_loop(body)
-
-
-def test_exceptions_come_back() -> None:
-    """What the coroutine raises, its caller gets."""
-
-    async def body(loop: ApplicationLoop) -> None:
-        async def fail() -> None:
-            raise ValueError("boom")
-
-        with pytest.raises(ValueError, match="boom"):
-            await loop.run(fail())
-
-    in_loop(body)
-
-
 @pytest.mark.parametrize("started", [True, False])
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
 def test_the_loop_survives_an_exit(error: BaseException, started: bool) -> None:
@@ -111,42 +78,6 @@ def test_cancelling_the_caller_cancels_the_coroutine() -> None:
         return await asyncio.to_thread(cancelled.wait, 30)
 
     assert in_loop(body)
-
-
-@pytest.mark.parametrize("started", [True, False])
-def test_items_come_in_order_and_in_one_task(started: bool) -> None:
-    """An iterator runs in one task from beginning to end, however many items it has."""
-    tasks = set()
-
-    async def numbers() -> AsyncIterator[int]:
-        for number in range(100):
-            tasks.add(asyncio.current_task())
-            yield number
-
-    async def body(loop: ApplicationLoop) -> list[int]:
-        return [number async for number in loop.iterate(numbers())]
-
-    assert list(range(100)) == in_loop(body, started=started)
-    assert 1 == len(tasks)
-
-
-def test_an_item_comes_before_the_next_is_made() -> None:
-    """Items are handed over as they are produced."""
-
-    async def body(loop: ApplicationLoop) -> list[str]:
-        taken = threading.Event()
-
-        async def items() -> AsyncIterator[str]:
-            yield "first"
-            yield "second" if await asyncio.to_thread(taken.wait, 30) else "too late"
-
-        seen = []
-        async for item in loop.iterate(items()):
-            seen.append(item)
-            taken.set()
-        return seen
-
-    assert ["first", "second"] == in_loop(body)
 
 
 def test_a_slow_consumer_slows_the_iterator() -> None:
@@ -190,32 +121,6 @@ def test_closing_ends_the_iterator(started: bool) -> None:
         return await asyncio.to_thread(closed.wait, 30)
 
     assert in_loop(body, started=started)
-
-
-def test_queued_items_arrive_in_order_and_none_is_lost() -> None:
-    """However the two threads take turns."""
-    count = 20_000
-
-    async def main() -> list[int]:
-        loop = ApplicationLoop()
-        await loop.start()
-        out: CrossLoopQueue[int] = CrossLoopQueue()
-
-        async def make() -> None:
-            for number in range(count):
-                out.put(number)
-                if out.full:
-                    await out.room()
-
-        making = asyncio.ensure_future(loop.run(make()))
-        taken: list[int] = []
-        while len(taken) < count:
-            taken += await out.take()
-        await making
-        await loop.stop()
-        return taken
-
-    assert list(range(count)) == asyncio.run(main())
 
 
 def test_the_producer_waits_for_the_consumer() -> None:

@@ -11,7 +11,7 @@ import pytest
 from agentdouble import Emulator, MCPApp, SimpleApp, run_code
 from agentdouble.causes import HEADER
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import body_of, http, instances_of, signed, text
+from tests.agentdouble.calling import body_of, http, instances_of, signed
 
 WHO = {"user_id": "ann", "session_id": "s1"}
 
@@ -99,22 +99,6 @@ def test_a_run_of_an_agent(double: Emulator, path: str) -> None:
     assert [cause["id"]] == [id_ for _, id_ in causes(double)]
 
 
-def test_a_message_of_a2a(double: Emulator) -> None:
-    """Each of two messages is the cause of its own code."""
-    for number in ("1", "2"):
-        message = {
-            "messageId": f"m-{number}",
-            "role": "ROLE_USER",
-            "parts": [{"text": f"print({number})"}],
-        }
-        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
-        answer = http.post(f"{double.url}/", json=body, headers={"A2A-Version": "1.0"})
-        assert "task" in answer.json()["result"], answer.text
-
-    messages = [one["id"] for one in entries(double, method="POST") if "Action" not in one["url"]]
-    assert messages == [id_ for _, id_ in causes(double)]
-
-
 @pytest.mark.parametrize("tool", ["calculate", "calculate_soon"])
 def test_a_call_of_an_mcp_tool(double: Emulator, tool: str) -> None:
     """Is the cause, and not the request that opened the session."""
@@ -130,13 +114,6 @@ def test_a_call_of_an_mcp_tool(double: Emulator, tool: str) -> None:
         if "tools/call" in one["request_body"]
     ]
     assert calls == [id_ for _, id_ in causes(double)]
-
-
-def test_code_that_nothing_caused(double: Emulator) -> None:
-    """A client's own call has a session and no cause."""
-    text(double, "1")
-
-    assert [None] == [id_ for _, id_ in causes(double)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agentdouble import Emulator, certificates, run_code
+from agentdouble import Emulator, run_code
 from agentdouble.errors import SettingsError
 from tests.agentdouble.calling import TIMEOUT_S, run
 
@@ -45,19 +45,6 @@ def test_run_code_finds_what_to_trust(monkeypatch: pytest.MonkeyPatch) -> None:
         assert '"text": "42\\n"' in run_code("print(6 * 7)")
 
 
-@pytest.mark.parametrize("client", ["platform", "veadk", "agentkit"])
-def test_the_environment_names_what_to_trust(client: str) -> None:
-    """httpx and requests read different variables; over plain http there is neither."""
-    with Emulator(tls=True) as double:
-        variables = double.environment(client)
-        assert {str(double.ca_file)} == {
-            variables["SSL_CERT_FILE"],
-            variables["REQUESTS_CA_BUNDLE"],
-        }
-    with Emulator() as plain:
-        assert not {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"} & set(plain.environment(client))
-
-
 @pytest.mark.slow
 def test_an_authority_is_kept(tmp_path: Path) -> None:
     """What a client trusts stays right over a restart; the key is nobody else's to read."""
@@ -76,35 +63,6 @@ def test_an_authority_is_kept(tmp_path: Path) -> None:
 def run_over_https(double: Emulator) -> str:
     outputs = run(double, "6 * 7")["data"]["outputs"]
     return str(outputs[0]["data"]["text/plain"])
-
-
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"\xff"])
-def test_an_authority_that_cannot_be_read_is_made_again(tmp_path: Path, content: bytes) -> None:
-    """A damaged file is of no use to anybody."""
-    (tmp_path / "ca.pem").write_bytes(content)
-
-    tls = certificates.prepare(tmp_path, ["localhost"])
-
-    assert (tmp_path / "ca.pem").read_bytes().startswith(b"-----BEGIN")
-    assert tls.bundle.is_file()
-
-
-def test_the_bundle_holds_what_was_trusted_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A client that is pointed at it can still call the servers it could call."""
-    before = tmp_path / "before.pem"
-    before.write_text("what was trusted\n")
-    monkeypatch.setenv("SSL_CERT_FILE", str(before))
-    tls = certificates.prepare(tmp_path / "tls", ["localhost"])
-    first = tls.bundle.read_text()
-
-    monkeypatch.setenv("SSL_CERT_FILE", str(tls.bundle))
-    again = certificates.prepare(tmp_path / "tls", ["localhost"]).bundle.read_text()
-
-    assert first.startswith("what was trusted\n\n-----BEGIN CERTIFICATE-----")
-    assert first.partition("\n\n")[2] == again[-len(first.partition("\n\n")[2]) :]
-    assert 1 == again.count(first.partition("\n\n")[2])
 
 
 @pytest.mark.parametrize(

@@ -78,23 +78,6 @@ def test_a_double_s_environment_is_all_it_needs_in_a_context(shared: Emulator) -
     assert ["1\n"] * 3 == [printed(result) for result in results]
 
 
-def test_the_context_comes_before_the_environment(
-    environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """RUN-03: credentials of the tool context first, of the environment otherwise."""
-    monkeypatch.setenv("PLATFORM_ACCESS_KEY", "unknown")
-    context = {name: environment[name] for name in ("PLATFORM_ACCESS_KEY", "PLATFORM_SECRET_KEY")}
-
-    assert "1\n" == printed(run_code("print(1)", tool_context=context))
-    with pytest.raises(PlatformError, match="InvalidAccessKey"):
-        run_code("print(1)")
-
-
-def test_half_a_key_pair_is_none(environment: Mapping[str, str]) -> None:
-    """A pair comes from one source, never half and half."""
-    assert "1\n" == printed(run_code("print(1)", tool_context={"PLATFORM_ACCESS_KEY": "other"}))
-
-
 def test_the_hosting_platform_comes_before_the_environment(
     environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,29 +214,6 @@ def test_language_timeout_and_ttl_are_sent(
     ] == gateway
 
 
-@pytest.mark.usefixtures("environment")
-def test_a_ttl_that_is_no_number_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong variable is an error and not passed over."""
-    monkeypatch.setenv("PLATFORM_TOOL_TTL", "1h")
-
-    with pytest.raises(ValueError, match="PLATFORM_TOOL_TTL must be a number of seconds, not '1h'"):
-        run_code("1")
-
-
-def test_another_tool_context_is_refused() -> None:
-    """What is neither a mapping nor has a state is a mistake of the caller's."""
-    with pytest.raises(TypeError, match="tool_context must be a mapping"):
-        run_code("1", tool_context=3)
-
-
-def test_without_an_invocation_the_defaults_name_the_session(gateway: list[Any]) -> None:
-    """anonymous and default, as the specification's examples have it."""
-    with pytest.raises(EnvelopeError):
-        run_code("1")
-
-    assert "agent_anonymous_default" == gateway[0]["UserSessionId"]
-
-
 def test_the_invocation_names_the_session(gateway: list[Any]) -> None:
     """SBX-12: agent, user and session; the context does not speak over the invocation."""
     with invoked_by(Invocation("u", "s", "a")), pytest.raises(EnvelopeError):
@@ -301,23 +261,6 @@ def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
     assert ["runner_u1_s1", "runner_u1_s2", "runner_u2_s1"] == [
         session["UserSessionId"] for session in sessions
     ]
-
-
-def test_a_stream_runs_code_in_its_session_too() -> None:
-    """A generator's run_code belongs to the invocation that streams."""
-    app = SimpleApp("streamer")
-
-    @app.entrypoint
-    async def stream(payload: dict[str, Any], headers: dict[str, str]) -> Any:
-        yield "first"
-        yield printed(run_code("print(2)")).strip()
-
-    with Emulator(app) as double:
-        body = http.post(f"{double.url}/invoke", json={}, headers={"session_id": "s9"}).text
-        sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
-
-    assert "data: first\n\ndata: 2\n\n" == body
-    assert ["streamer_anonymous_s9"] == [session["UserSessionId"] for session in sessions]
 
 
 def test_ids_that_cannot_be_a_session_s_are_the_caller_s_to_mend() -> None:

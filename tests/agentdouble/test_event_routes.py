@@ -4,23 +4,20 @@ import datetime as dt
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from httpx_sse import EventSource, ServerSentEvent
 
-from agentdouble import Emulator, MCPApp, event_bus
+from agentdouble import Emulator, event_bus
 from tests.agentdouble.calling import (
     act,
     act_on_session,
     background,
     body_of,
     call,
-    eventually,
     http,
     instances_of,
-    run,
     text,
 )
 
@@ -50,18 +47,6 @@ def until(events: Iterator[ServerSentEvent], name: str, happened: str) -> dict[s
         if event.event == name and happened in data["happened"]:
             return data
     raise AssertionError(f"The stream ended without {name} {happened}.")
-
-
-def test_a_request_is_told_with_its_entry(double: Emulator) -> None:
-    """When it is answered it has a status, and its entry in the journal is the same."""
-    with listening(double) as events:
-        http.get(f"{double.url}/ping")
-
-        told = until(events, "request", "answered")
-
-    (entry,) = http.get(f"{double.url}/_emulator/journal").json()["entries"]
-    del told["happened"]
-    assert entry == told
 
 
 def test_a_request_is_told_before_its_answer(double: Emulator) -> None:
@@ -108,18 +93,6 @@ def test_the_life_of_a_session_is_told(double: Emulator) -> None:
     assert gone == {name: value for name, value in ended.items() if name != "happened"}
 
 
-def test_a_session_is_busy_while_code_runs_or_waits(double: Emulator) -> None:
-    """And idle when the last has ended, however many there were."""
-    with listening(double, only="session") as events:
-        running = background(lambda: run(double, "import time; time.sleep(0.2)"))
-        busy = until(events, "session", "busy")
-        idle = until(events, "session", "idle")
-        running.result()
-
-    assert busy["busy"]
-    assert not idle["busy"]
-
-
 def test_clock_faults_and_unknowns_are_told(double: Emulator) -> None:
     """Whichever way they are changed: by a request, or by the program that has the double."""
     with listening(double) as events:
@@ -161,23 +134,6 @@ def test_what_is_created_is_told(double: Emulator) -> None:
     assert created == {"happened": ["created"], "id": tool, "name": "told"}
     assert deleted["id"] == tool
     assert {"happened": ["reset"]} == reset
-
-
-def test_services_and_runtimes_are_told(double: Emulator, tmp_path: Path) -> None:
-    """Those that the program makes too, by their names."""
-    with listening(double, only="service,runtime") as events:
-        double.mcp.create("told", MCPApp("told"))
-        made = [until(events, "service", "created")]
-        double.mcp.delete("told")
-        until(events, "service", "deleted")
-        double.runtimes.create("runs", command="sleep 60", directory=str(tmp_path))
-        made.append(until(events, "runtime", "created"))
-        double.runtimes.update("runs", max_instances=2)
-        until(events, "runtime", "changed")
-        double.runtimes.delete("runs")
-        until(events, "runtime", "deleted")
-
-    assert ["told", "runs"] == [one["name"] for one in made]
 
 
 def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
@@ -225,35 +181,6 @@ def test_a_stream_that_cannot_resume_says_so(double: Emulator, after: str) -> No
         until(events, "request", "answered")
 
 
-def test_an_event_that_is_too_long_ago(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has left the ring, which has a size."""
-    with listening(double, only="request") as events:
-        http.get(f"{double.url}/ping")
-        first = next(event for event in events if json.loads(event.data)["status"])
-        monkeypatch.setattr(event_bus, "KEPT", 3)
-        for _ in range(5):
-            http.get(f"{double.url}/ping")
-            until(events, "request", "answered")
-
-        with following(double, after=first.id) as again:
-            assert "resync" == next(again).event
-
-
-def test_only_so_many_listen(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One more is refused, and has room when another has gone."""
-    monkeypatch.setattr(event_bus, "LISTENERS", 1)
-    address = f"{double.url}/_emulator/events"
-    with listening(double):
-        refused = http.get(address)
-
-    def again() -> int:
-        with http.stream("GET", address) as response:
-            return response.status_code
-
-    assert (503, "TooManyListeners") == (refused.status_code, refused.json()["error"]["type"])
-    assert 200 == eventually(again, lambda status: status == 200)
-
-
 @pytest.mark.slow
 def test_a_stream_ends_when_the_double_stops() -> None:
     """After what happened until then: the end of the connection is no error."""
@@ -265,16 +192,6 @@ def test_a_stream_ends_when_the_double_stops() -> None:
         names = [event.event for event in events]
 
     assert {"request", "session"} <= set(names)
-
-
-@pytest.mark.slow
-def test_nothing_is_noted_while_nobody_listens() -> None:
-    """The cost is one look at an attribute."""
-    with Emulator() as double:
-        text(double, "1")
-        bus = double._platform.context.events
-
-        assert (False, {}, 0) == (bus.watched, bus._news, len(bus._ring))
 
 
 def test_a_slow_listener_is_told_that_it_missed_events(double: Emulator) -> None:

@@ -10,13 +10,12 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble import Emulator, SimpleApp, run_code
-from agentdouble.api_server.stores import SessionStore
+from agentdouble import Emulator
 from agentdouble.failing import Failing
 from agentdouble.guard import render_json
 from agentdouble.sandbox.instances import Instances
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import body_of, call, data_plane, http
+from tests.agentdouble.calling import body_of, call, http
 
 REFERENCE = re.compile(r"failure-[0-9a-f]{12}")
 
@@ -136,65 +135,6 @@ def test_a_failure_beneath_an_agent_is_no_answer_of_the_agent_s(
     assert status == answer.status_code, answer.text
     last = answer.text.strip().splitlines()[-1].removeprefix("data: ")
     told(message(json.loads(last)))
-
-
-def test_what_an_application_makes_of_it_is_its_own(
-    double: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """run_code raises, with the reference; an application of the user's may say what it likes."""
-    app = SimpleApp("mine")
-
-    @app.entrypoint
-    async def run(payload: dict[str, Any], headers: dict[str, str]) -> str:
-        try:
-            return run_code("1")
-        except Exception as error:
-            return f"sorry: {error}"
-
-    monkeypatch.setattr(Instances, "get_or_create", broken)
-    with Emulator(app) as other:
-        answer = beneath_an_agent(other, "/invoke", {}, session_id="s")
-
-    assert 200 == answer.status_code
-    assert answer.json().startswith("sorry: ")
-    assert REFERENCE.search(answer.json())
-
-
-def test_the_api_server_tells_it(
-    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In its ``detail``."""
-    monkeypatch.setattr(SessionStore, "create", broken)
-
-    answer = http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
-
-    assert 500 == answer.status_code
-    told(answer.json()["detail"])
-
-
-def test_the_data_plane_tells_it(
-    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the public sandbox's envelope."""
-    plane = data_plane(double)
-    monkeypatch.setattr(Instances, "execute", broken)
-
-    answer = plane.post("/v1/jupyter/execute", code="1")
-
-    assert (500, False) == (answer.status_code, answer.json()["success"])
-    told(answer.json()["message"])
-
-
-def test_a_runtime_s_gateway_tells_it(
-    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So do the double's own routes, and whatever has no shape of its own."""
-    monkeypatch.setattr("agentdouble.runtimes.gateway._refusal", fails)
-
-    answer = http.get(f"{double.url}/runtimes/any/")
-
-    assert 500 == answer.status_code
-    told(answer.json()["error"]["message"])
 
 
 @pytest.mark.anyio

@@ -38,14 +38,6 @@ def test_an_entry_is_whole_by_its_id(double: Emulator) -> None:
     assert short == {name: whole[name] for name in short}
 
 
-@pytest.mark.parametrize("id_", ["0", "99999999", "x", "-1", "1" * 5000, "%00"])
-def test_an_entry_that_there_is_not(double: Emulator, id_: str) -> None:
-    """Is said to be missing."""
-    answer = http.get(f"{double.url}/_emulator/journal/{id_}")
-
-    assert (404, "NotFound") == (answer.status_code, answer.json()["error"]["type"])
-
-
 @pytest.mark.parametrize(
     ("query", "count"),
     [

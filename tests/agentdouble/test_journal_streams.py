@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from agentdouble import Emulator, SimpleApp
@@ -71,14 +70,3 @@ def test_a_websocket_has_an_entry(double: Emulator) -> None:
     assert (opened["id"], plane.query["faasInstanceName"]) == (closed["id"], closed["session"])
     assert closed["sent_bytes"] > 0
     assert plane.query["Authorization"] not in str(closed)
-
-
-def test_a_websocket_that_is_refused(double: Emulator) -> None:
-    """Has the status of its refusal."""
-    with (
-        pytest.raises(InvalidStatus),
-        connect(double.url.replace("http", "ws", 1) + "/v1/shell/ws", proxy=None),
-    ):
-        pass
-
-    assert (404, True) == (last(double)["status"], last(double)["duration_ms"] >= 0)

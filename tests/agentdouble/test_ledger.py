@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 
 import pytest
 
@@ -27,14 +26,6 @@ def test_every_unknown_says_what_it_asks_and_what_the_double_does() -> None:
     assert [] == incomplete
 
 
-def test_names_of_answers_are_distinct() -> None:
-    """Each answer of an unknown can be chosen by its name."""
-    for unknown in ledger.unknowns().values():
-        names = [answer.name for answer in (unknown.default, *unknown.alternatives)]
-
-        assert sorted(set(names)) == sorted(names)
-
-
 @pytest.mark.parametrize(("id_", "alternative"), ANSWERS)
 def test_a_built_alternative_can_be_chosen_and_an_unbuilt_one_is_refused(
     id_: str, alternative: ledger.Alternative
@@ -48,21 +39,10 @@ def test_a_built_alternative_can_be_chosen_and_an_unbuilt_one_is_refused(
     assert id_ == caught.value.unknown
 
 
-def test_a_wrong_alternative_names_those_there_are() -> None:
-    """The error lists the answers of that unknown."""
-    with pytest.raises(LedgerError, match=r"no alternative 'gone'. It has: absolute, sliding\."):
-        ledger.Ledger({"U-TTL-EXTENDS": "gone"})
-
-
 def test_a_wrong_unknown_suggests_the_nearest() -> None:
     """A typing error in an id is answered with the id that was meant."""
     with pytest.raises(LedgerError, match=r"no unknown 'u-ttl-extend'. Did you mean U-TTL-EXTENDS"):
         ledger.Ledger({"u-ttl-extend": "sliding"})
-
-
-def test_choose_answers_the_default_where_no_ledger_is_in_force() -> None:
-    """Outside of a request the defaults hold and nothing is noted."""
-    assert "absolute" == ledger.choose("U-TTL-EXTENDS")
 
 
 def test_using_puts_a_ledger_in_force_and_notes_what_is_relied_on() -> None:
@@ -88,12 +68,6 @@ def test_tasks_and_threads_note_into_the_ledger_of_their_request() -> None:
         return [chosen, in_thread], relied_on
 
     assert (["sliding", "new-instance"], {"U-TTL-EXTENDS", "U-TTL-AFTER"}) == asyncio.run(request())
-
-
-def test_values_of_the_ledger_cannot_be_changed() -> None:
-    """An answer is a value: nobody changes it for another double of the process."""
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        ledger.find("U-TTL-EXTENDS").default.name = "other"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble import Emulator, Settings, ledger, profiles
-from agentdouble.errors import ProfileError, SettingsError
+from agentdouble import Settings, ledger, profiles
+from agentdouble.errors import ProfileError
 
 PROFILE = """
 [unknowns]
@@ -55,12 +55,6 @@ def test_what_is_chosen_by_hand_goes_before_the_profile(file: Path) -> None:
     assert {"U-SESSION-DUPLICATE"} == chosen.settled
 
 
-def test_a_double_takes_a_profile(file: Path) -> None:
-    """As a keyword argument, like every setting."""
-    with Emulator(profile=file) as double:
-        assert "400" == double.settings.chosen().answer("U-SESSION-DUPLICATE").name
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -84,32 +78,6 @@ def test_a_wrong_profile_is_refused(tmp_path: Path, content: str, told: str) -> 
     file.write_text(content)
 
     assert told in refusal(file)
-
-
-def test_a_profile_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A folder is none either."""
-    assert "cannot be read" in refusal(tmp_path / "none.toml")
-    assert "cannot be read" in refusal(tmp_path)
-
-
-def test_a_profile_that_is_too_large_is_not_read(tmp_path: Path) -> None:
-    """Nor one that is no text."""
-    large, binary = tmp_path / "large.toml", tmp_path / "binary.toml"
-    large.write_bytes(b"#" * (profiles.SIZE_LIMIT + 1))
-    binary.write_bytes(b"\xff\xfe")
-
-    assert "is larger than" in refusal(large)
-    assert "cannot be read" in refusal(binary)
-
-
-def test_a_wrong_profile_is_a_wrong_setting(tmp_path: Path) -> None:
-    """It names the setting and the file."""
-    file = tmp_path / "profile.toml"
-    file.write_text("[unknowns]\nU-X = 'y'")
-
-    with pytest.raises(SettingsError) as caught:
-        Settings.load(profile=file)
-    assert ("profile", str(file)) == (caught.value.key, caught.value.source)
 
 
 def test_a_ledger_can_be_changed_and_goes_back(file: Path) -> None:

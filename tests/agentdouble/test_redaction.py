@@ -49,32 +49,6 @@ def test_tokens_of_endpoints_are_taken_out_of_texts(text: str, expected: str) ->
     assert text.replace(expected, "***" if expected else "") == redaction.without_secrets(text)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("X-Auth-Token", "api-key", "X-Goog-Api-Key", "X-Amz-Security-Token", "X-Token"),
-        *("X-Secret", "PRIVATE-TOKEN", "Ocp-Apim-Subscription-Key", "x-functions-key"),
-        *("X-Vault-Token", "X-Hub-Signature-256", "xapikey", "X-Secret-Value", "X-CSRFToken"),
-    ],
-)
-def test_headers_tell_secrets_by_their_last_words(name: str) -> None:
-    """Whoever made them up."""
-    assert "***" == redaction.redact(name.lower(), "s3cret")
-    assert redaction.is_secret_header(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("X-RateLimit-Remaining-Tokens", "Idempotency-Key", "Sec-WebSocket-Key", "X-Token-Count"),
-        *("Mcp-Session-Id", "Content-Type", "Keep-Alive", "X-Content-Sha256", "X-Keyboard"),
-    ],
-)
-def test_headers_without_secrets_stay(name: str) -> None:
-    """Counts, ids, and keys of no lock."""
-    assert "shown" == redaction.redact(name.lower(), "shown")
-
-
 SECRET_PARAMETERS = [
     *("sig", "signature", "X-Amz-Signature", "X-Amz-Security-Token", "token", "key", "code"),
     *("access_token", "accessToken", "client_secret", "apiKey", "hmac", "pwd", "auth", "id_token"),
@@ -91,15 +65,6 @@ def test_parameters_with_secrets(name: str) -> None:
         f"see https://h/p?{query}."
     ).replace("***", "s3cret")
     assert "s3cret" not in redaction.without_secrets(f'{{"url": "https://h/p?{query}"}}')
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["status_code", "design", "page_token", "NextToken", "sort_key", "monkey_count", "tokens"],
-)
-def test_parameters_without_secrets_stay(name: str) -> None:
-    """Words that end like one, and places in a list."""
-    assert f"{name}=shown" == redaction.hide_in_query(f"{name}=shown")
 
 
 @pytest.mark.parametrize(
@@ -139,21 +104,6 @@ def test_fields_with_secrets(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("max_tokens", "token_count", "key", "keys", "code", "tokens", "totalTokenCount", "PWD"),
-        *("progressToken", "next_token", "ClientToken", "eos_token", "primary_key", "token_type"),
-        *("public_key", "signature", "access_key_id", "secretary", "keyboard", "passenger"),
-    ],
-)
-def test_fields_without_secrets_stay(name: str) -> None:
-    """What users look for in a journal."""
-    for value in ("shown", 7, ["shown"], {"a": "shown"}):
-        text = json.dumps({name: value})
-        assert text == redaction.without_secrets(text)
-
-
-@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("http://ann:s3c:ret@h:80/p", "http://ann:***@h:80/p"),
@@ -165,12 +115,3 @@ def test_fields_without_secrets_stay(name: str) -> None:
 def test_addresses_have_no_passwords(text: str, expected: str) -> None:
     """Only their users."""
     assert expected == redaction.without_secrets(text)
-
-
-def test_variables_are_told_by_their_names() -> None:
-    """In either order; what counts tokens is none."""
-    text = '[{"Key": "MODEL_KEY", "Value": "s3cret"}, {"value": "s3cret", "name": "X_TOKEN"}]'
-
-    assert text.replace("s3cret", "***") == redaction.without_secrets(text)
-    text = '[{"Key": "MAX_TOKENS", "Value": "100"}]'
-    assert text == redaction.without_secrets(text)

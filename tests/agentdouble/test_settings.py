@@ -35,13 +35,6 @@ def test_arguments_come_before_environment_before_file(monkeypatch: pytest.Monke
     assert (3, 2, 1) == (settings.port, settings.exec_timeout_s, settings.max_instances)
 
 
-def test_an_argument_that_is_none_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command line passes None for what was not typed."""
-    monkeypatch.setenv("AGENTDOUBLE_PORT", "2")
-
-    assert 2 == Settings.load(port=None).port
-
-
 def test_the_environment_can_name_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """AGENTDOUBLE_CONFIG names the settings file and is no setting itself."""
     Path("other.toml").write_text("port = 9\n")
@@ -61,29 +54,6 @@ def test_an_unknown_argument_suggests_the_nearest() -> None:
     ) == (str(error), error.key, error.source)
 
 
-def test_an_unknown_variable_suggests_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the environment, the suggestion is a variable."""
-    monkeypatch.setenv("AGENTDOUBLE_APIKEY", SECRET)
-
-    error = refusal()
-
-    assert (
-        "Unknown setting in the environment: AGENTDOUBLE_APIKEY. Did you mean AGENTDOUBLE_API_KEY?"
-    ) == str(error)
-
-
-def test_an_unknown_key_of_the_file_names_the_file() -> None:
-    """In a file, the error says which."""
-    Path("agentdouble.toml").write_text("hosts = 1\n")
-
-    error = refusal()
-
-    assert ("Unknown setting in agentdouble.toml: hosts. Did you mean host?", "hosts") == (
-        str(error),
-        error.key,
-    )
-
-
 @pytest.mark.parametrize("content", [b"port = ", b"\xff"])
 def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> None:
     """No TOML and no text: the error names the path."""
@@ -92,12 +62,6 @@ def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> 
 
     with pytest.raises(SettingsError, match=r"broken\.toml cannot be read"):
         Settings.load(file)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """A file that was asked for must be there."""
-    with pytest.raises(SettingsError, match=r"gone\.toml cannot be read"):
-        Settings.load(tmp_path / "gone.toml")
 
 
 @pytest.mark.parametrize(
@@ -157,26 +121,6 @@ def test_two_key_pairs_have_two_access_keys() -> None:
     pair = {"access_key": "AK", "secret_key": SECRET}
 
     assert "the access key AK is there twice" in str(refusal(keys=[pair, pair]))
-
-
-def test_a_wrong_value_of_the_environment_names_the_variable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The source is the variable as one sets it."""
-    monkeypatch.setenv("AGENTDOUBLE_PORT", "http")
-
-    assert "the environment (AGENTDOUBLE_PORT)" == refusal().source
-
-
-@pytest.mark.parametrize("name", ["AGENTDOUBLE_UNKNOWNS", "AGENTDOUBLE_ALLOW_HOSTS"])
-def test_a_value_that_must_be_json_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists and tables stand in the environment as JSON."""
-    monkeypatch.setenv(name, "{broken")
-
-    error = refusal()
-
-    assert f"the environment ({name})" == error.source
-    assert str(error).endswith(f"({name}) is wrong: it must be JSON.")
 
 
 def test_lists_and_tables_of_the_environment_are_json(monkeypatch: pytest.MonkeyPatch) -> None:

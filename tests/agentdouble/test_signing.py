@@ -165,50 +165,9 @@ def test_every_client_variant_verifies(asked: Request) -> None:
     assert ACCESS == verify(asked).access_key
 
 
-def test_an_authorization_is_taken_as_it_was_written() -> None:
-    """Names of signed headers are lower-case, the hex of a signature too, as all clients write."""
-    header = VEADK.headers["authorization"]
-    signed, _, signature = header.partition(", Signature=")
-    shouted = f"{signed}, Signature={signature.upper()}"
-
-    assert "MissingSignature" == refusal(with_headers(VEADK, authorization=shouted))
-    titled = header.replace("content-type;", "Content-Type;")
-    assert "SignatureDoesNotMatch" == refusal(with_headers(VEADK, authorization=titled))
-
-
 def with_headers(asked: Request, **headers: str) -> Request:
     renamed = {name.replace("_", "-"): value for name, value in headers.items()}
     return replace(asked, headers={**asked.headers, **renamed})
-
-
-def flipped(text: str, index: int) -> str:
-    return text[:index] + chr(ord(text[index]) ^ 1) + text[index + 1 :]
-
-
-@pytest.mark.parametrize("index", range(len(BODY)))
-def test_no_byte_of_the_body_can_be_changed(index: int) -> None:
-    """A body with one bit flipped is refused, whether or not its hash is announced."""
-    body = bytes(b ^ 1 if i == index else b for i, b in enumerate(BODY))
-    changed = replace(VEADK, body=body)
-    announced = with_headers(changed, x_content_sha256=hashlib.sha256(body).hexdigest())
-
-    assert ["SignatureDoesNotMatch"] * 2 == [refusal(changed), refusal(announced)]
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in SDK_SIGNED.split(";") if name not in ("x-date", "x-content-sha256")]
-)
-def test_no_character_of_a_signed_header_can_be_changed(name: str) -> None:
-    """Each signed header counts, in each of its characters."""
-    value = SDK.headers[name]
-    codes = {refusal(with_headers(SDK, **{name: flipped(value, i)})) for i in range(len(value))}
-
-    assert {"SignatureDoesNotMatch"} == codes
-
-
-def test_an_unsigned_header_may_change() -> None:
-    """What the client did not sign does not count."""
-    assert ACCESS == verify(with_headers(VEADK, x_security_token="other")).access_key
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -231,46 +190,12 @@ def test_the_date_of_the_credential_must_be_that_of_the_request() -> None:
     assert "InvalidTimestamp" == refusal(with_headers(VEADK, authorization=authorization))
 
 
-def test_an_unknown_access_key_is_named() -> None:
-    """The refusal says which key is unknown."""
-    with pytest.raises(SignatureError, match=r"accesskey \[AKLTtest\]") as caught:
-        signing.verify(VEADK, credentials_of={}.get, wall=WHEN)
-
-    assert "InvalidAccessKey" == caught.value.code
-
-
-def test_another_secret_is_refused() -> None:
-    """Who knows the access key alone cannot call."""
-    with pytest.raises(SignatureError) as caught:
-        signing.verify(VEADK, credentials_of={ACCESS: Credentials(ACCESS, "other")}.get, wall=WHEN)
-
-    assert "SignatureDoesNotMatch" == caught.value.code
-
-
 @pytest.mark.parametrize("name", ["host", "x-date"])
 def test_host_and_date_must_be_signed(name: str) -> None:
     """A signature without them would be good anywhere, or for ever."""
     signed = FOUR.replace(f"{name};", "").replace(f";{name}", "")
 
     assert "SignatureDoesNotMatch" == refusal(request(signed, BASE))
-
-
-@pytest.mark.parametrize("name", FOUR.split(";"))
-def test_a_signed_header_must_be_there(name: str) -> None:
-    """A header that SignedHeaders names and the request lacks is named."""
-    headers = {key: value for key, value in VEADK.headers.items() if key != name}
-
-    with pytest.raises(SignatureError, match=f"missing {name} information") as caught:
-        verify(replace(VEADK, headers=headers))
-    assert "MissingRequestInfo" == caught.value.code
-
-
-def test_a_request_without_authorization_is_told_so() -> None:
-    """No header, or an empty one, has a code of its own."""
-    without = {key: value for key, value in VEADK.headers.items() if key != "authorization"}
-
-    assert "MissingAuthenticationToken" == refusal(replace(VEADK, headers=without))
-    assert "MissingAuthenticationToken" == refusal(with_headers(VEADK, authorization=""))
 
 
 GOOD = VEADK.headers["authorization"]

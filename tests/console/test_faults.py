@@ -9,7 +9,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.cli import faults as commands
 from tests.agentdouble.calling import background, http
-from tests.console.driving import ask, go, shown
+from tests.console.driving import go, shown
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -76,22 +76,6 @@ def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -
     opened.get_by_role("button", name="Remove ").click()
     opened.get_by_text("No fault is armed.").wait_for()
     assert [] == armed(double)
-
-
-def test_the_operation_of_each_request(opened: Page, double: Emulator) -> None:
-    """As faults name it: an action, a tool, a method of A2A, or a path."""
-    ask(double)
-    double.journal.clear()
-    rpc = {"jsonrpc": "2.0", "id": 1}
-    http.post(f"{double.url}/", json={**rpc, "method": "message/send", "params": {}})
-    http.post(f"{double.url}/?Action=ListTools", json={})
-    http.get(f"{double.url}/v1/%20x")
-    for entry, operation in zip(
-        double.journal.entries(), ("a2a:message/send", "ListTools", "GET /v1/*"), strict=True
-    ):
-        go(opened, f"/requests/{entry.id}")
-        opened.get_by_text(f"Arm a fault for {operation}", exact=True).wait_for()
-        double.faults.arm("fail", operation)
 
 
 def test_a_fault_that_cannot_be_armed(browser: Browser, double: Emulator) -> None:

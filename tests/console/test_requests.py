@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
 from agentdouble import Emulator
@@ -38,19 +37,3 @@ def test_a_request_by_the_keyboard_alone(opened: Page, double: Emulator) -> None
 
     opened.get_by_role("heading", name="InvokeTool").wait_for()
     assert (True, address) == ("/requests/" in address, opened.url)
-
-
-def test_requests_are_held_and_cleared(opened: Page, double: Emulator) -> None:
-    """What comes meanwhile is counted."""
-    httpx.get(f"{double.url}/list-apps")
-    opened.locator("body").press("3")
-    opened.get_by_text("1 request", exact=True).wait_for()
-    opened.get_by_role("button", name="Hold").click()
-    httpx.get(f"{double.url}/list-apps")
-    opened.get_by_text("1 request, 1 more since").wait_for()
-    opened.get_by_role("button", name="Hold").click()
-    opened.get_by_text("2 requests", exact=True).wait_for()
-
-    opened.get_by_role("button", name="Clear").click()
-
-    opened.get_by_text("No request has come yet.").wait_for()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble.agents.agent import Agent, Message, Part
+from agentdouble.agents.agent import Agent
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.errors import AgentDoubleError, AgentLoadError, AgentNotFoundError
 
@@ -60,18 +60,6 @@ def test_an_agent_is_found_in_the_package_or_its_module(folder: Path) -> None:
     ]
 
 
-def test_an_application_can_import_its_own_modules(folder: Path) -> None:
-    """By their name and relative to it."""
-    write(folder, "split_agent", "A = 'absolute'", module="one")
-    write(folder, "split_agent", "R = 'relative'", module="two")
-    source = "from split_agent.one import A\nfrom .two import R\n"
-    source += "async def root_agent(message, session):\n    yield A\n"
-    source += "root_agent.__doc__ = A + R\n"
-    write(folder, "split_agent", source)
-
-    assert "absoluterelative" == description(AgentsDirectory(folder), "split_agent")
-
-
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -108,14 +96,6 @@ def test_a_directory_without_an_application_is_not_found(folder: Path, name: str
         AgentsDirectory(folder).load(name)
 
 
-def test_an_application_without_an_agent_is_not_found(folder: Path) -> None:
-    """The error says where it was looked for."""
-    write(folder, "no_agent", "x = 1")
-
-    with pytest.raises(AgentNotFoundError, match=r"Searched in 'no_agent.agent.root_agent', "):
-        AgentsDirectory(folder).load("no_agent")
-
-
 @pytest.mark.parametrize("name", ["json", "httpx", "sqlite3"])
 def test_the_name_of_another_module_is_refused(folder: Path, name: str) -> None:
     """Importing it would hide that module from everybody else."""
@@ -123,18 +103,6 @@ def test_the_name_of_another_module_is_refused(folder: Path, name: str) -> None:
 
     with pytest.raises(AgentLoadError, match=f"another module of that name, .*{name}"):
         AgentsDirectory(folder).load(name)
-
-
-def test_a_repaired_application_loads(folder: Path) -> None:
-    """A failure is not remembered."""
-    path = write(folder, "mended_agent", "raise ValueError")
-    directory = AgentsDirectory(folder)
-    with pytest.raises(AgentLoadError):
-        directory.load("mended_agent")
-
-    path.write_text(AGENT.format(text="mended"))
-
-    assert "mended" == description(directory, "mended_agent")
 
 
 @pytest.mark.parametrize(("reload", "expected"), [(True, "two"), (False, "one")])
@@ -155,15 +123,6 @@ def test_a_change_is_seen_with_reload(folder: Path, reload: bool, expected: str)
     assert ("one", expected) == (before, description(directory, "changing_agent"))
 
 
-def test_two_directories_can_have_an_application_of_one_name(tmp_path: Path) -> None:
-    """Each gets its own."""
-    for folder in ("one", "two"):
-        write(tmp_path / folder, "same_agent", AGENT.format(text=folder))
-    directories = [AgentsDirectory(tmp_path / folder) for folder in ("one", "two")]
-
-    assert ["one", "two"] == [description(one, "same_agent") for one in directories]
-
-
 def test_an_adapter_knows_other_frameworks_agents(folder: Path) -> None:
     """It is asked first."""
     write(folder, "strange_agent", "root_agent = 5")
@@ -181,28 +140,6 @@ def test_a_directory_that_does_not_exist_is_refused(folder: Path) -> None:
     """At once, by its path."""
     with pytest.raises(AgentDoubleError, match=r"There is no agents directory /.*/missing"):
         AgentsDirectory(folder / "missing")
-
-
-def test_parts_have_their_kinds() -> None:
-    """Text, bytes, calls and answers."""
-    call = Part.of_call("f", {"a": 1})
-    answer = Part.of_response(call, {"b": 2})
-    data = Part({"inlineData": {"data": "+/8=", "mimeType": "x/y"}})
-
-    assert ("hi", "ab") == (
-        Part.of_text("hi").text,
-        Message((Part.of_text("a"), data, Part.of_text("b"))).text,
-    )
-    assert (b"\xfb\xff", "x/y") == (data.data, data.mime_type)
-    assert b"\xfb\xff" == Part.of_data(b"\xfb\xff", "x/y").data
-    assert call.function_call is not None
-    assert answer.function_response is not None
-    assert call.function_call["id"] == answer.function_response["id"]
-    assert ({"a": 1}, {"b": 2}) == (
-        call.function_call["args"],
-        answer.function_response["response"],
-    )
-    assert (None, None, None) == (call.text, call.data, call.mime_type)
 
 
 begun, go_on = threading.Event(), threading.Event()

@@ -36,15 +36,6 @@ def test_a_module_is_an_application_that_is_not_listed(tmp_path: Path) -> None:
     assert [] == directory.names()
 
 
-def test_an_agent_can_be_in_a_package_named_agent(tmp_path: Path) -> None:
-    """``name/agent/__init__.py``, where ``name`` has a module ``root_agent`` as well."""
-    write(tmp_path, "wide_agent", "from . import root_agent")
-    write(tmp_path, "wide_agent", "", module="root_agent")
-    write(tmp_path / "wide_agent", "agent", AGENT.format(text="inside"))
-
-    assert "inside" == description(AgentsDirectory(tmp_path), "wide_agent")
-
-
 @pytest.mark.parametrize("file", ["agent.py", "root_agent.yaml"])
 def test_the_directory_of_one_agent_is_its_only_application(tmp_path: Path, file: str) -> None:
     """``adk api_server my_agent`` serves that one, by the name of its directory."""
@@ -97,29 +88,6 @@ def test_the_env_file_of_an_agent_is_read_before_its_import(
     assert (["its own", "given"], "above") == (answers, during)
     assert "AD_TEST_SET" not in os.environ
     assert "given" == os.environ["AD_TEST_GIVEN"]
-
-
-def test_env_files_are_not_read_where_that_is_switched_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the variable that ``adk`` has for it."""
-    monkeypatch.setenv("ADK_DISABLE_LOAD_DOTENV", "true")
-    write(tmp_path, "disabled_env", ENVIRONMENT.format(name="AD_TEST_SET"))
-    (tmp_path / "disabled_env" / ".env").write_text("AD_TEST_SET=file")
-
-    assert "None" == description(AgentsDirectory(tmp_path), "disabled_env")
-
-
-def test_an_env_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    """With its path; the other applications work."""
-    write(tmp_path, "wrong_env", AGENT)
-    write(tmp_path, "beside_wrong_env", AGENT.format(text="beside"))
-    (tmp_path / "wrong_env" / ".env").write_bytes(b"A=\xff\n")
-    directory = AgentsDirectory(tmp_path)
-
-    with pytest.raises(AgentLoadError, match=r"wrong_env/\.env' cannot be read: 'utf-8' codec"):
-        directory.load("wrong_env")
-    assert "beside" == description(directory, "beside_wrong_env")
 
 
 def test_the_list_in_detail_names_the_language(tmp_path: Path) -> None:

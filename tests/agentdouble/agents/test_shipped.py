@@ -38,16 +38,6 @@ def test_the_echo_repeats_the_message(shared: Emulator) -> None:
     assert [event("Grüße", "echo")] == generalised(events)
 
 
-def test_the_streamer_streams_word_by_word(shared: Emulator) -> None:
-    """And says the whole at the end."""
-    user = new_user()
-    create(shared.url, user, {"sessionId": "s1"}, "streamer")
-
-    response = run_sse(shared.url, body("streamer", user, "one  two three", streaming=True))
-
-    assert ["one  ", "two ", "three", "one  two three"] == texts(lines(response))
-
-
 def test_the_tool_caller_calls_answers_and_concludes(shared: Emulator) -> None:
     """API-11: a call, its response, and a final reply that counts the turns in the state."""
     user = new_user()
@@ -66,16 +56,6 @@ def test_the_tool_caller_calls_answers_and_concludes(shared: Emulator) -> None:
     assert event(
         "2 words, 3 letters.", "tool_caller", actions={**NO_ACTIONS, "stateDelta": {"turns": 2}}
     ) == generalised(final)
-
-
-def test_the_failing_one_fails(shared: Emulator) -> None:
-    """After an event, with the message's text."""
-    user = new_user()
-    create(shared.url, user, {"sessionId": "s1"}, "failing")
-
-    first, last = lines(run_sse(shared.url, body("failing", user, "as told")))
-
-    assert ("This agent fails.", "RuntimeError: as told") == (texts([first])[0], last["error"])
 
 
 def test_the_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:

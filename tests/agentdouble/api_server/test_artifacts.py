@@ -62,13 +62,6 @@ def test_versions_are_kept(files: Files) -> None:
     assert ["a/b.txt"] == files.get()
 
 
-def test_bytes_come_back_url_safe(files: Files) -> None:
-    """Standard base64 is taken too."""
-    files.save("f", {"inlineData": {"data": "+/8=", "mimeType": "x/y"}})
-
-    assert DATA == files.get("/f")
-
-
 def test_a_version_is_described(files: Files) -> None:
     """URI, type, time and what the saver added."""
     user = files.path.split("/")[6]
@@ -118,18 +111,6 @@ def test_a_deleted_artifact_is_gone(files: Files) -> None:
     assert 0 == files.save("f", TEXT)["version"]
 
 
-def test_artifacts_outlive_their_session(shared: Emulator) -> None:
-    """As on the real server."""
-    user = new_user()
-    create(shared.url, user, {"sessionId": "s1"})
-    files = Files(shared, user)
-    files.save("f", TEXT)
-
-    http.delete(f"{shared.url}{sessions_of(user)}/s1")
-
-    assert ["f"] == files.get()
-
-
 @pytest.mark.parametrize(
     ("path", "status", "why"),
     [
@@ -149,12 +130,6 @@ def test_unknown_artifacts_are_not_found(files: Files, path: str, status: int, w
     files.save("f", TEXT)
 
     assert (status, why) == detail(http.get(files.path + path))
-
-
-@pytest.mark.parametrize("path", ["", "/nope/versions", "/nope/versions/metadata"])
-def test_nothing_is_an_empty_list(files: Files, path: str) -> None:
-    """And no error."""
-    assert [] == files.get(path)
 
 
 @pytest.mark.parametrize("part", [{}, {"functionCall": {"name": "x"}}])
@@ -187,13 +162,6 @@ def test_a_wrong_body_is_refused(files: Files, body: Any, type_: str, loc: list[
     assert (422, type_, ["body", *loc]) == (status, problem["type"], problem["loc"])
 
 
-def test_a_wrong_number_in_the_query_is_refused(files: Files) -> None:
-    """422 that names it."""
-    status, (problem,) = detail(http.get(f"{files.path}/f?version=x"))
-
-    assert (422, "int_parsing", ["query", "version"]) == (status, problem["type"], problem["loc"])
-
-
 def test_an_agent_saves_and_loads(agents: Emulator) -> None:
     """What it saves goes out with its next event, and is there for everybody."""
     user = new_user()
@@ -223,11 +191,3 @@ def test_a_stream_sends_content_and_artifacts_apart(agents: Emulator) -> None:
     assert [1, 1] == [len(together), len([one for one in together if "content" in one])]
     kept = read(agents.url, user, "s1", "scripted")["events"][1]
     assert {**apart[0], "actions": apart[1]["actions"]} == kept
-
-
-def test_an_artifact_that_is_saved_last_is_in_an_event(agents: Emulator) -> None:
-    """In an event of its own."""
-    events = told(agents.url, new_user(), do="late_file")
-
-    delta = {**NO_ACTIONS, "artifactDelta": {"late.txt": 0}}
-    assert [event("said"), event(actions=delta)] == generalised(events)

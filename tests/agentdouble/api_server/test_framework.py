@@ -100,28 +100,6 @@ def test_a_turn_sees_the_turns_before_it_and_parses_none(double: Emulator, user:
     assert [APP, "user"] == sorted({one["author"] for one in stored["events"]})
 
 
-def test_a_turn_sees_what_others_did(double: Emulator, user: str) -> None:
-    """A change of the state is one more event, which alone is parsed."""
-    before = said(double, user, "one")
-    http.patch(double.url + path(user), json={"stateDelta": {"patched": [1]}})
-    after = said(double, user, "two", stateDelta={"given": 1})
-    last = said(double, user, "three")
-
-    assert (3, 1) == (after["count"], after["parsed"] - before["parsed"])
-    assert {"turns": 0, "patched": [1]} == after["state"]
-    assert {"turns": 3, "patched": [1], "given": 1} == last["state"]
-
-
-def test_a_session_of_the_same_name_begins_anew(double: Emulator, user: str) -> None:
-    """Even with as many events as the deleted one had."""
-    said(double, user, "one")
-    http.delete(double.url + path(user))
-    imported = [{"author": "user", "content": {"parts": [{"text": text}]}} for text in "ab"]
-    create(double.url, user, {"sessionId": "s1", "events": imported}, APP)
-
-    assert ["a", "b"] == said(double, user, "two")["events"]
-
-
 def test_a_reset_forgets_sessions(folder_of_dicts: Path) -> None:
     """Of the double, with all that the agents keep beside them; a snapshot brings sessions back."""
     with Emulator(agents=folder_of_dicts) as double:
@@ -155,23 +133,6 @@ def test_a_turn_after_a_restart_sees_the_history(folder_of_dicts: Path, tmp_path
         assert "secret" not in json.dumps(
             [one.keys() for one in read(double.url, "ann", "s1", APP)["events"]], default=list
         )
-
-
-def test_a_change_during_a_turn_is_seen_by_the_next(
-    double: Emulator, agent: ModuleType, user: str
-) -> None:
-    """In the order in which the events are stored."""
-    waiting = background(lambda: said(double, user, f"wait {user}"))
-    assert agent.begun[user].wait(WITHIN_S)
-    eventually(lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 1)
-    http.patch(double.url + path(user), json={"stateDelta": {"a": 1}})
-    agent.go[user].set()
-    during, after = waiting.result(WITHIN_S), said(double, user, "next")
-
-    assert ({}, 0) == (during["state"], during["count"])
-    assert ({"a": 1, "turns": 0}, 3) == (after["state"], after["count"])
-    authors = [one["author"] for one in read(double.url, user, "s1", APP)["events"]]
-    assert ["user", "user", APP, "user", APP] == authors
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])

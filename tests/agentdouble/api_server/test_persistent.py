@@ -97,29 +97,6 @@ def test_everything_survives_a_restart(state: str) -> None:
     assert 27 == len(session["events"])
 
 
-def test_a_reset_is_kept_too(state: str) -> None:
-    """Nothing comes back."""
-    with serving(state) as first:
-        fill(first)
-        first.reset(keep=())
-        empty = known(first)
-    with serving(state) as second:
-        assert empty == known(second)
-        assert {} == create(second.url, "ann", {}, "scripted")["state"]
-
-
-def test_a_session_that_was_created_again_has_no_old_events(state: str) -> None:
-    """Its history begins with it."""
-    with serving(state) as first:
-        told(first.url, "ann", do="tool")
-        http.delete(f"{first.url}{sessions_of('ann', 'scripted')}/s1")
-        told(first.url, "ann", do="say", texts=["new"])
-    with serving(state) as second:
-        events = read(second.url, "ann", "s1", "scripted")["events"]
-
-    assert ["new"] == texts(events)[1:]
-
-
 def test_large_artifacts_saved_at_once_are_all_kept(state: str) -> None:
     """Each version with its own content, also after a restart."""
     path = f"{sessions_of('ann')}/s1/artifacts"

@@ -2,17 +2,13 @@ from __future__ import annotations
 
 import json
 import logging
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.errors import RunEndedError
 from tests.agentdouble.api_server.wire import (
     AGENTS,
-    JSON,
-    NO_ACTIONS,
     create,
     detail,
     event,
@@ -113,15 +109,6 @@ def test_with_streaming_increments_come_first(agents: Emulator) -> None:
         lines(response)
     )
     assert whole == generalised(read(agents.url, user, "s1", "scripted")["events"][1:])
-
-
-def test_run_never_streams(agents: Emulator) -> None:
-    """/run ignores ``streaming``."""
-    user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "scripted")
-    body = {**run_body(user, do="say", texts=["a", "b"]), "streaming": True}
-
-    assert ["ab"] == texts(run(agents.url, body).json())
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
@@ -284,21 +271,6 @@ def test_an_empty_message_ends_in_an_error(
     assert [] == read(agents.url, user, "s1", "scripted")["events"]
 
 
-@pytest.mark.parametrize("part", [{}, {"text": ""}])
-def test_an_empty_part_runs(shared: Emulator, part: dict[str, str]) -> None:
-    """As on the real server; a role is the user's, whatever it says."""
-    user = new_user()
-    create(shared.url, user, {"sessionId": "s1"})
-    message = {"parts": [part, {"text": "hi"}], "role": "model"}
-
-    response = run(shared.url, {**run_body(user, app="echo"), "newMessage": message})
-
-    assert [event("hi", "echo")] == generalised(response.json())
-    assert {"parts": [part, {"text": "hi"}], "role": "user"} == read(shared.url, user, "s1")[
-        "events"
-    ][0]["content"]
-
-
 def test_an_agent_that_raises_is_answered_in_json(
     agents: Emulator, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -449,28 +421,6 @@ def test_state_is_remembered(agents: Emulator) -> None:
     assert {"old": 1, **kept} == read(agents.url, user, "s1", "scripted")["state"]
 
 
-def test_state_that_is_set_last_is_not_lost(agents: Emulator) -> None:
-    """What no event takes along gets an event of its own."""
-    user = new_user()
-
-    events = told(agents.url, user, do="remember_late", late=1)
-
-    said = event("said", actions={**NO_ACTIONS, "stateDelta": {"event": 1}})
-    assert [said, event(actions={**NO_ACTIONS, "stateDelta": {"late": 1}})] == generalised(events)
-    assert {"event": 1, "late": 1} == read(agents.url, user, "s1", "scripted")["state"]
-
-
-def test_what_an_agent_changes_inside_a_value_stays_its_own(agents: Emulator) -> None:
-    """A run works on a copy."""
-    user = new_user()
-    state = {"deep": {"list": []}}
-    create(agents.url, user, {"sessionId": "s1", "state": state}, "scripted")
-
-    run(agents.url, run_body(user, do="change_inside"))
-
-    assert state == read(agents.url, user, "s1", "scripted")["state"]
-
-
 def test_a_request_can_change_state(agents: Emulator) -> None:
     """``stateDelta`` is on the user's event, and the agent sees it, ``temp:`` included."""
     user = new_user()
@@ -484,18 +434,6 @@ def test_a_request_can_change_state(agents: Emulator) -> None:
     assert {"a": 1, "app:x": 2} == session["events"][0]["actions"]["stateDelta"]
     assert {"a": 1, "app:x": 2} == session["state"]
     http.patch(f"{agents.url}{sessions_of(user, 'scripted')}/s1", json={"stateDelta": {"app:x": 0}})
-
-
-def test_a_request_can_name_the_invocation_and_mark_its_events(agents: Emulator) -> None:
-    """``invocationId`` is used as it is; ``customMetadata`` is on every event of the run."""
-    user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "scripted")
-    body = {**run_body(user, do="say", texts=["x"]), "invocationId": "mine"}
-
-    run(agents.url, {**body, "customMetadata": {"m": [1]}})
-
-    events = read(agents.url, user, "s1", "scripted")["events"]
-    assert [("mine", {"m": [1]})] * 2 == [(e["invocationId"], e["customMetadata"]) for e in events]
 
 
 def test_an_agent_sees_the_history(agents: Emulator) -> None:
@@ -512,36 +450,6 @@ def test_an_agent_sees_the_history(agents: Emulator) -> None:
         ["user", json.dumps({"do": "history"})],
         ["scripted", "first"],
     ] == json.loads(texts([second])[0])
-
-
-def test_a_session_cannot_be_asked_after_the_run(agents: Emulator, scripted: ModuleType) -> None:
-    """An agent that goes on behind its run's back is told so."""
-    user = new_user()
-    told(agents.url, user, do="keep", name=user)
-
-    with pytest.raises(RunEndedError, match="asks for its session after its run has ended"):
-        scripted.kept[user].history().send(None)
-
-
-def test_keys_may_be_snake_case(agents: Emulator) -> None:
-    """As on the real server."""
-    user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "scripted")
-    message = {"parts": [{"text": '{"do": "say", "texts": ["x"]}'}]}
-
-    body = {"app_name": "scripted", "user_id": user, "session_id": " s1 ", "new_message": message}
-
-    assert ["x"] == texts(run(agents.url, body).json())
-
-
-@pytest.mark.parametrize("method", ["GET", "PUT"])
-@pytest.mark.parametrize("route", ["/run", "/run_sse"])
-def test_only_post_runs(agents: Emulator, route: str, method: str) -> None:
-    """405 that says so."""
-    response = http.request(method, agents.url + route, content=b"{}", headers=JSON)
-
-    assert (405, "Method Not Allowed") == detail(response)
-    assert "POST" == response.headers["allow"]
 
 
 def test_applications_are_listed(agents: Emulator) -> None:
@@ -562,23 +470,9 @@ def test_applications_are_listed(agents: Emulator) -> None:
     ] == apps
 
 
-def test_the_shipped_agents_are_listed_by_default(shared: Emulator) -> None:
-    """Without a directory of one's own."""
-    listed = http.get(f"{shared.url}/list-apps").json()
-
-    assert ["coder", "echo", "failing", "streamer", "tool_caller"] == listed
-
-
 def test_the_ledger_decides_what_the_list_of_applications_is() -> None:
     """U-LIST-APPS: with details, without being asked for them."""
     with Emulator(unknowns={"U-LIST-APPS": "detailed"}) as double:
         listed = http.get(f"{double.url}/list-apps").json()["apps"]
 
     assert "echo" in [app["name"] for app in listed]
-
-
-def test_a_wrong_query_for_details_is_refused(agents: Emulator) -> None:
-    """422 that names the query's field."""
-    status, (problem,) = detail(http.get(f"{agents.url}/list-apps?detailed=maybe"))
-
-    assert (422, ["query", "detailed"]) == (status, problem["loc"])

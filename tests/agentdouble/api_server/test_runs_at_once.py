@@ -25,7 +25,6 @@ from tests.agentdouble.api_server.wire import (
     read,
     run,
     run_body,
-    run_sse,
     sessions_of,
     texts,
 )
@@ -71,20 +70,6 @@ def test_events_come_as_they_are_produced(agents: Emulator, scripted: ModuleType
     assert ["0 ", "1 ", "2 ", "0 1 2 "] == seen
 
 
-def test_headers_come_before_the_first_event(agents: Emulator, scripted: ModuleType) -> None:
-    """A stream that is waited for has begun."""
-    user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "scripted")
-
-    with streaming(agents.url, run_body(user, do="block", name=user)) as response:
-        scripted.go[user].set()
-
-        assert 200 == response.status_code
-        assert ["gone on"] == texts(
-            [json.loads(line[6:]) for line in response.iter_lines() if line]
-        )
-
-
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
 def test_a_client_that_disconnects_aborts_its_run(
     agents: Emulator, scripted: ModuleType, route: str
@@ -100,19 +85,6 @@ def test_a_client_that_disconnects_aborts_its_run(
     assert [event("begun"), ABORTED] == generalised(events[1:])
     assert events[0]["invocationId"] == events[2]["invocationId"]
     assert 200 == run(agents.url, run_body(user, do="say", texts=["next"])).status_code
-
-
-def test_an_aborted_run_answers_its_open_tool_calls(agents: Emulator, scripted: ModuleType) -> None:
-    """So that no call stands in the history without an answer."""
-    user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "scripted")
-
-    body = run_body(user, do="wait_in_a_call", name=user)
-    post_and_leave(agents, "/run", body, scripted.begun[user])
-
-    answer = {"id": "c1", "name": "slow", "response": {"error": ABORTED["errorMessage"]}}
-    content = {"parts": [{"functionResponse": answer}], "role": "user"}
-    assert {"content": content, **ABORTED} == generalised(history_until(agents, user, 4)[3])
 
 
 def test_two_runs_of_a_session_are_served_one_after_the_other(
@@ -133,20 +105,6 @@ def test_two_runs_of_a_session_are_served_one_after_the_other(
     assert ["begun", "gone on"] == texts(first.result(WITHIN_S).json())
     authors = [one["author"] for one in read(agents.url, user, "s1", "scripted")["events"]]
     assert ["user", "scripted", "scripted", "user", "scripted"] == authors
-
-
-def test_runs_of_other_sessions_do_not_wait(agents: Emulator, scripted: ModuleType) -> None:
-    """Only runs of one session do."""
-    user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "scripted")
-    create(agents.url, user, {"sessionId": "s2"}, "scripted")
-
-    first = background(lambda: run(agents.url, run_body(user, do="wait", name=user)))
-    assert scripted.begun[user].wait(WITHIN_S)
-
-    assert ["now"] == texts(run(agents.url, run_body(user, "s2", do="say", texts=["now"])).json())
-    scripted.go[user].set()
-    assert 200 == first.result(WITHIN_S).status_code
 
 
 def test_the_ledger_can_mix_runs() -> None:
@@ -182,14 +140,6 @@ def test_an_agent_that_blocks_its_loop_blocks_no_other_run(
 
     assert (200, ["free"]) == (listed, other)
     assert ["gone on"] == texts(blocked.result(WITHIN_S).json())
-
-
-def test_agents_run_beside_the_server(agents: Emulator) -> None:
-    """In a thread of their own."""
-    user = new_user()
-    create(agents.url, user, {"sessionId": "s1"}, "scripted")
-
-    assert [BESIDE] == texts(run(agents.url, run_body(user, do="thread")).json())
 
 
 def test_a_double_stops_while_an_agent_blocks(
@@ -258,17 +208,6 @@ def test_a_session_can_be_deleted_during_its_run(
     else:
         assert "SessionNotFoundError: Session s1 not found." == lines(response)[-1]["error"]
     assert 404 == http.get(f"{agents.url}{sessions_of(user, 'scripted')}/s1").status_code
-
-
-def test_a_cold_start_of_many_runs_is_fine() -> None:
-    """Runs that come at once, before the agent is imported, all come to their end."""
-    with Emulator(agents=AGENTS) as double:
-        for number in range(8):
-            create(double.url, "ann", {"sessionId": f"s{number}"}, "scripted")
-        bodies = [run_body("ann", f"s{number}", do="say", texts=["x"]) for number in range(8)]
-        running = [background(lambda body=body: run_sse(double.url, body)) for body in bodies]
-
-        assert [["x"]] * 8 == [texts(lines(one.result(WITHIN_S))) for one in running]
 
 
 def post_and_leave(double: Emulator, route: str, body: Any, until: threading.Event) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime as dt
 import json
 import uuid
 from collections.abc import Iterator
@@ -58,17 +57,6 @@ def test_a_session_gets_an_id(shared: Emulator, content: bytes, headers: dict[st
     assert before <= session["lastUpdateTime"] <= shared.clock.now().timestamp()
 
 
-def test_the_fields_stand_in_the_real_server_s_order(shared: Emulator) -> None:
-    """Compact, in UTF-8, in this order."""
-    user = new_user()
-
-    text = http.post(shared.url + sessions_of(user), json={"sessionId": "ü"}).text
-
-    assert text.startswith(
-        f'{{"id":"ü","appName":"echo","userId":"{user}","state":{{}},"events":[],"lastUpdateTime":'
-    )
-
-
 @pytest.mark.parametrize(
     ("given", "id_"),
     [("s1", "s1"), (" s1  ", "s1"), ("a/b", "a/b"), ("ü x", "ü x"), ("x" * 5000, "x" * 5000)],
@@ -77,14 +65,6 @@ def test_the_fields_stand_in_the_real_server_s_order(shared: Emulator) -> None:
 def test_a_body_names_the_id(shared: Emulator, field: str, given: str, id_: str) -> None:
     """Spaces around it are no part of it."""
     assert id_ == create(shared.url, new_user(), {field: given})["id"]
-
-
-@pytest.mark.parametrize("given", ["", "  ", None])
-def test_an_empty_id_counts_as_absent(shared: Emulator, given: str | None) -> None:
-    """An id is generated instead."""
-    id_ = create(shared.url, new_user(), {"sessionId": given})["id"]
-
-    assert str(uuid.UUID(id_, version=4)) == id_
 
 
 @pytest.mark.parametrize("id_", ["s1", "with space", "ünïcödé", "a:b@c", "%"])
@@ -97,14 +77,6 @@ def test_a_path_names_the_id(shared: Emulator, id_: str) -> None:
 
     assert (id_, {"state": {"a": 1}}) == (created["id"], created["state"])
     assert created == http.get(path).json()
-
-
-def test_an_id_with_a_slash_cannot_be_addressed(shared: Emulator) -> None:
-    """%2F is a slash by the time the path is read, as on the real server."""
-    user = new_user()
-    create(shared.url, user, {"sessionId": "a/b"})
-
-    assert (404, "Not Found") == detail(http.get(f"{shared.url}{sessions_of(user)}/a%2Fb"))
 
 
 @pytest.mark.parametrize("how", ["path", "body"])
@@ -211,42 +183,6 @@ def test_a_session_can_be_created_with_events(shared: Emulator) -> None:
     assert session == read(shared.url, user, "s1")
 
 
-@pytest.mark.parametrize(
-    ("event", "what"),
-    [
-        ({"actions": {"stateDelta": {"a": 1}}}, "event actions"),
-        ({"actions": {"escalate": False}}, "event actions"),
-        ({"longRunningToolIds": ["c1"]}, "long-running tool IDs"),
-        (
-            {"content": {"parts": [{"functionCall": {"name": "adk_request_confirmation"}}]}},
-            "ADK protocol function calls",
-        ),
-        (
-            {"content": {"parts": [{"functionResponse": {"name": "adk_request_credential"}}]}},
-            "ADK protocol function calls",
-        ),
-    ],
-)
-def test_events_of_a_new_session_cannot_have_actions(
-    shared: Emulator, event: dict[str, Any], what: str
-) -> None:
-    """400 with the event and the reason; no session is created."""
-    user = new_user()
-
-    response = http.post(shared.url + sessions_of(user), json={"events": [EVENTS[0], event]})
-
-    assert (400, f"Session initialization event 1 cannot include {what}.") == detail(response)
-    assert [] == http.get(shared.url + sessions_of(user)).json()
-
-
-def test_options_are_refused(shared: Emulator) -> None:
-    """As the real server's session services in memory and SQL refuse them."""
-    response = http.post(shared.url + sessions_of(new_user()), json={"options": {"a": 1}})
-
-    expected = "Session options are not supported by the configured session service."
-    assert (400, expected) == detail(response)
-
-
 def test_the_ledger_can_ignore_the_body_of_a_creation() -> None:
     """U-SESSION-CREATE: neither id nor state are taken from it."""
     with choosing(U_SESSION_CREATE="ignored") as url:
@@ -272,14 +208,6 @@ def test_sessions_are_listed_without_their_events(shared: Emulator) -> None:
     listed = http.get(shared.url + sessions_of(user)).json()
 
     assert [{**created[index], "events": []} for index in (2, 1, 0)] == listed
-
-
-@pytest.mark.parametrize("app", ["echo", "unknown"])
-def test_an_unknown_user_has_no_sessions(shared: Emulator, app: str) -> None:
-    """An empty list and no error."""
-    response = http.get(shared.url + sessions_of(new_user(), app))
-
-    assert (200, []) == (response.status_code, response.json())
 
 
 def test_the_ledger_decides_what_a_list_is() -> None:
@@ -372,33 +300,6 @@ def test_state_can_be_changed(shared: Emulator) -> None:
     assert session == read(shared.url, user, "s1")
 
 
-def test_an_unknown_session_cannot_be_changed(shared: Emulator) -> None:
-    """404, and it is not created."""
-    path = f"{shared.url}{sessions_of(new_user())}/s1"
-
-    assert (404, "Session not found") == detail(http.patch(path, json={"stateDelta": {}}))
-    assert 404 == http.get(path).status_code
-
-
-def test_times_are_the_platform_s(double: Emulator) -> None:
-    """The clock that is advanced is the one that stamps sessions."""
-    double.clock.advance(dt.timedelta(days=1))
-
-    stamp = create(double.url, "ann")["lastUpdateTime"]
-
-    assert 0 <= double.clock.now().timestamp() - stamp < 60
-
-
-def test_a_reset_forgets_every_session(double: Emulator) -> None:
-    """Shared state too."""
-    create(double.url, "ann", {"state": {"app:a": 1, "user:b": 2}})
-
-    double.reset()
-
-    assert [] == http.get(double.url + sessions_of("ann")).json()
-    assert {} == create(double.url, "ann")["state"]
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status", "allow"),
     [
@@ -422,16 +323,6 @@ def test_other_paths_and_methods_are_refused(
     assert "application/json" == response.headers["content-type"]
     words = {404: "Not Found", 405: "Method Not Allowed"}
     assert method == "HEAD" or {"detail": words[status]} == response.json()
-
-
-def test_a_trailing_slash_is_redirected(shared: Emulator) -> None:
-    """307 to the path without it."""
-    response = http.get(f"{shared.url}/apps/a/users/u/sessions/")
-
-    assert (307, f"{shared.url}/apps/a/users/u/sessions") == (
-        response.status_code,
-        response.headers["location"],
-    )
 
 
 @pytest.mark.parametrize(

@@ -115,14 +115,6 @@ def test_anything_else_is_refused_at_decoration(function: Any, why: str) -> None
     assert "entrypoint" == caught.value.decorator
 
 
-def test_the_error_says_where_the_function_stands() -> None:
-    """Name, file and line."""
-    line = sync.__code__.co_firstlineno
-
-    with pytest.raises(DecorationError, match=rf"sync \(.*test_contract\.py:{line}\)"):
-        SimpleApp().entrypoint(sync)
-
-
 def pings() -> Iterator[str]:
     yield "up"
 

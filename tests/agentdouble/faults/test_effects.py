@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import ssl
 from collections.abc import Iterator
 from typing import Any
@@ -206,25 +205,6 @@ def test_a_reset_is_not_executed(double: Emulator) -> None:
         call(double, body_of(double, COUNT))
 
     assert "1\n" == text(double, LENGTH)
-
-
-def chunks(double: Emulator) -> list[bytes]:
-    """Return the chunks of an invocation's answer as they stand on the wire.
-
-    What one read of a socket returns may be several of them: only their framing tells.
-    """
-    address = urlsplit(double.url)
-    with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
-        head = f"POST /invoke HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n"
-        connection.sendall(f'{head}Content-Length: 12\r\n\r\n{{"count": 3}}'.encode())
-        with connection.makefile("rb") as received:
-            while received.readline() != b"\r\n":
-                pass
-            chunks = []
-            while size := int(received.readline(), 16):
-                chunks.append(received.read(size))
-                received.readline()
-    return chunks
 
 
 @pytest.mark.parametrize(

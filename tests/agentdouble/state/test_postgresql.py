@@ -71,13 +71,6 @@ def test_an_unreachable_server_is_named_without_the_password() -> None:
     assert "secret" not in message
 
 
-def test_a_missing_database_is_named(postgresql_url: str) -> None:
-    """With the server's own words."""
-    message = start_error(postgresql_url.replace("/postgres", "/nothing"))
-
-    assert 'database "nothing" does not exist' in message
-
-
 def test_a_database_belongs_to_one_double_at_a_time(postgresql_url: str) -> None:
     """A second double is refused until the first has stopped."""
     with Emulator(state=postgresql_url):
@@ -86,13 +79,6 @@ def test_a_database_belongs_to_one_double_at_a_time(postgresql_url: str) -> None
         pass
 
     assert message.endswith("Another double uses it.")
-
-
-@pytest.mark.parametrize("url", ["postgresql://a:b:c@d:e/f", "postgresql://host:port/db"])
-def test_an_invalid_url_is_refused(url: str) -> None:
-    """Before a connection is made."""
-    with pytest.raises(StateError, match="Invalid database URL"):
-        make_store(url)
 
 
 def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

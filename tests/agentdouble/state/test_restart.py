@@ -62,31 +62,3 @@ def test_sessions_end_with_the_double_and_say_so(state: str) -> None:
         f"The instance of session {lived!r} has ended: the double was restarted, at {at}.",
     ) == told
     assert new != lived
-
-
-@pytest.mark.slow
-def test_an_ended_session_stays_ended_over_a_restart(state: str) -> None:
-    """U-TTL-AFTER error: that the double was restarted is no reason to forget it."""
-    unknowns = {"U-TTL-AFTER": "error"}
-    with Emulator(state=state, unknowns=unknowns) as first:
-        result(first, "1", "u")
-
-    with Emulator(state=state, unknowns=unknowns) as second:
-        refused = refusal(second, "InvokeTool", **body_of(second, "1", "u"))
-
-    assert "the double was restarted" in refused[2]
-
-
-@pytest.mark.slow
-def test_a_reset_that_keeps_nothing_empties_the_file_too(state: str) -> None:
-    """What a test has left behind does not come back."""
-    with Emulator(state=state) as first:
-        act(first, "CreateTool", Name="one", ToolType="CodeEnv")
-        result(first, "1")
-        first.reset(keep=())
-
-    with Emulator(state=state) as second:
-        names = [tool["Name"] for tool in act(second, "ListTools")["Tools"]]
-        sessions = http.get(f"{second.url}/_emulator/sessions").json()
-
-    assert (["sandbox"], {"sessions": [], "ended": []}) == (names, sessions)

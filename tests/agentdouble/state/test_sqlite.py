@@ -51,18 +51,6 @@ def test_records_outlive_their_store(tmp_path: Path) -> None:
     assert {"one": {"n": 1}, "two": {"n": 2}} == kept(tmp_path / "a.db")
 
 
-def test_a_file_beside_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three slashes: the path is relative."""
-    monkeypatch.chdir(tmp_path)
-
-    keep(Path("here.db"), one={})
-
-    assert (tmp_path / "here.db").is_file()
-    assert {"one": {}} == kept(tmp_path / "here.db")
-
-
 @pytest.mark.slow
 def test_what_was_saved_survives_a_kill(tmp_path: Path) -> None:
     """SIGKILL right after saved() has returned loses nothing, and leaves no lock."""

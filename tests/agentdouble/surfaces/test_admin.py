@@ -1,20 +1,15 @@
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import os
-from typing import Any
 
 import freezegun
-import httpx
 import pytest
 
 import agentdouble
 from agentdouble import Emulator
 from tests.agentdouble.calling import (
     act,
-    act_on_session,
-    background,
     has_gone,
     http,
     pid_of,
@@ -134,28 +129,6 @@ def test_reset_forgets_everything(double: Emulator) -> None:
     assert 0.0 == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
 
 
-def ask_from(client: tuple[str, int], path: str, **settings: Any) -> int:
-    """Ask a double from another machine."""
-    emulator = Emulator(**settings)
-
-    async def ask() -> int:
-        transport = httpx.ASGITransport(emulator.app, client=client)
-        async with httpx.AsyncClient(transport=transport, base_url=emulator.url) as http:
-            return (await http.get(path, headers={"X-Api-Key": "key"})).status_code
-
-    try:
-        return asyncio.run(ask())
-    finally:
-        emulator.stop()
-
-
-@pytest.mark.parametrize("path", ["/ping", "/_emulator/health"])
-def test_other_machines_are_answered(path: str) -> None:
-    """And so is, with the token, what the double's own routes say."""
-    assert 200 == ask_from(("192.0.2.7", 1), path)
-    assert 200 == ask_from(("192.0.2.7", 1), "/_emulator/journal", token="key")
-
-
 def test_an_ended_session_is_listed_with_its_reason(double: Emulator) -> None:
     """Its process is gone when the answer comes, and the list says why."""
     session = result(double, "1", "destroyed")["SessionId"]
@@ -185,19 +158,6 @@ def test_an_ended_session_is_listed_with_its_reason(double: Emulator) -> None:
         answer.status_code,
         answer.json()["error"],
     )
-
-
-def test_who_pauses_a_session_does_not_use_it() -> None:
-    """Where use extends the validity, its deadline stays."""
-    with Emulator(unknowns={"U-TTL-EXTENDS": "sliding"}) as double:
-        session = result(double, "1")["SessionId"]
-        address = f"{double.url}/_emulator/sessions"
-        before = http.get(address).json()["sessions"][0]["deadline"]
-        double.clock.advance(dt.timedelta(minutes=10))
-        act_on_session(double, "PauseSession", session)
-        after = http.get(address).json()["sessions"][0]["deadline"]
-
-    assert before == after
 
 
 def test_unknowns_say_what_is_in_force_and_what_was_relied_on(double: Emulator) -> None:
@@ -247,22 +207,6 @@ def test_wrong_choices_change_nothing(double: Emulator, content: bytes, told: st
     assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
     assert told in response.json()["error"]["message"]
     assert before == http.get(url).json()["in_force"]
-
-
-@pytest.mark.parametrize("after", ["x", "-1", "9" * 19])
-def test_a_wrong_mark_in_the_journal_is_refused(double: Emulator, after: str) -> None:
-    """It is the id of an entry."""
-    assert 400 == http.get(f"{double.url}/_emulator/unknowns?after={after}").status_code
-
-
-def test_resets_at_the_same_time_follow_one_another() -> None:
-    """Each leaves the runtimes that are declared, once."""
-    declared = {"name": "declared", "command": "true"}
-    with Emulator(runtimes=[declared]) as double:
-        asked = [background(lambda: http.post(f"{double.url}/_emulator/reset")) for _ in range(8)]
-
-        assert [200] * 8 == [one.result(60).status_code for one in asked]
-        assert ["declared"] == list(double.runtimes.names)
 
 
 def test_the_catalogue_says_what_each_answer_relied_on(double: Emulator) -> None:

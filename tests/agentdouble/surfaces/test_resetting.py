@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator, MCPApp
-from agentdouble.errors import PartError, UnknownSnapshotError
+from agentdouble.errors import PartError
 from tests.agentdouble.apps.a2a.wire import V1, message, request
-from tests.agentdouble.calling import act, http, result, run, text
+from tests.agentdouble.calling import act, http, result
 from tests.agentdouble.runtimes import small
 
 SESSIONS = "/apps/echo/users/ann/sessions"
@@ -189,18 +189,6 @@ def test_a_part_that_does_not_exist_is_refused(double: Emulator) -> None:
     assert 60 == double.clock.offset.total_seconds()
 
 
-def test_sessions_that_are_kept_end_with_their_tool(double: Emulator) -> None:
-    """The others go on."""
-    made = act(double, "CreateTool", Name="made", ToolType="CodeEnv")["ToolId"]
-    run(double, "x = 1")
-    act(double, "CreateSession", ToolId=made, UserSessionId="other")
-
-    double.reset(keep=["sessions"])
-
-    assert ["s1"] == known(double)["sessions"]
-    assert "1\n" == text(double, "print(x)")
-
-
 def test_a_double_returns_to_a_snapshot_as_often_as_it_is_asked_to(
     double: Emulator, program: Mapping[str, Any]
 ) -> None:
@@ -285,21 +273,6 @@ def test_a_runtime_that_was_deleted_comes_back_with_its_versions(
     assert [1, 2] == [one.number for one in double.runtimes.versions("made")]
 
 
-def test_a_declared_runtime_returns_to_what_it_was(tmp_path: Path) -> None:
-    """It stays declared: a state does not keep it."""
-    table = small.table(tmp_path / "declared", environment={"SAYS": "declared"})
-    url = f"sqlite:///{tmp_path / 'state.db'}"
-    with Emulator(runtimes=[table], state=url) as double:
-        snapshot = double.snapshot()
-        double.runtimes.update("declared", environment={"SAYS": "changed"})
-        double.restore(snapshot)
-        said = http.get(f"{double.runtimes.address('declared')}/").text
-    with Emulator(state=url) as double:
-        assert () == double.runtimes.names
-
-    assert said.endswith(" declared")
-
-
 def test_what_a_snapshot_returned_to_is_in_the_state(
     tmp_path: Path, program: Mapping[str, Any]
 ) -> None:
@@ -315,17 +288,6 @@ def test_what_a_snapshot_returned_to_is_in_the_state(
         assert before[2:4] == deeply(double)[2:4]
         assert known_before["tools"] == known(double)["tools"]
         assert ["far"] == known(double)["mcp"]
-
-
-def test_a_snapshot_has_the_clock_as_it_stands(double: Emulator) -> None:
-    """A frozen one to the moment."""
-    with double.clock.freeze():
-        double.clock.advance(minutes=29)
-        at, snapshot = double.clock.now(), double.snapshot()
-        double.clock.advance(minutes=5)
-        double.restore(snapshot)
-
-        assert (at, True) == (double.clock.now(), double.clock.frozen)
 
 
 def test_faults_come_back_with_their_counts(double: Emulator) -> None:
@@ -355,26 +317,3 @@ def test_a_double_returns_to_a_snapshot_over_http(double: Emulator) -> None:
     )
     assert "has no snapshot" in unknown.json()["error"]["message"]
     assert 0 == double.clock.offset.total_seconds()
-
-
-def test_a_double_has_its_last_snapshots(double: Emulator) -> None:
-    """The oldest are forgotten."""
-    first = double.snapshot()
-    for _ in range(32):
-        last = double.snapshot()
-
-    double.restore(last)
-    with pytest.raises(UnknownSnapshotError, match="It has the last 32"):
-        double.restore(first)
-
-
-def test_a_session_of_a_tool_that_a_snapshot_does_not_have_is_ended(double: Emulator) -> None:
-    """Like every session of the sandbox."""
-    snapshot = double.snapshot()
-    made = act(double, "CreateTool", Name="made", ToolType="CodeEnv")["ToolId"]
-    act(double, "CreateSession", ToolId=made, UserSessionId="other")
-    result(double, "1")
-
-    double.restore(snapshot)
-
-    assert {**NOTHING, "journal": []} == known(double)

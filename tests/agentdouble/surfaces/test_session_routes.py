@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,7 +10,6 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import (
     Begun,
     act,
-    background,
     eventually,
     http,
     pids_of,
@@ -26,18 +22,6 @@ def begun(double: Emulator, name: str) -> str:
     """Begin a session; return its SessionId."""
     created = act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=name)
     return str(created["SessionId"])
-
-
-@contextmanager
-def printing(double: Emulator, session: str) -> Iterator[Iterator[str]]:
-    """Yield what code in a session prints from now on."""
-    query = {"user_session_id": session}
-    with http.stream("GET", f"{double.url}/_emulator/outputs", params=query) as answer:
-        lines = answer.iter_lines()
-        while next(lines) != "event: listening":
-            pass
-        data = (json.loads(line[5:]) for line in lines if line.startswith("data:"))
-        yield (one["content"]["text"] for one in data if one.get("msg_type") == "stream")
 
 
 def asked(double: Emulator, method: str, session: str, rest: str, **options: Any) -> Any:
@@ -65,36 +49,6 @@ def test_code_is_interrupted(shared: Emulator) -> None:
     assert "KeyboardInterrupt" == error["ename"]
     assert [] == asked(shared, "POST", session, "interrupt").json()["interrupted"]
     assert "1\n" == text(shared, "print(1)", "interrupt")
-
-
-def test_javascript_is_interrupted(shared: Emulator) -> None:
-    """Where its engine runs, as Python is."""
-    session = begun(shared, "interrupt-js")
-    code = "console.log(1); while (true) {}"
-    with printing(shared, "interrupt-js") as printed:
-        agent = background(lambda: run(shared, code, "interrupt-js", language="javascript"))
-        assert "1\n" == next(printed)
-        answer = asked(shared, "POST", session, "interrupt").json()
-
-    assert ["javascript"] == answer["interrupted"]
-    assert "error" == agent.result()["data"]["status"]
-
-
-def test_code_that_ignores_an_interrupt_goes_on(shared: Emulator) -> None:
-    """And can be interrupted again."""
-    session = begun(shared, "interrupt-twice")
-    code = (
-        "import time\ntry:\n    print('first', flush=True); time.sleep(600)\n"
-        "except KeyboardInterrupt: print('again', flush=True)\ntime.sleep(600)"
-    )
-    with printing(shared, "interrupt-twice") as printed:
-        agent = background(lambda: run(shared, code, "interrupt-twice"))
-        for line in ("first\n", "again\n"):
-            assert line == next(printed)
-            answer = asked(shared, "POST", session, "interrupt").json()
-            assert ["python3"] == answer["interrupted"]
-
-    assert "KeyboardInterrupt" == agent.result()["data"]["outputs"][-1]["ename"]
 
 
 def variables(double: Emulator, session: str, **query: str) -> dict[str, Any]:
@@ -165,15 +119,6 @@ def test_what_a_session_forges_is_no_answer(shared: Emulator) -> None:
     run(shared, "import json\njson.dumps = lambda _: '[1]'", "variables-forged")
 
     assert "silent" == variables(shared, session)["state"]
-
-
-def test_variables_of_other_languages_are_refused_by_name(shared: Emulator) -> None:
-    """And an unknown language as everywhere."""
-    session = begun(shared, "variables-other")
-
-    for language, status, says in (("js", 501, "JavaScript"), ("cobol", 400, "cobol")):
-        answer = asked(shared, "GET", session, "variables", params={"language": language})
-        assert (status, True) == (answer.status_code, says in answer.text)
 
 
 @pytest.mark.slow

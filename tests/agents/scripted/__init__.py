@@ -86,17 +86,6 @@ async def remember(session: Session, **values: Any) -> AsyncIterator[Any]:
     yield json.dumps([before, dict(session.state)])
 
 
-async def remember_late(session: Session, **values: Any) -> AsyncIterator[Any]:
-    yield Event((Part.of_text("said"),), state_delta={"event": 1})
-    for key, value in values.items():
-        session.state[key] = value
-
-
-async def change_inside(session: Session) -> AsyncIterator[Any]:
-    session.state["deep"]["list"].append("changed")
-    yield "done"
-
-
 async def history(session: Session) -> AsyncIterator[Any]:
     yield Event((Part.of_text("first"),))
     yield json.dumps([[event.author, event.text] for event in await session.history()])
@@ -117,11 +106,6 @@ async def files(session: Session) -> AsyncIterator[Any]:
     )
 
 
-async def late_file(session: Session) -> AsyncIterator[Any]:
-    yield Event((Part.of_text("said"),))
-    await session.save_artifact("late.txt", "text")
-
-
 async def wait(_session: Session, name: str) -> AsyncIterator[Any]:
     """Say that it has begun, wait without blocking to be let go, say so."""
     try:
@@ -130,12 +114,6 @@ async def wait(_session: Session, name: str) -> AsyncIterator[Any]:
         yield "gone on" if await asyncio.to_thread(go[name].wait, PATIENCE_S) else "too late"
     finally:
         ended[name].set()
-
-
-async def wait_in_a_call(_session: Session, name: str) -> AsyncIterator[Any]:
-    yield Part.of_call("slow", {}, "c1")
-    async for said in wait(_session, name):
-        yield said
 
 
 async def block(_session: Session, name: str) -> AsyncIterator[Any]:

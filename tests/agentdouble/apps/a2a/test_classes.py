@@ -53,20 +53,6 @@ def test_an_executor_class_is_made_with_its_runner_and_arguments() -> None:
     assert "my runner" == answer(app)
 
 
-def test_a_class_without_init_has_its_arguments_as_attributes() -> None:
-    """An author need not write one."""
-    app = A2AApp()
-
-    @app.agent_executor(runner="r", tone="loud")
-    class Plain(AgentExecutor):
-        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-            updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
-            text = f"{self.runner} {self.tone}"  # type: ignore[attr-defined]
-            await updater.complete(updater.new_agent_message([_text(text)]))
-
-    assert "r loud" == answer(app)
-
-
 def test_the_runner_answers_where_execute_is_not_overridden() -> None:
     """A class may leave everything to it (section 4.6)."""
     app = A2AApp()
@@ -76,21 +62,6 @@ def test_the_runner_answers_where_execute_is_not_overridden() -> None:
         pass
 
     assert "hello" == answer(app)
-
-
-def test_execute_may_leave_the_work_to_the_runner() -> None:
-    """super().execute() is the runner's."""
-    app = A2AApp()
-    seen: list[str] = []
-
-    @app.agent_executor(runner="echo")
-    class Watching(AgentExecutor):
-        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-            seen.append(context.get_user_input())
-            await super().execute(context, event_queue)  # type: ignore[safe-super]
-
-    assert "hello" == answer(app)
-    assert ["hello"] == seen
 
 
 class NotAnExecutor:
@@ -138,18 +109,6 @@ def test_a_missing_runner_is_refused_at_decoration() -> None:
             A2AApp().agent_executor(**arguments)
     with pytest.raises(DecorationError, match=r"needs a runner.*over Says"):
         A2AApp().agent_executor(Says)
-
-
-def test_a_second_class_is_refused() -> None:
-    """An application has one executor and one task store."""
-    app = A2AApp()
-    app.agent_executor(runner="a")(Says)
-    app.task_store()(Kept)
-
-    with pytest.raises(DecorationError, match="has registered a class already; Says is a second"):
-        app.agent_executor(runner="b")(Says)
-    with pytest.raises(DecorationError, match="has registered a class already; Kept is a second"):
-        app.task_store()(Kept)
 
 
 class Kept(TaskStore):

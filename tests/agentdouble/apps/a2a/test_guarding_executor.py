@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -126,10 +125,6 @@ async def for_ever(context: RequestContext, queue: EventQueue, updater: TaskUpda
     await asyncio.Event().wait()
 
 
-async def silent_for_ever(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-    await asyncio.Event().wait()
-
-
 STREAMS: list[tuple[Turn, list[str]]] = [
     (status_first, ["submitted", "working", "completed"]),
     (artifact_first, ["submitted", "artifactUpdate", "artifactUpdate", "completed"]),
@@ -166,16 +161,6 @@ def test_a_stream_has_the_events_that_the_protocol_allows(turn: Turn, kinds: lis
     talk(playing(turn), conversation)
 
 
-def test_an_artifact_is_made_before_something_is_appended_to_it() -> None:
-    """The first chunk of an artifact begins it, whatever it says."""
-
-    async def conversation(wire: Wire) -> None:
-        (artifact,) = (await wire.send())["task"]["artifacts"]
-        assert {"artifactId": "one", "parts": [{"text": "a"}, {"text": "b"}]} == artifact
-
-    talk(playing(artifact_first), conversation)
-
-
 def test_an_executor_that_says_nothing_is_an_error() -> None:
     """-32006, and a task that has failed; the SDK alone waits for ever."""
 
@@ -201,38 +186,6 @@ def test_the_text_of_an_exception_is_shown_with_show_errors() -> None:
     assert f"RuntimeError: {SECRET}" == talk(playing(raises, show_errors=True), conversation)
 
 
-@pytest.mark.parametrize("turn", [for_ever, silent_for_ever], ids=lambda one: one.__name__)
-def test_a_turn_without_end_fails_at_its_limit(turn: Turn) -> None:
-    """Nobody waits longer than turn_limit_s."""
-
-    async def conversation(wire: Wire) -> None:
-        task = (await wire.send())["task"]
-        assert (FAILED, "It did not end within 0.2 s.") == (task["status"]["state"], said(task))
-
-    talk(playing(turn, turn_limit_s=0.2), conversation)
-
-
-def test_an_executor_that_blocks_delays_nobody_else() -> None:
-    """Executors run beside the server, and one that holds its loop has it for itself."""
-    release = threading.Event()
-
-    async def blocks(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-        if context.get_user_input() == "block":
-            release.wait(30)
-        await updater.complete()
-
-    async def conversation(wire: Wire) -> None:
-        held = asyncio.ensure_future(wire.send("block"))
-        try:
-            assert COMPLETED == (await wire.send("go on"))["task"]["status"]["state"]
-            assert not held.done()
-        finally:
-            release.set()
-        assert COMPLETED == (await held)["task"]["status"]["state"]
-
-    talk(playing(blocks), conversation)
-
-
 async def _begun(wire: Wire) -> dict[str, Any]:
     """Return a task whose turn goes on."""
     params = {**_message(), "configuration": {"returnImmediately": True}}
@@ -242,29 +195,6 @@ async def _begun(wire: Wire) -> dict[str, Any]:
 
 def _message() -> dict[str, Any]:
     return {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}]}}
-
-
-def test_a_running_task_is_canceled_without_a_cancel_of_the_users() -> None:
-    """The turn is cancelled and the task is CANCELED."""
-    ended = threading.Event()
-
-    async def runs(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-        await updater.start_work()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    async def conversation(wire: Wire) -> None:
-        task = await _begun(wire)
-        canceled = (await wire.rpc("CancelTask", {"id": task["id"]}))["result"]
-        assert CANCELED == canceled["status"]["state"]
-        assert CANCELED == (await wire.task(task["id"]))["status"]["state"]
-        assert await asyncio.to_thread(ended.wait, 30)
-        again = await wire.rpc("CancelTask", {"id": task["id"]})
-        assert -32002 == again["error"]["code"]
-
-    talk(playing(runs), conversation)
 
 
 Cancel = Callable[[Any, RequestContext, EventQueue], Awaitable[None]]
@@ -334,25 +264,6 @@ def test_a_task_whose_executor_refuses_to_cancel_runs_on() -> None:
         )
 
     talk(canceling(refuses), conversation)
-
-
-def test_a_follow_up_needs_no_context_id() -> None:
-    """A message that names its task belongs to the task's context."""
-
-    async def asks(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-        if context.current_task is None:
-            await updater.requires_input(new_text_message("Which?"))
-        else:
-            await updater.complete(new_text_message(f"Then {context.get_user_input()}."))
-
-    async def conversation(wire: Wire) -> None:
-        asked = (await wire.send())["task"]
-        assert ("TASK_STATE_INPUT_REQUIRED", "Which?") == (asked["status"]["state"], said(asked))
-        done = (await wire.send("this", taskId=asked["id"], messageId="m-2"))["task"]
-        assert (asked["id"], asked["contextId"]) == (done["id"], done["contextId"])
-        assert (COMPLETED, "Then this.") == (done["status"]["state"], said(done))
-
-    talk(playing(asks), conversation)
 
 
 def test_an_application_without_an_executor_says_so() -> None:

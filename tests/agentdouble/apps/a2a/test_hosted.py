@@ -101,20 +101,6 @@ def test_a_card_names_the_address_at_which_it_is_asked_for(
     ] == card["supportedInterfaces"]
 
 
-def test_an_action_is_the_control_planes(double: Emulator) -> None:
-    """The root is shared with it, and the query tells."""
-    answer = http.post(double.url + "/?Action=ListTools&Version=2025-10-30", json={})
-
-    assert "ResponseMetadata" in answer.json()
-
-
-def test_a_session_s_data_plane_keeps_its_paths(double: Emulator) -> None:
-    """Below /v1 only A2A's own paths are A2A's."""
-    answer = http.post(double.url + "/v1/shell/exec", json={"command": "true"})
-
-    assert (404, False) == (answer.status_code, answer.json()["success"])
-
-
 def test_every_surface_asks_for_the_key() -> None:
     """A2A too, on all of its paths, those below /v1 included."""
     with Emulator(A2AApp("one", runner="echo"), api_key="k") as double:
@@ -139,17 +125,6 @@ def test_what_an_answer_relied_on_is_named(double: Emulator) -> None:
     assert {"U-A2A-TASK", "U-A2A-EVENTS"} <= set(
         answer.headers["x-agentdouble-unknowns"].split(", ")
     )
-
-
-def test_a_reset_forgets_every_task() -> None:
-    """Like everything else that the double has made."""
-    with Emulator(A2AApp("one", runner="echo")) as double:
-        task = send(double.url)
-        double.reset()
-        answer = http.get(double.url + f"/tasks/{task['id']}", headers=V1)
-
-        assert 404 == answer.status_code
-        assert "hello" == text_of(send(double.url))
 
 
 def test_tasks_outlive_the_process_where_a_state_keeps_them(tmp_path: Any) -> None:

@@ -27,10 +27,6 @@ class Point:
     y: int = 0
 
 
-class TypedText(str):
-    pass
-
-
 class Gate:
     """What a blocking tool waits for; ``come`` is set when it does."""
 

@@ -10,18 +10,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import freezegun
 import httpx2
 import pytest
 from mcp import Client, MCPError
 
-from agentdouble import Emulator, MCPApp, SimpleApp, run_code
-from agentdouble.errors import ApplicationLoadError
+from agentdouble import Emulator, MCPApp, run_code
 from doublecheck import Platform, Target
 from doublecheck.errors import RefusedError
 from doublecheck.results import McpClient
@@ -140,28 +136,6 @@ def test_a_failure_is_logged_with_the_traceback_of_the_application(
     assert Path(traceback.tb_frame.f_code.co_filename).name == "sample.py"
 
 
-def test_a_tool_may_answer_in_the_protocols_own_words(mcp: McpClient) -> None:
-    """What it raises as an error of JSON-RPC arrives as one."""
-    with pytest.raises(RefusedError, match="go away") as caught:
-        mcp.call("fail", kind="protocol")
-
-    assert "-32042" == caught.value.code
-
-
-def test_an_object_that_was_sent_as_a_string_is_taken(mcp: McpClient) -> None:
-    """Models do that; a string for a string stays what it is."""
-    tree = mcp.call("tree", item='{"name": "n"}', point='{"x": 1}')
-
-    assert {"item": "n", "parts": [], "y": 0} == tree.structured
-    assert '{"A": 1}' == mcp.call("agent", prompt='{"a": 1}').text
-
-
-def test_unknown_arguments_are_ignored(mcp: McpClient, double: Emulator) -> None:
-    """As the SDK does; the journal says that the answer relies on that."""
-    assert {"result": 3} == mcp.call("add", a=2, c=5).structured
-    assert ["U-MCP-ARGUMENTS"] == double.journal.entries()[-1].unknowns
-
-
 def test_unknown_arguments_can_be_refused() -> None:
     """The other alternative names them, and the schema forbids them."""
     unknowns = {"U-MCP-ARGUMENTS": "refused"}
@@ -215,19 +189,6 @@ def test_a_call_that_is_cancelled_ends() -> None:
 
         assert gate.left.wait(30)
         assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(60)))
-
-
-def test_a_call_whose_caller_has_gone_ends() -> None:
-    """In the version without sessions a closed connection is what cancels."""
-    gate = Gate()
-    with Emulator(sample(gate)) as double:
-        connection = HTTPConnection(urlsplit(double.url).netloc)
-        body = json.dumps(mcp_wire.modern("hang", {}))
-        connection.request("POST", "/mcp", body, mcp_wire.modern_headers(None, "hang"))
-        assert gate.come.wait(30)
-        connection.close()
-
-        assert gate.left.wait(30)
 
 
 def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
@@ -288,18 +249,6 @@ def test_the_official_client_lists_and_calls(double: Emulator, mode: str) -> Non
             return tools["add"].description, added.structured_content, failed.is_error
 
     assert ("Add two numbers.", {"result": 3}, True) == asyncio.run(ask())
-
-
-def test_the_official_client_works_in_process() -> None:
-    """``app.server`` is the SDK's own server, without any HTTP."""
-
-    async def ask() -> Any:
-        async with Client(sample().server) as client:
-            sync = await client.call_tool("add", {"a": 2})
-            later = await client.call_tool("add_later", {"a": 3})
-            return client.instructions, sync.structured_content, later.structured_content
-
-    assert ("Call add.", {"result": 3}, {"result": 4}) == asyncio.run(ask())
 
 
 def test_an_application_is_an_asgi_application() -> None:
@@ -368,18 +317,6 @@ def test_it_runs_alone(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
-def test_one_application_can_be_hosted_twice_and_again() -> None:
-    """In two doubles at once, and once more when both have stopped."""
-    app = sample()
-    with Emulator(app) as one, Emulator(app) as other:
-        for double in (one, other):
-            with Platform(Target.of(double)) as platform:
-                assert {"result": 3} == platform.mcp().call("add_later", a=2).structured
-    with Emulator(app) as again, Platform(Target.of(again)) as platform:
-        assert {"result": 3} == platform.mcp().call("add_later", a=2).structured
-
-
 def test_a_tool_can_be_added_while_it_is_served() -> None:
     """The next list has it."""
     app = MCPApp("growing")
@@ -388,18 +325,6 @@ def test_a_tool_can_be_added_while_it_is_served() -> None:
         app.tool(name="late")(lambda: "here")
 
         assert ((), "here") == (before, platform.mcp().call("late").text)
-
-
-def test_further_applications_answer_at_their_name(double: Emulator) -> None:
-    """The first of each kind has its place at the root."""
-    with Platform(Target.of(double)) as platform:
-        assert "further" == platform.mcp("/runtimes/further/mcp").call("who").text
-        assert "42" == platform.invoke("print(6 * 7)")
-    assert {
-        "/invoke": "coder",
-        "/mcp": "sample",
-        "/runtimes/further/mcp": "further",
-    } == double.addresses
 
 
 def test_the_shipped_coder_is_a_tool_where_no_application_is_given(shared: Emulator) -> None:
@@ -413,12 +338,6 @@ def test_the_shipped_coder_is_a_tool_where_no_application_is_given(shared: Emula
             [tool.name for tool in mcp.tools()],
             mcp.call("coder", prompt="print(2 * x + 1)").text,
         )
-
-
-def test_applications_of_two_kinds_need_names_of_their_own() -> None:
-    """Both would answer below the same path."""
-    with pytest.raises(ApplicationLoadError, match="several are called 'one'"):
-        Emulator(SimpleApp("one"), MCPApp("one"))
 
 
 def test_foreign_pages_and_hosts_are_refused(double: Emulator) -> None:
@@ -441,26 +360,6 @@ def test_the_doubles_api_key_guards_it() -> None:
 
     assert (401, "Bearer") == (answer.status_code, answer.headers["www-authenticate"])
     assert {"result": 3} == added.structured
-
-
-def test_a_body_over_four_mebibytes_is_refused(double: Emulator) -> None:
-    """413, and the server lives on (U-LIMITS)."""
-    session = mcp_wire.open_session(f"{double.url}/mcp", None)
-    body = mcp_wire.message("tools/call", {"name": "agent", "arguments": {"prompt": "x" * 2**22}})
-
-    answer = mcp_wire.post(f"{double.url}/mcp", body, None, session)
-
-    assert 413 == answer.status_code
-    assert mcp_wire.call(f"{double.url}/mcp", None, session, "add", a=1)
-
-
-def test_a_frozen_clock_does_not_stop_it(double: Emulator) -> None:
-    """The server's loop has a clock of its own."""
-    with freezegun.freeze_time("2030-01-01"):
-        session = mcp_wire.open_session(f"{double.url}/mcp", None)
-        result = mcp_wire.call(f"{double.url}/mcp", None, session, "add_later", a=2)
-
-    assert {"result": 3} == result["structuredContent"]
 
 
 def test_nothing_changes_the_logging_of_the_process() -> None:

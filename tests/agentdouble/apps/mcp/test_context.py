@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 from mcp import Client
 from mcp.types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
 
-from agentdouble import Context, Emulator, MCPApp
-from agentdouble.errors import DecorationError
+from agentdouble import Emulator
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.apps.mcp.asking_notes import (
     ERAS,
@@ -22,8 +20,7 @@ from tests.agentdouble.apps.mcp.asking_notes import (
     error_of,
     text_of,
 )
-from tests.agentdouble.apps.mcp.notes import Asking, Name, notes
-from tests.agentdouble.calling import background
+from tests.agentdouble.apps.mcp.notes import notes
 
 # logs and sampling are deprecated by the newest revision, and there in the one before
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
@@ -167,60 +164,6 @@ def test_a_tool_reads_resources(double: Emulator, mode: str) -> None:
         (True, failed),
         (True, "Unknown resource: notes://none"),
     ] == ask(double.url, mode, call)
-
-
-def test_a_cancelled_call_asks_no_more() -> None:
-    """A tool that waits for the user ends with its call."""
-    asking = Asking()
-    with Emulator(notes(asking), pool_size=0) as double:
-        url = f"{double.url}/mcp"
-        session = mcp_wire.open_session(url, None)
-        asked = mcp_wire.message("tools/call", {"name": "ask"}, 7)
-        waiting = background(lambda: mcp_wire.post(url, asked, None, session))
-        assert asking.begun.wait(30)
-        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
-        mcp_wire.post(url, note, None, session)
-
-        assert asking.ended.wait(30)
-        assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(60)))
-
-
-def test_a_context_works_in_process() -> None:
-    """Without a server all is on one loop."""
-
-    async def call() -> list[str]:
-        fill_in = answer_with(ElicitResult(action="accept", content={"name": "ann"}))
-        async with Client(notes().server, mode=LEGACY, elicitation_callback=fill_in) as client:
-            resource = await client.call_tool("read", {"uri": "notes://all"})
-            return [text_of(await client.call_tool("ask", {})), text_of(resource)]
-
-    assert ["ann", "# All, for None"] == asyncio.run(call())
-
-
-def test_a_context_asks_no_more_when_its_call_is_answered() -> None:
-    """A task that the tool has left behind hears so."""
-    app, kept = MCPApp("leaving"), list[Context]()
-
-    @app.tool
-    async def leave(ctx: Context) -> None:
-        kept.append(ctx)
-
-    async def call() -> tuple[int, str]:
-        fill_in = answer_with(ElicitResult(action="cancel"))
-        async with Client(app.server, mode=LEGACY, elicitation_callback=fill_in) as client:
-            await client.call_tool("leave", {})
-            return await error_of(kept[0].elicit("Who are you?", Name))
-
-    code, message = asyncio.run(call())
-    assert (-32600, True) == (code, "no back-channel" in message)
-
-
-def test_two_contexts_are_refused() -> None:
-    """The error names both."""
-    with pytest.raises(DecorationError, match="one parameter gets the context, and it has 2: a, b"):
-
-        @MCPApp().tool
-        def both(a: Context, b: Context) -> None: ...
 
 
 @pytest.mark.parametrize("tool", ["ask", "think"])

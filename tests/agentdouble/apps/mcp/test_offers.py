@@ -9,17 +9,13 @@ import pytest
 from mcp import Client
 from mcp.types import (
     BlobResourceContents,
-    ListRootsResult,
     PromptReference,
     ResourceTemplateReference,
     ResourceUpdatedNotification,
-    Root,
 )
 
 from agentdouble import Context, Emulator, MCPApp
-from agentdouble.apps.mcp import server
 from agentdouble.errors import DecorationError
-from tests.agentdouble import mcp_wire
 from tests.agentdouble.apps.mcp.asking_notes import ERAS, LEGACY, MODERN, ask, error_of
 from tests.agentdouble.apps.mcp.notes import notes
 
@@ -79,18 +75,6 @@ def test_resources_are_read(double: Emulator, mode: str) -> None:
     assert ["# All, for ann", "AP8=", '{\n  "name": "a b",\n  "number": 3\n}'] == ask(
         double.url, mode, read
     )
-
-
-def test_a_template_asks_in_rounds(double: Emulator) -> None:
-    """As tools do."""
-
-    async def roots(_context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri="file:///work")])
-
-    async def read(client: Client) -> Any:
-        return (await client.read_resource("notes://rounds/a")).contents[0]
-
-    assert "a" == ask(double.url, MODERN, read, list_roots_callback=roots).text
 
 
 @both_eras
@@ -202,26 +186,6 @@ def test_a_listener_hears_of_what_it_listens_to(double: Emulator) -> None:
             return await told.__anext__()
 
     assert "notes://all" == ask(double.url, MODERN, listen).uri
-
-
-def test_a_session_watches_so_many_resources_and_no_more(
-    double: Emulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a client can make the server remember is bounded."""
-    monkeypatch.setattr(server, "MOST_WATCHED", 3)
-    url = f"{double.url}/mcp"
-    session = mcp_wire.open_session(url, None)
-
-    def watch(number: int) -> dict[str, Any]:
-        asked = mcp_wire.message("resources/subscribe", {"uri": f"notes://one/a/{number}"})
-        found: dict[str, Any] = mcp_wire.replies(mcp_wire.post(url, asked, None, session))[-1]
-        return found
-
-    answers = [watch(number) for number in range(4)]
-
-    assert all("result" in one for one in answers[:-1])
-    assert "watches 3 resources at most" in answers[-1]["error"]["message"]
-    assert "result" in watch(0)
 
 
 def _generator() -> Iterator[str]:

@@ -143,26 +143,8 @@ def test_a_function_that_can_be_no_agent_is_refused(function: Any, why: str) -> 
     assert ("agent_as_a_tool", {}) == (caught.value.decorator, dict(app.tools))
 
 
-def test_a_second_tool_of_a_name_is_refused() -> None:
-    """The first one stays."""
-    app = MCPApp("shop")
-    first = app.tool(lookup)
-
-    with pytest.raises(DecorationError, match="shop has a tool 'lookup' already"):
-        app.tool(name="lookup")(sync_agent)
-
-    assert first is app.tools["lookup"]
-
-
 def lookup(city: str) -> dict[str, str]:
     return {"city": city}
-
-
-@pytest.mark.parametrize("name", ["", "two words", "größe", "x" * 129, "a/b", "a\n"])
-def test_a_name_that_clients_refuse_is_refused(name: str) -> None:
-    """A name has 1 to 128 letters, digits, dots, underscores and hyphens."""
-    with pytest.raises(DecorationError, match="is no name of a tool"):
-        MCPApp().tool(name=name)(lookup)
 
 
 def test_the_decorated_function_stays_what_it_is() -> None:

@@ -16,25 +16,6 @@ from agentdouble.sandbox.instance import Instance
 from tests.agentdouble.calling import DataPlane, instances_of
 
 PATIENCE_S = 30
-AT_REST = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
-TAKES_NOTES = """
-<title>notes</title>
-<body style="margin: 0; height: 5000px">
-<input id="field" style="position: absolute; left: 10px; top: 100px; width: 200px; height: 30px">
-<script>
-window.notes = [];
-const names = ["mousemove", "mousedown", "mouseup", "click", "dblclick", "contextmenu"];
-for (const name of names) document.addEventListener(name, (e) => {
-    const held = e.buttons ? ` holding ${e.buttons}` : "";
-    notes.push(`${name} ${e.clientX},${e.clientY} ${e.button}${held}`);
-    if (name === "contextmenu") e.preventDefault();
-});
-for (const name of ["keydown", "keyup"]) document.addEventListener(name, (e) => {
-    notes.push(`${name} ${e.key}${e.ctrlKey && e.key !== "Control" ? " with Control" : ""}`);
-});
-document.addEventListener("wheel", (e) => notes.push(`wheel ${e.deltaX},${e.deltaY}`));
-</script>
-"""
 
 
 def data_url(html: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
-
 import pytest
 from a2a.types import AgentCard
 from google.protobuf.json_format import ParseDict
@@ -41,37 +39,6 @@ def test_a_card_has_what_it_must_have(ordinary_double: Emulator) -> None:
         "defaultOutputModes": ["text/plain", "application/json"],
         "skills": [skill],
     } == answer.json()
-
-
-def test_a_card_may_be_kept(ordinary_double: Emulator) -> None:
-    """For a while, and then be asked for again without being sent (8.6.1)."""
-    first = http.get(ordinary_double.url + CARD)
-    tag = first.headers["etag"]
-    again = http.get(ordinary_double.url + CARD, headers={"If-None-Match": tag})
-    other = http.get(ordinary_double.url + CARD, headers={"If-None-Match": '"other"'})
-
-    assert "max-age=60" == first.headers["cache-control"]
-    assert email.utils.parsedate_to_datetime(first.headers["last-modified"]).tzinfo is not None
-    assert "A2A-Version, Accept" == first.headers["vary"]
-    assert (304, b"", tag) == (again.status_code, again.content, again.headers["etag"])
-    assert (200, first.content) == (other.status_code, other.content)
-
-
-def test_a_caller_that_names_no_version_gets_a_card_that_both_read(
-    ordinary_double: Emulator,
-) -> None:
-    """The fields of both, and the addresses of 1.0 first (3.6.1)."""
-    plain = http.get(ordinary_double.url + CARD).json()
-    empty = http.get(ordinary_double.url + CARD, headers={"A2A-Version": ""}).json()
-    modern, old = (
-        http.get(ordinary_double.url + CARD, headers={"A2A-Version": version}).json()
-        for version in ("1.0", "0.3")
-    )
-
-    assert plain == empty
-    assert modern["supportedInterfaces"] == plain["supportedInterfaces"][:2]
-    assert {"0.3.0"} == {one["protocolVersion"] for one in plain["supportedInterfaces"][2:]}
-    assert {**old, **modern} == {**plain, "supportedInterfaces": modern["supportedInterfaces"]}
 
 
 @pytest.mark.parametrize(

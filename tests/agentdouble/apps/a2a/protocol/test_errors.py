@@ -12,7 +12,6 @@ from tests.agentdouble.apps.a2a.protocol.bindings import VERSION, Binding, Refus
 from tests.agentdouble.apps.a2a.protocol.ordinary import message
 from tests.agentdouble.calling import http
 
-MIB = 1024 * 1024
 WHOLE = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("hello")}
 
 
@@ -36,18 +35,6 @@ def test_other_versions_are_refused(wire: Binding, operation: str, version: str)
     found = wire.call(operation, params, **{"A2A-Version": version})
 
     assert Refused("VERSION_NOT_SUPPORTED") == found
-
-
-def test_a_request_without_a_version_is_of_0_3(ordinary_double: Emulator) -> None:
-    """Whose methods have other names, at the same address."""
-    old = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": old}}
-    answers = [
-        http.post(ordinary_double.url, json=body, headers=headers).json()
-        for headers in ({}, {"A2A-Version": ""}, {"A2A-Version": "0.3"})
-    ]
-
-    assert ["completed"] * 3 == [answer["result"]["status"]["state"] for answer in answers]
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b"hello", b"\xff\xfe", b'{"jsonrpc": "2.0"'])
@@ -128,72 +115,6 @@ def test_an_unknown_operation_is_an_error_of_rest(
         error["code"],
         error["message"],
     )
-
-
-@pytest.mark.parametrize("path", ["/message:send", "/message:stream"])
-def test_a_body_that_is_no_message_is_refused_by_rest(
-    ordinary_double: Emulator, path: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As 400 (11.6), and no traceback in the log."""
-    bodies = {
-        *(b"{", b"", b"\xff\xfe", b'"hello"', b"3", b"[]", b"null"),
-        *("{}".encode(encoding) for encoding in ("utf-16", "utf-32", "utf-8-sig")),
-        '{"message": "é"}'.encode("latin-1"),
-        b'{"message": ' + b"9" * 5000 + b"}",
-        b'{"\\uD800": 1}',
-    }
-    for body in bodies:
-        answer = posted(ordinary_double, body, path)
-
-        assert (400, 400) == (answer.status_code, answer.json()["error"]["code"]), body[:40]
-        assert "INVALID_ARGUMENT" == answer.json()["error"]["status"]
-    assert not [record for record in caplog.records if record.exc_info]
-
-
-DEEP = [
-    b"[" * 100_000,
-    b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
-    b'{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":'
-    + b"[" * 500
-    + b"]" * 500
-    + b"}]}}",
-]
-
-
-@pytest.mark.parametrize("body", DEEP, ids=["open", "objects", "data"])
-def test_a_deeply_nested_body_is_refused(ordinary_double: Emulator, body: bytes) -> None:
-    """It harms nobody."""
-    rest = posted(ordinary_double, body, "/message:send")
-    start = b'{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":'
-    rpc = posted(ordinary_double, start + body + b"}")
-
-    assert (400, 200) == (rest.status_code, rpc.status_code)
-    assert rpc.json()["error"]["code"] in (-32600, -32602, -32700)
-
-
-def test_a_body_over_the_limit_is_refused(wire: Binding, ordinary_double: Emulator) -> None:
-    """As too large, in the shape of the binding; a large one below it is taken."""
-    large = "a" * MIB
-    found = wire.call("SendMessage", message(large, messageId="large"))
-    assert isinstance(found, dict)
-    path = "/message:send" if isinstance(wire, Rest) else "/"
-    answer = posted(ordinary_double, b" " * (33 * MIB), path)
-    error = answer.json()["error"]
-
-    assert large == found["task"]["history"][0]["parts"][0]["text"]
-    assert (413, 413 if isinstance(wire, Rest) else -32600) == (answer.status_code, error["code"])
-
-
-def test_half_a_character_is_refused(wire: Binding) -> None:
-    """An unpaired surrogate is JSON and no text."""
-    content = json.dumps({**WHOLE, "params": message("\ud800")}).encode()
-    path = ""
-    if isinstance(wire, Rest):
-        content, path = json.dumps(message("\ud800")).encode(), "/message:send"
-    answer = http.post(wire.url + path, content=content, headers=VERSION)  # type: ignore[attr-defined]
-    error = answer.json()["error"]
-
-    assert error["code"] in (-32600, 400)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])

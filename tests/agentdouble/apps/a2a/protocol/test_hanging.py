@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 
 import pytest
@@ -10,13 +9,12 @@ from a2a.helpers import new_text_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.tasks import TaskUpdater
-from a2a.types import Artifact, Part, Role, Task, TaskState
-from a2a.utils import errors
+from a2a.types import Artifact, Part, Role, Task
 from google.protobuf.struct_pb2 import Value
 
 from agentdouble import A2AApp
 from tests.agentdouble.apps.a2a.test_guarding_executor import FAILED, Turn, playing
-from tests.agentdouble.apps.a2a.wire import Wire, heard, message, said, talk
+from tests.agentdouble.apps.a2a.wire import Wire, heard, said, talk
 
 CANCELED = "TASK_STATE_CANCELED"
 COMPLETED = "TASK_STATE_COMPLETED"
@@ -48,28 +46,6 @@ def test_an_exception_of_any_kind_fails_the_task_alone(error: BaseException) -> 
     talk(playing(raising(error)), conversation)
 
 
-class OwnError(errors.TaskNotFoundError):
-    """An application's own kind of one of the protocol's errors."""
-
-
-@pytest.mark.parametrize(
-    "kind", [*errors.JSON_RPC_ERROR_CODE_MAP, errors.A2AError, OwnError], ids=lambda k: k.__name__
-)
-def test_every_error_of_the_protocol_can_be_raised(kind: type[errors.A2AError]) -> None:
-    """Over both bindings, alone and in a stream."""
-
-    async def conversation(wire: Wire) -> None:
-        assert "mine" == (await wire.send())["error"]["message"]
-        assert "error" == heard(await wire.stream())[-1]
-        rest = await wire.http.post("/message:send", json=message(), headers={"A2A-Version": "1.0"})
-        assert ("mine", rest.status_code) == (
-            rest.json()["error"]["message"],
-            rest.json()["error"]["code"],
-        )
-
-    talk(playing(raising(kind("mine"))), conversation)
-
-
 def test_an_executor_that_blocks_for_ever_fails_at_its_limit() -> None:
     """Though its loop hears of nothing."""
     release = threading.Event()
@@ -85,29 +61,6 @@ def test_an_executor_that_blocks_for_ever_fails_at_its_limit() -> None:
         assert (FAILED, "It did not end within 0.2 s.") == (task["status"]["state"], said(task))
 
     talk(playing(blocks, turn_limit_s=0.2), conversation)
-
-
-async def stubborn(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-    """Go on when cancelled, for a while."""
-    await updater.start_work()
-    for _ in range(2):
-        try:
-            await asyncio.sleep(30)
-        except asyncio.CancelledError:
-            await updater.update_status(TaskState.TASK_STATE_WORKING)
-
-
-def test_a_turn_that_ignores_its_cancelling_is_not_waited_for() -> None:
-    """The task is CANCELED and stays so."""
-
-    async def conversation(wire: Wire) -> None:
-        params = {**message(), "configuration": {"returnImmediately": True}}
-        id_ = (await wire.rpc("SendMessage", params))["result"]["task"]["id"]
-        canceled = (await wire.rpc("CancelTask", {"id": id_}))["result"]
-        assert CANCELED == canceled["status"]["state"]
-        assert CANCELED == (await wire.task(id_))["status"]["state"]
-
-    talk(playing(stubborn), conversation)
 
 
 def test_a_cancel_that_blocks_is_not_waited_for() -> None:
@@ -133,58 +86,6 @@ def test_a_cancel_that_blocks_is_not_waited_for() -> None:
         assert CANCELED == canceled["status"]["state"]
 
     talk(app, conversation)
-
-
-def test_two_that_cancel_at_once_are_both_answered() -> None:
-    """One has done it, and the other one too or hears that it is done."""
-
-    async def waits(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-        await updater.requires_input()
-
-    async def conversation(wire: Wire) -> None:
-        id_ = (await wire.send())["task"]["id"]
-        answers = await asyncio.gather(*(wire.rpc("CancelTask", {"id": id_}) for _ in range(4)))
-        codes = [answer["error"]["code"] for answer in answers if "error" in answer]
-        assert len(codes) < 4
-        assert {-32002} >= set(codes)
-        assert CANCELED == (await wire.task(id_))["status"]["state"]
-
-    talk(playing(waits), conversation)
-
-
-def test_an_event_after_the_turn_is_dropped() -> None:
-    """A task that the executor has left behind finds nobody."""
-    ended = threading.Event()
-
-    async def leaves(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-        async def late() -> None:
-            await asyncio.sleep(0)
-            await queue.enqueue_event(new_text_message("late"))
-            ended.set()
-
-        await updater.complete(new_text_message("done"))
-        asyncio.get_running_loop().create_task(late())
-
-    async def conversation(wire: Wire) -> None:
-        id_ = (await wire.send())["task"]["id"]
-        assert await asyncio.to_thread(ended.wait, 30)
-        assert "done" == said(await wire.task(id_))
-
-    talk(playing(leaves), conversation)
-
-
-def test_an_executor_may_close_its_queue() -> None:
-    """As those of earlier versions do; the turn ends all the same."""
-
-    async def closes(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
-        await updater.complete(new_text_message("done"))
-        await queue.close()
-
-    async def conversation(wire: Wire) -> None:
-        task = (await wire.send())["task"]
-        assert (COMPLETED, "done") == (task["status"]["state"], said(task))
-
-    talk(playing(closes), conversation)
 
 
 def test_a_flood_of_events_comes_to_its_end() -> None:

@@ -99,11 +99,6 @@ def test_an_agent_may_answer_with_a_message_alone(wire: Binding) -> None:
     assert answer["message"]["contextId"]
 
 
-def test_a_callers_context_is_kept(wire: Binding) -> None:
-    """Whatever it looks like (3.4.1)."""
-    assert "my context/ü" == send(wire, "hello", contextId="my context/ü")["contextId"]
-
-
 def test_a_follow_up_continues_its_task(wire: Binding) -> None:
     """It needs no context, which is the task's (3.4.3); the history has it once."""
     asked = send(wire, "ask")
@@ -117,15 +112,6 @@ def test_a_follow_up_continues_its_task(wire: Binding) -> None:
     assert ["ask", "Which?", "this"] == [one["parts"][0]["text"] for one in done["history"]]
 
 
-def test_a_follow_up_to_another_context_is_refused(wire: Binding) -> None:
-    """A task has one (3.4.3), and stays as it is."""
-    task = send(wire, "ask")
-    params = message("this", taskId=task["id"], contextId="another")
-
-    assert REFUSED == wire.call("SendMessage", params)
-    assert task == wire.call("GetTask", {"id": task["id"]})
-
-
 @pytest.mark.parametrize("text", ["hello", "fail", "reject"])
 def test_an_ended_task_takes_no_message(wire: Binding, text: str) -> None:
     """It never goes on (3.1.1)."""
@@ -135,15 +121,6 @@ def test_an_ended_task_takes_no_message(wire: Binding, text: str) -> None:
     assert Refused("UNSUPPORTED_OPERATION") == wire.call("SendMessage", params)
     with wire.stream("SendStreamingMessage", params) as events:
         assert [Refused("UNSUPPORTED_OPERATION")] == list(events)
-
-
-def test_a_message_to_an_unknown_task_is_refused(wire: Binding) -> None:
-    """Callers make no ids of tasks (3.4.2)."""
-    params = message("hello", taskId=UNKNOWN)
-
-    assert Refused("TASK_NOT_FOUND") == wire.call("SendMessage", params)
-    with wire.stream("SendStreamingMessage", params) as events:
-        assert [Refused("TASK_NOT_FOUND")] == list(events)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.apps.a2a.protocol.bindings import Answer, Binding, Refused
 from tests.agentdouble.apps.a2a.protocol.receiver import WAIT_S, Receiver
-from tests.agentdouble.apps.a2a.protocol.test_messages import UNKNOWN, send
+from tests.agentdouble.apps.a2a.protocol.test_messages import send
 from tests.agentdouble.apps.a2a.wire import heard
 from tests.agentdouble.calling import http
 
@@ -41,22 +41,6 @@ def test_a_configuration_is_kept_until_it_is_deleted(wire: Binding) -> None:
     assert {} == config(wire, "ListConfigs", taskId=id_)
 
 
-@pytest.mark.parametrize(
-    ("operation", "more"),
-    [
-        ("CreateConfig", {"url": "http://127.0.0.1:1"}),
-        ("GetConfig", {"id": "c"}),
-        ("ListConfigs", {}),
-        ("DeleteConfig", {"id": "c"}),
-    ],
-)
-def test_an_unknown_task_has_no_configurations(
-    wire: Binding, operation: str, more: dict[str, str]
-) -> None:
-    """It is not found, whatever is asked."""
-    assert NOT_FOUND == config(wire, operation, taskId=UNKNOWN, **more)
-
-
 @pytest.mark.parametrize("url", ["", "file:///etc/passwd", "no url", "http://", "http://h:x/"])
 def test_a_receiver_is_an_http_url(wire: Binding, url: str) -> None:
     """Anything else is refused."""
@@ -85,15 +69,6 @@ def test_a_receiver_gets_every_event(wire: Binding, receiver: Receiver) -> None:
     )
 
 
-def test_a_receiver_gets_the_events_after_it_is_named(wire: Binding, receiver: Receiver) -> None:
-    """And nothing of what was before."""
-    asked = send(wire, "ask")
-    config(wire, "CreateConfig", taskId=asked["id"], url=receiver.url)
-    send(wire, "this", taskId=asked["id"])
-
-    assert "input_required" not in heard(receiver.until("completed"))[1:]
-
-
 def test_a_receiver_that_fails_holds_no_task_up(wire: Binding, receiver: Receiver) -> None:
     """Nor does one that is not there; the next one hears everything."""
     receiver.status = 500
@@ -104,29 +79,6 @@ def test_a_receiver_that_fails_holds_no_task_up(wire: Binding, receiver: Receive
 
     assert "TASK_STATE_COMPLETED" == done["status"]["state"]
     assert "completed" == heard(receiver.until("completed"))[-1]
-
-
-def test_a_receiver_elsewhere_is_taken_and_not_called(
-    wire: Binding, receiver: Receiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Only this machine is, and the log says so: what is told must not leave it."""
-    elsewhere = {"url": "http://receiver.invalid/hook", "id": "far"}
-    task = send(wire, "ask", configuration={"taskPushNotificationConfig": elsewhere})
-    config(wire, "CreateConfig", taskId=task["id"], id="near", url=receiver.url)
-    send(wire, "this", taskId=task["id"])
-    receiver.until("completed")
-    kept = config(wire, "GetConfig", taskId=task["id"], id="far")
-    assert isinstance(kept, dict)
-
-    assert "http://receiver.invalid/hook" == kept["url"]
-    assert "No push notification will go to 'receiver.invalid'" in caplog.text
-    # of this task: what an earlier test's receivers made of theirs may be logged only now
-    assert [] == [
-        record
-        for record in caplog.records
-        if "Error sending push-notification" in record.getMessage()
-        and task["id"] in record.getMessage()
-    ]
 
 
 def test_a_receiver_of_0_3_gets_the_whole_task(

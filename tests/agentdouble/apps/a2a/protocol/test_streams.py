@@ -47,33 +47,6 @@ def test_a_stream_has_a_task_first_and_its_end_last(
     assert kinds == heard(streamed(wire, text))
 
 
-def test_each_event_names_its_task_and_context(wire: Binding) -> None:
-    """And carries what its kind has (4.2)."""
-    task, working, first, second, done = streamed(wire, "work")
-    ids = {"taskId": task["task"]["id"], "contextId": task["task"]["contextId"]}
-    name = {"artifactId": "a", "name": "text"}
-
-    assert {**ids, "artifact": {**name, "parts": [{"text": "one "}]}} == first["artifactUpdate"]
-    assert {
-        **ids,
-        "artifact": {"artifactId": "a", "parts": [{"text": "two"}]},
-        "append": True,
-        "lastChunk": True,
-    } == second["artifactUpdate"]
-    for event, text in [(working, "reading"), (done, "done")]:
-        assert {**ids, "status": event["statusUpdate"]["status"]} == event["statusUpdate"]
-        assert [{"text": text}] == event["statusUpdate"]["status"]["message"]["parts"]
-
-
-def test_a_follow_up_is_streamed_too(wire: Binding) -> None:
-    """From the task as it is to its end."""
-    asked = send(wire, "ask")
-    events = streamed(wire, "this", taskId=asked["id"])
-
-    assert "completed" == heard(events)[-1]
-    assert {asked["id"]} == {_task_of(event) for event in events}
-
-
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -123,18 +96,6 @@ def test_a_dropped_connection_is_taken_up_again(wire: Binding, gate: None) -> No
 
     assert id_ == first["task"]["id"]
     assert ["artifactUpdate", "completed"] == heard(rest)[-2:]
-
-
-def test_a_stream_that_is_closed_takes_no_other_along(wire: Binding, gate: None) -> None:
-    """The others go on to the end (3.5.2)."""
-    id_ = started(wire)["id"]
-    with wire.stream("SubscribeToTask", {"id": id_}) as stays:
-        next(stays)
-        with wire.stream("SubscribeToTask", {"id": id_}) as leaves:
-            next(leaves)
-        GATE.open()
-
-        assert ["artifactUpdate", "completed"] == heard(list(stays))[-2:]
 
 
 @pytest.mark.parametrize("text", ["hello", "fail", "reject"])
@@ -195,18 +156,3 @@ def test_a_feature_that_the_card_does_not_promise_is_refused(modest: Emulator, k
     ]:
         assert Refused("PUSH_NOTIFICATION_NOT_SUPPORTED") == wire.call(operation, params)
     assert Refused("UNSUPPORTED_OPERATION") == wire.call("GetExtendedAgentCard", {})
-
-
-@pytest.mark.parametrize("kind", [JsonRpc, Rest])
-def test_an_extended_card_that_is_promised_and_not_there_is_named(
-    modest: Emulator, kind: type
-) -> None:
-    """As not configured (3.1.11)."""
-    wire = kind(modest.url + "/runtimes/strict")
-
-    assert Refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED") == wire.call("GetExtendedAgentCard", {})
-
-
-def _task_of(event: dict[str, Any]) -> str:
-    (found,) = event.values()
-    return str(found.get("taskId") or found["id"])

@@ -59,26 +59,6 @@ def test_a_list_comes_in_pages(wire: Binding, context: str) -> None:
     assert [(2, 5)] * 3 == [(page["pageSize"], page["totalSize"]) for page in pages]
 
 
-def test_tasks_are_listed_by_state(wire: Binding, context: str) -> None:
-    """Together with the context (3.1.4)."""
-    done, asked = (send(wire, text, contextId=context)["id"] for text in ("hello", "ask"))
-
-    assert [done] == ids(listed(wire, contextId=context, status="TASK_STATE_COMPLETED"))
-    assert [asked] == ids(listed(wire, contextId=context, status="TASK_STATE_INPUT_REQUIRED"))
-    assert [] == ids(listed(wire, contextId=context, status="TASK_STATE_FAILED"))
-
-
-def test_artifacts_are_listed_where_they_are_asked_for(wire: Binding, context: str) -> None:
-    """Without that a task has no such field (3.1.4)."""
-    send(wire, "work", contextId=context)
-    (without,) = listed(wire, contextId=context)["tasks"]
-    (refused,) = listed(wire, contextId=context, includeArtifacts=False)["tasks"]
-    (with_,) = listed(wire, contextId=context, includeArtifacts=True)["tasks"]
-
-    assert ("artifacts" in without, "artifacts" in refused) == (False, False)
-    assert ["a"] == [artifact["artifactId"] for artifact in with_["artifacts"]]
-
-
 @pytest.mark.parametrize(
     "params",
     [
@@ -92,16 +72,6 @@ def test_artifacts_are_listed_where_they_are_asked_for(wire: Binding, context: s
 def test_a_question_for_no_list_is_refused(wire: Binding, params: dict[str, Any]) -> None:
     """Its parameters are checked (3.1.4)."""
     assert Refused("INVALID_PARAMS") == wire.call("ListTasks", params)
-
-
-def test_a_task_that_waits_is_canceled(wire: Binding) -> None:
-    """Its new state is the answer, and stays (3.1.5)."""
-    task = send(wire, "ask")
-    canceled = wire.call("CancelTask", {"id": task["id"]})
-    assert isinstance(canceled, dict)
-
-    assert (task["id"], "TASK_STATE_CANCELED") == (canceled["id"], canceled["status"]["state"])
-    assert canceled == wire.call("GetTask", {"id": task["id"]})
 
 
 def test_a_task_that_runs_is_canceled(wire: Binding, gate: None) -> None:
