@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentdouble import Emulator
-from tests.real_servers import conformance, definitions
+from tests.real_servers import conformance
 from tests.real_servers.running import Result, over_http, over_stdio
 from tests.real_servers.servers import SERVERS
 
@@ -42,7 +42,6 @@ def _results(double: Emulator, cache: Path, only: list[str]) -> Iterator[Result]
             yield from over_stdio(double, server, cache)
             yield from over_http(double, server, cache)
     yield from conformance.results(double, cache, only)
-    yield from definitions.results(double, only)
 
 
 def _print(text: str) -> None:

@@ -20,8 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import ledger, mistakes, strict_json
-from agentdouble.disconnects import replay
+from agentdouble import ledger, mistakes
 from agentdouble.guard import Refusal
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import EVENTS, described
@@ -110,7 +109,6 @@ class _Response:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
 
@@ -253,13 +251,6 @@ class Endpoint:
             refusal = failure(400, "A POST needs the header Content-Type: application/json.")
             await refusal(scope, receive, send)
             return
-        if scope["method"] == "POST":
-            receive, body = await _read(receive, self._body_limit)
-            try:
-                strict_json.check(body)
-            except strict_json.NoNumberError as error:
-                await failure(400, f"Parse error: {error}.", PARSE_ERROR)(scope, receive, send)
-                return
         if self._run is None or self._run.over:
             # The server's tasks must not run in the context of the first request.
             self._run = self._context.copy().run(_Run, self._make_manager)
@@ -285,18 +276,6 @@ class Endpoint:
 def _sends_json(scope: Scope) -> bool:
     given: str = Headers(scope=scope).get("content-type", "")
     return scope["method"] != "POST" or given.lower().startswith("application/json")
-
-
-async def _read(receive: Receive, limit: int) -> tuple[Receive, bytes]:
-    """Return a body, and what receives it again; stop beyond the limit, which the SDK refuses."""
-    messages: list[Message] = []
-    body = b""
-    more = True
-    while more and len(body) <= limit:
-        messages.append(await receive())
-        body += messages[-1].get("body", b"")
-        more = messages[-1].get("more_body", False)
-    return replay(messages, receive), body
 
 
 class _Run:

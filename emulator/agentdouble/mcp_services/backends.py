@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from agentdouble.errors import BackendError
 from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, Hosted
+from agentdouble.mcp_services.authentication import is_header_name
 from agentdouble.mcp_services.commands import (
     CommandBackend,
     Programs,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
 
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # if these do not fit the body, one request is read as two
 _FRAMING = frozenset(("connection", "content-length", "host", "trailer", "transfer-encoding"))
 _VISIBLE = re.compile(r"[!-~]+")
@@ -75,9 +75,7 @@ class OpenApiBackend:
         await import_in_thread(_OPENAPI)
         from agentdouble.mcp_services import openapi
 
-        backend = cls(await openapi.vet(text), **options)
-        await run_in_thread(backend.make_server)  # so that errors are reported now
-        return backend
+        return await run_in_thread(lambda: cls.load(openapi.load_text(text), **options))
 
     def hosted(self, name: str, programs: Programs) -> Hosted:
         """Return an endpoint whose tools call the API."""
@@ -89,7 +87,7 @@ class OpenApiBackend:
         from agentdouble.mcp_services import openapi
 
         if definition is None:
-            definition = openapi.read_vetted(self.document)
+            definition = openapi.load_text(self.document)
         return openapi.server(
             definition, base_url=self.base_url, auth=self.auth, timeout_s=self.timeout_s
         )
@@ -149,7 +147,7 @@ class McpBackend:
     def __post_init__(self) -> None:
         _check_url(self.url)
         for name, value in self.headers.items():
-            known = _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)
+            known = is_header_name(name) and _HEADER_VALUE.fullmatch(value)
             if not known or name.lower() in _FRAMING:
                 raise BackendError(f"The header {name!r} for a backend cannot be sent.", service="")
 

@@ -54,11 +54,11 @@ class CommandBackend:
     def __post_init__(self) -> None:
         object.__setattr__(self, "command", tuple(self.command))
         object.__setattr__(self, "directory", Path(self.directory).absolute())
-        words = [*self.command, *self.environment, *self.environment.values()]
         if not self.command or not self.command[0]:
             raise _unusable("it is empty")
-        if not all(isinstance(word, str) and _can_be_given(word) for word in words):
-            raise _unusable("its words and variables are text without NUL")
+        for word in (*self.command, *self.environment.values()):
+            if not isinstance(word, str) or "\0" in word:
+                raise _unusable("its words and variables are text without NUL")
         for name in self.environment:
             if not _VARIABLE.fullmatch(name):
                 raise _unusable(f"{name[:100]!r} is no name of an environment variable")
@@ -67,8 +67,7 @@ class CommandBackend:
 
     def hosted(self, name: str, programs: Programs) -> Hosted:
         """Return an application that talks to processes of the command."""
-        program = Program(self.command, self.directory, self.environment, self.sources)
-        return StdioHosted(name, program, self.timeout_s, programs)
+        return StdioHosted(name, self, programs)
 
     def to_record(self) -> Record:
         """Return the backend as JSON-ready data."""
@@ -94,32 +93,11 @@ class CommandBackend:
         return cls(tuple(command), Path(directory), sources=roots, **fields)
 
 
-def _can_be_given(word: str) -> bool:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in word
-
-
 def _unusable(why: str) -> BackendError:
     return BackendError(f"The command of an MCP service cannot be run: {why}.", service="")
 
 
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a message is a line
-
-
-@dataclass(frozen=True)
-class Program:
-    """A command, the directory that it runs in, and variables for its environment.
-
-    With ``sources``, nothing that the command or a variable names makes other paths visible.
-    """
-
-    command: tuple[str, ...]
-    directory: Path
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    sources: tuple[Path, ...] | None = None
 
 
 class Started(Protocol):
@@ -147,7 +125,7 @@ class Started(Protocol):
 class Programs(Protocol):
     """Starts the processes of the services; those of a service share a home directory."""
 
-    async def start(self, service: str, program: Program) -> Started:
+    async def start(self, service: str, command: CommandBackend) -> Started:
         """Start a process of a service; raise ServiceUnansweredError."""
 
     async def forget(self, service: str) -> None:
@@ -163,12 +141,9 @@ class StdioHosted:
     A request that is not answered within ``timeout_s`` is an error; progress gives it more time.
     """
 
-    def __init__(
-        self, service: str, program: Program, timeout_s: float, programs: Programs
-    ) -> None:
+    def __init__(self, service: str, command: CommandBackend, programs: Programs) -> None:
         self._service = service
-        self._program = program
-        self._timeout_s = timeout_s
+        self._command = command
         self._programs = programs
         self._sessions: dict[str, Session] = {}
         self._opening = asyncio.Lock()
@@ -239,11 +214,11 @@ class StdioHosted:
                 if oldest.busy:
                     return None
                 await oldest.end()
-            started = await self._programs.start(self._service, self._program)
+            started = await self._programs.start(self._service, self._command)
             if self._context is None:  # the service has ended meanwhile
                 await started.end(0)
                 raise McpServiceError("The service has ended.", service=self._service)
-            session = Session(self._service, started, self._timeout_s, self._forget)
+            session = Session(self._service, started, self._command.timeout_s, self._forget)
             self._sessions[session.id] = session
             return session
 

@@ -7,7 +7,6 @@ import re
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from html import escape
 from typing import Any, TypeVar
 
 from agentdouble.clock import Clock
@@ -24,10 +23,6 @@ from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SENDABLE = re.compile(r"[!-~]+")
-_CODE = (
-    "margin:0;padding:0;background:none;color:inherit;font-size:.9em;line-height:1.45;"
-    "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace)"
-)
 
 
 @dataclass(frozen=True)
@@ -109,25 +104,14 @@ def check_keys(service: str, keys: Iterable[Key]) -> tuple[Key, ...]:
 
 
 class AccessRecord(dict[str, Any]):
-    """A dict that shows ``***`` in place of its key, and so do the dicts in it.
-
-    ``json.dumps`` writes it unchanged, with the key.
-    """
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        super().__init__({name: _kept(value) for name, value in fields.items()})
+    """A dict whose repr has no key; ``json.dumps`` writes it unchanged, with the key."""
 
     def __repr__(self) -> str:
-        return f"<access record {json.dumps(_hidden(self), default=repr)}, json.dumps() of it has the key>"
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
-        told = escape(json.dumps(_hidden(self), indent=2, default=repr))
-        return (
-            f'<pre style="{_CODE}">{told}</pre>'
-            f'<div style="opacity:.7"><code style="{_CODE}">json.dumps()</code>'
-            " of it has the key</div>"
-        )
+        servers = {
+            name: {**server, "headers": {"Authorization": "Bearer ***"}}
+            for name, server in self.get("mcpServers", {}).items()
+        }
+        return f"<access record {json.dumps(servers)}, json.dumps() of it has the key>"
 
 
 def access_record(service: Service, gateway_url: str) -> AccessRecord:
@@ -145,21 +129,6 @@ def access_record(service: Service, gateway_url: str) -> AccessRecord:
         "headers": {"Authorization": f"Bearer {service.keys[0].value}"},
     }
     return AccessRecord({"mcpServers": {service.name: server}})
-
-
-def _kept(value: Any) -> Any:
-    return AccessRecord(value) if isinstance(value, dict) else value
-
-
-def _hidden(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields with hidden keys."""
-    return {name: _shown(name, value) for name, value in fields.items()}
-
-
-def _shown(name: str, value: Any) -> Any:
-    if isinstance(value, dict):
-        return _hidden(value)
-    return "Bearer ***" if name == "Authorization" else value
 
 
 DEFAULT_KEY = "default"

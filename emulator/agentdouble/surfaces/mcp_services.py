@@ -17,7 +17,7 @@ from agentdouble.control_plane.routes import Action
 from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_hosting.endpoint import JsonRpcError
 from agentdouble.mcp_services import Services
-from agentdouble.mcp_services.commands import LONGEST_LINE, Program
+from agentdouble.mcp_services.commands import LONGEST_LINE, CommandBackend
 from agentdouble.openapi import Format
 from agentdouble.surfaces.resetting import Part, Return
 from agentdouble.surfaces.runtimes import Runtimes
@@ -43,7 +43,7 @@ class ServicePrograms:
         self._workspaces: dict[str, Workspace] = {}
         self._numbers = itertools.count(1)
 
-    async def start(self, service: str, program: Program) -> StartedProgram:
+    async def start(self, service: str, command: CommandBackend) -> StartedProgram:
         """Start a process of a service; raise ServiceUnansweredError."""
         launcher = await self._context.surface(Runtimes).launcher()
         from agentdouble.runtimes.definition import Definition
@@ -55,10 +55,10 @@ class ServicePrograms:
         conversation = Conversation(log, self._workspaces[service], LONGEST_LINE)
         definition = Definition.model_construct(
             name=service,
-            command=program.command,
-            directory=program.directory,
-            environment=dict(program.environment),
-            sources=program.sources,
+            command=command.command,
+            directory=command.directory,
+            environment=dict(command.environment),
+            sources=command.sources,
         )
         try:
             process = await launcher.converse(definition, conversation)

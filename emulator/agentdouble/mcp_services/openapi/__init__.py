@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from agentdouble.mcp_services.authentication import ApiKey, Auth, Basic, Bearer
 from agentdouble.mcp_services.openapi.definition import Definition, Operation
-from agentdouble.mcp_services.openapi.loading import load, read_vetted, vet
+from agentdouble.mcp_services.openapi.loading import load, load_text
 from agentdouble.mcp_services.openapi.serving import server
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Definition",
     "Operation",
     "load",
-    "read_vetted",
+    "load_text",
     "server",
-    "vet",
 ]

@@ -109,20 +109,14 @@ def boolean(value: Any) -> bool:
     return value is True
 
 
-class Addresses:
-    """The base URL of each operation: the given one, else the definition's."""
+def address_of(definition: Definition, operation: Operation, base_url: str | None) -> str:
+    """Return an operation's base URL, without a slash at its end; raise DefinitionError.
 
-    def __init__(self, definition: Definition, base_url: str | None) -> None:
-        self._definition = definition
-        self._base_url = _checked_url(base_url) if base_url is not None else None
-        for operation in definition.operations:
-            self.of(operation)
-
-    def of(self, operation: Operation) -> str:
-        """Return an operation's base URL, without a slash at its end."""
-        if self._base_url is not None:
-            return self._base_url
-        return _checked_url(operation.address or self._definition.address or "/")
+    It is the given one, else the operation's, else the definition's.
+    """
+    if base_url is not None:
+        return _checked_url(base_url)
+    return _checked_url(operation.address or definition.address or "/")
 
 
 def _checked_url(url: str) -> str:
@@ -197,43 +191,3 @@ def steps(reference: str) -> list[str]:
     """Return the keys of a reference within a document."""
     parts = unquote(reference[1:]).split("/")[1:]
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
-
-
-class ReadOnly:
-    """Finds read-only properties, also through references and allOf; reads each target once."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._known: dict[str, frozenset[str]] = {}
-
-    def names(self, schema: Json, place: str) -> frozenset[str]:
-        """Return the names of an object's read-only properties."""
-        found = {
-            name
-            for name, one in mapping(schema.get("properties")).items()
-            if isinstance(one, dict) and self._is_read_only(one, place)
-        }
-        members = schema.get("allOf")
-        for index, member in enumerate(members if isinstance(members, list) else ()):
-            found |= self._of_member(member, step(place, "allOf", index))
-        return frozenset(found)
-
-    def _of_member(self, member: Any, place: str) -> frozenset[str]:
-        if not isinstance(member, dict):
-            return frozenset()
-        if not isinstance(member.get("$ref"), str):
-            return self.names(member, place)
-        target, where = self._document.followed(member, place)
-        if where not in self._known:
-            self._known[where] = frozenset()  # for a schema that contains itself
-            self._known[where] = self.names(target, where) if isinstance(target, dict) else _NONE
-        return self._known[where]
-
-    def _is_read_only(self, schema: Json, place: str) -> bool:
-        if schema.get("readOnly") is True:
-            return True
-        target, _ = self._document.followed(schema, place)
-        return isinstance(target, dict) and target.get("readOnly") is True
-
-
-_NONE: frozenset[str] = frozenset()

@@ -13,14 +13,13 @@ Answers are not validated, because most backends answer with more than their def
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentdouble.mcp_services.openapi.definition import (
     Document,
     Json,
-    ReadOnly,
     listed,
+    mapping,
     step,
     steps,
 )
@@ -43,52 +42,34 @@ _IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "
 _ANNOTATIONS = frozenset(("title", "description", "default", "deprecated"))
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
+_TEXTS = frozenset(
+    ("title", "description", "format", "pattern", "contentMediaType", "contentEncoding")
+)
+_NUMBERS = frozenset(
+    (
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        *("minContains", "maxContains"),
+    )
+)
+_BOOLEANS = frozenset(("uniqueItems", "deprecated", "writeOnly"))
+_ARRAYS = frozenset(("enum", "examples"))
+_ANYTHING = frozenset(("default", "const", "dependentRequired"))
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _count(value: Any) -> bool:
-    return _number(value) and value >= 0 and value == int(value)
-
-
-def _boolean(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _anything(_value: Any) -> bool:
-    return True
-
-
-def _names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _dependent(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        _names(names) and len(set(names)) == len(names) for names in value.values()
+def _is_right(key: str, value: Any) -> bool:
+    """Return whether a keyword that has no schemas has a value of the right type."""
+    if key in _NUMBERS:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    return (
+        key in _ANYTHING
+        or (key in _TEXTS and isinstance(value, str))
+        or (key in _BOOLEANS and isinstance(value, bool))
+        or (key in _ARRAYS and isinstance(value, list))
     )
 
 
-_PLAIN: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("title", "description", "format", "pattern"), _text),
-    **dict.fromkeys(("contentMediaType", "contentEncoding"), _text),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _number),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _count),
-    **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _count),
-    **dict.fromkeys(("uniqueItems", "deprecated", "writeOnly"), _boolean),
-    **dict.fromkeys(("default", "const"), _anything),
-    "multipleOf": lambda value: _number(value) and value > 0,
-    "enum": lambda value: isinstance(value, list),
-    "examples": lambda value: isinstance(value, list),
-    "dependentRequired": _dependent,
-}
-
 FILE: Json = {"type": "string", "contentEncoding": "base64"}
-_NOTHING: frozenset[str] = frozenset()
 
 
 class Schemas:
@@ -96,7 +77,6 @@ class Schemas:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._read_only = ReadOnly(document)
         self._names: dict[str, str] = {}  # of references' targets, by place
         self._definitions: dict[str, Any] = {}
         self._uses: dict[str, set[str]] = {}
@@ -105,7 +85,7 @@ class Schemas:
 
     def converted(self, schema: Any, place: str, uses: set[str]) -> Any:
         """Return a schema in 2020-12; add the names under $defs that it needs to ``uses``."""
-        found = _Conversion(self, uses).of(schema, place, _NOTHING, in_place=True)
+        found = _Conversion(self, uses).of(schema, place, in_place=True)
         while self._waiting:
             self._define(*self._waiting.pop())
         return found
@@ -158,7 +138,7 @@ class Schemas:
         uses = self._uses[name] = set()
         edges = self._in_place[name] = []
         conversion = _Conversion(self, uses, edges)
-        self._definitions[name] = conversion.of(schema, where, _NOTHING, in_place=True)
+        self._definitions[name] = conversion.of(schema, where, in_place=True)
 
     def _free_name(self, where: str) -> str:
         last = (steps(where) or ["Document"])[-1]
@@ -173,10 +153,6 @@ class Schemas:
     def is_2020(self) -> bool:
         return self._document.version == "3.1"
 
-    def read_only(self, schema: Json, place: str) -> frozenset[str]:
-        """Return the names of an object's properties that are not sent."""
-        return self._read_only.names(schema, place)
-
 
 class _Conversion:
     """The conversion of one schema and of everything in it."""
@@ -188,22 +164,21 @@ class _Conversion:
         self._uses = uses
         self._edges = [] if edges is None else edges
 
-    def of(self, schema: Any, place: str, hidden: frozenset[str], *, in_place: bool) -> Any:
-        """Return a schema in 2020-12; ``hidden`` are read-only properties of enclosing schemas."""
+    def of(self, schema: Any, place: str, *, in_place: bool) -> Any:
+        """Return a schema in 2020-12."""
         if isinstance(schema, bool):
             return schema
-        if schema is None:
-            return {}
         if not isinstance(schema, dict):
             return {}
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema, place, in_place)
-        hidden = hidden | self._schemas.read_only(schema, place)
         found = _plain(schema)
-        found.update(self._below(schema, place, hidden, in_place))
-        required = schema.get("required")
-        names = dict.fromkeys(name for name in listed(required) if isinstance(name, str))
-        if sent := [name for name in names if name not in hidden]:
+        found.update(self._below(schema, place, in_place))
+        read_only = _read_only(schema)
+        names = dict.fromkeys(
+            name for name in listed(schema.get("required")) if isinstance(name, str)
+        )
+        if sent := [name for name in names if name not in read_only]:
             found["required"] = sent
         return _nullable(schema, found)
 
@@ -216,7 +191,7 @@ class _Conversion:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         if not self._schemas.is_2020:
             rest = {key: rest[key] for key in rest if key in _BESIDE_REFERENCES}
-        beside = self.of(rest, place, _NOTHING, in_place=in_place) if rest else {}
+        beside = self.of(rest, place, in_place=in_place) if rest else {}
         if _is_nullable(schema):
             return {**beside, "anyOf": [reference, {"type": "null"}]}
         if not beside:
@@ -225,34 +200,34 @@ class _Conversion:
             return {**beside, "allOf": [*beside.get("allOf", []), reference]}
         return {**beside, **reference}
 
-    def _below(self, schema: Json, place: str, hidden: frozenset[str], in_place: bool) -> Json:
+    def _below(self, schema: Json, place: str, in_place: bool) -> Json:
         found: Json = {}
         for key, value in schema.items():
             same = in_place and key in _IN_PLACE
-            passed = hidden if key == "allOf" else _NOTHING
             at = step(place, key)
             if key in _LISTS and isinstance(value, list) and value:
-                found[key] = self._list(value, at, passed, same)
+                found[key] = self._list(value, at, same)
             elif key in _MAPS and isinstance(value, dict):
-                found[key] = self._map(value, at, same, hidden if key == "properties" else _NOTHING)
+                hidden = _read_only(schema) if key == "properties" else ()
+                found[key] = {
+                    name: self.of(one, step(at, name), in_place=same)
+                    for name, one in value.items()
+                    if name not in hidden
+                }
             elif key == "items" and isinstance(value, list):
-                found["prefixItems"] = self._list(value, at, _NOTHING, False)
+                found["prefixItems"] = self._list(value, at, False)
             elif key in _ONE:
-                found[key] = self.of(value, at, _NOTHING, in_place=same)
+                found[key] = self.of(value, at, in_place=same)
         return {key: value for key, value in found.items() if value != []}
 
-    def _list(self, value: Any, place: str, hidden: frozenset[str], same: bool) -> list[Any]:
-        return [
-            self.of(one, step(place, index), hidden, in_place=same)
-            for index, one in enumerate(value)
-        ]
+    def _list(self, value: Any, place: str, same: bool) -> list[Any]:
+        return [self.of(one, step(place, index), in_place=same) for index, one in enumerate(value)]
 
-    def _map(self, value: Json, place: str, same: bool, hidden: frozenset[str]) -> Json:
-        return {
-            name: self.of(one, step(place, name), _NOTHING, in_place=same)
-            for name, one in value.items()
-            if name not in hidden
-        }
+
+def _read_only(schema: Json) -> set[str]:
+    """Return the names of an object's read-only properties."""
+    properties = mapping(schema.get("properties"))
+    return {name for name, one in properties.items() if mapping(one).get("readOnly") is True}
 
 
 _BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
@@ -260,7 +235,7 @@ _BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
 
 def _plain(schema: Json) -> Json:
     """Return the keywords whose values have no schemas, without those that are wrong."""
-    found = {key: value for key, value in schema.items() if key in _PLAIN and _PLAIN[key](value)}
+    found = {key: value for key, value in schema.items() if _is_right(key, value)}
     _bounds(schema, found)
     if "example" in schema and "examples" not in found:
         found["examples"] = [schema["example"]]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
@@ -21,81 +20,33 @@ from mcp.types import (
     Tool,
     ToolAnnotations,
 )
-from pydantic import BaseModel
 
 from agentdouble.errors import DefinitionError, ToolCallError
 from agentdouble.mcp_services.authentication import Auth, credential
 from agentdouble.mcp_services.openapi import client, requests
 from agentdouble.mcp_services.openapi.client import Backend
-from agentdouble.mcp_services.openapi.definition import Addresses, Definition, Operation
+from agentdouble.mcp_services.openapi.definition import Definition, Operation, address_of
 from agentdouble.threads import run_in_thread
 
-LARGEST_PAGE = 512 * 1024  # bytes of JSON, unless one item alone has more
-
-Item = TypeVar("Item", bound=BaseModel)
-Result = TypeVar("Result", bound=BaseModel)
+LARGEST_PAGE = 512 * 1024  # bytes of JSON, unless one tool alone has more
 
 
-class Pages(Generic[Result]):
-    """The pages of a list, by their cursors; ``of`` says in errors what is listed."""
-
-    def __init__(
-        self, of: str, items: Sequence[Item], make: Callable[[list[Item], str | None], Result]
-    ) -> None:
-        self._of = of
-        starts = list(_starts(items))
-        ends = [*starts[1:], (None, len(items))]
-        self._pages = {
-            cursor: make(list(items[start:end]), following)
-            for (cursor, start), (following, end) in zip(starts, ends, strict=True)
-        }
-
-    def __len__(self) -> int:
-        return len(self._pages)
-
-    def __contains__(self, cursor: object) -> bool:
-        return cursor in self._pages
-
-    def page(self, params: PaginatedRequestParams | None) -> Result:
-        """Return the page at a request's cursor; raise MCPError if it is not a cursor of these."""
-        cursor = params.cursor if params else None
-        found = self._pages.get(cursor)
-        if found is None:
-            raise MCPError(
-                INVALID_PARAMS,
-                f"The list of {self._of} has no page at the cursor {str(cursor)[:80]!r}, or has "
-                "changed since: ask for it again without a cursor.",
-            )
-        return found
-
-
-class ToolPages(Pages[ListToolsResult]):
-    """The pages of a list of tools."""
-
-    def __init__(self, tools: Sequence[Tool]) -> None:
-        super().__init__(
-            "tools", tools, lambda page, cursor: ListToolsResult(tools=page, next_cursor=cursor)
-        )
-
-
-def _starts(items: Sequence[BaseModel]) -> Iterator[tuple[str | None, int]]:
-    """Yield the cursor and the first index of each page."""
-    yield None, 0
-    digest, size = hashlib.sha256(), 1  # a bracket; what follows each item is a comma or the other
-    for index, item in enumerate(items):
-        data = _json(item) + b","
-        if size > 1 and size + len(data) > LARGEST_PAGE:
-            yield digest.hexdigest(), index
-            size = 1
-        digest.update(data)
-        size += len(data)
-
-
-def _json(item: BaseModel) -> bytes:
-    """Return an item as JSON, also one with a lone surrogate, which pydantic refuses to encode."""
-    value = item.model_dump(by_alias=True, exclude_none=True)
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    return text.encode("utf-8", "surrogatepass")
+def pages_of(tools: list[Tool]) -> list[ListToolsResult]:
+    """Return a list of tools in pages that clients accept; a page's cursor is its number."""
+    pages: list[list[Tool]] = [[]]
+    size = 0
+    for tool in tools:
+        length = len(json.dumps(tool.model_dump(by_alias=True, exclude_none=True), default=str))
+        if pages[-1] and size + length > LARGEST_PAGE:
+            pages.append([])
+            size = 0
+        pages[-1].append(tool)
+        size += length
+    last = len(pages) - 1
+    return [
+        ListToolsResult(tools=page, next_cursor=None if number == last else str(number + 1))
+        for number, page in enumerate(pages)
+    ]
 
 
 _log = logging.getLogger("agentdouble.mcp_services")
@@ -137,25 +88,21 @@ class _Tools:
         timeout_s: float,
     ) -> None:
         self._operations = {one.name: one for one in definition.operations}
-        self._addresses = Addresses(definition, base_url)
+        self._addresses = {
+            one.name: address_of(definition, one, base_url) for one in definition.operations
+        }
         self._credential = credential(auth, definition.api_keys)
         self._timeout_s = timeout_s
-        self._pages: ToolPages | None = None
+        self._pages: list[ListToolsResult] = []
 
     @asynccontextmanager
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[Backend]:
-        backend = Backend(
-            self._credential,
-            timeout_s=self._timeout_s,
-            verify=any(self._addresses.of(one).startswith("https:") for one in self._all()),
-        )
+        encrypted = any(address.startswith("https:") for address in self._addresses.values())
+        backend = Backend(self._credential, timeout_s=self._timeout_s, verify=encrypted)
         try:
             yield backend
         finally:
             await backend.aclose()
-
-    def _all(self) -> list[Operation]:
-        return list(self._operations.values())
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         operation = self._operations.get(name)
@@ -166,11 +113,14 @@ class _Tools:
         _context: ServerRequestContext[Backend],
         params: PaginatedRequestParams | None,
     ) -> ListToolsResult:
-        if self._pages is None:
-            self._pages = await run_in_thread(
-                lambda: ToolPages([_tool(one) for one in self._all()])
-            )
-        return self._pages.page(params)
+        if not self._pages:
+            tools = map(_tool, self._operations.values())
+            self._pages = await run_in_thread(lambda: pages_of([*tools]))
+        cursor = (params.cursor if params else None) or "0"
+        for number, page in enumerate(self._pages):
+            if str(number) == cursor:
+                return page
+        raise MCPError(INVALID_PARAMS, f"The list of tools has no page at {cursor[:80]!r}.")
 
     async def call(
         self, context: ServerRequestContext[Backend], params: CallToolRequestParams
@@ -190,7 +140,7 @@ class _Tools:
             raise ToolCallError(f"There is no tool {params.name!r}.")
         arguments = params.arguments or {}
         _check(operation, arguments)
-        request = requests.build(operation, arguments, self._addresses.of(operation))
+        request = requests.build(operation, arguments, self._addresses[operation.name])
         answer = await backend.send(request)
         return client.result(answer, self._credential.secrets, operation.name)
 

@@ -42,10 +42,8 @@ DOCUMENT = openapi_3(
         (Bearer(KEY), "authorization", f"Bearer {KEY}"),
         (Basic("me", "pass"), "authorization", "Basic bWU6cGFzcw=="),
         (ApiKey(KEY), "x-key", KEY),
-        (ApiKey(KEY, scheme="first"), "x-key", KEY),
         (ApiKey(KEY, scheme="third"), "cookie", "session=k3y%2B%2Ffor%3Dapi"),
         (ApiKey(KEY, "X-Other"), "x-other", KEY),
-        (ApiKey(KEY, "other", "cookie"), "cookie", "other=k3y%2B%2Ffor%3Dapi"),
     ],
 )
 def test_a_credential_is_sent(api: str, auth: Auth, header: str, expected: str) -> None:
@@ -53,7 +51,12 @@ def test_a_credential_is_sent(api: str, auth: Auth, header: str, expected: str) 
     assert expected == seen(DOCUMENT, api, {}, auth=auth)["headers"][header]
 
 
-@pytest.mark.parametrize("auth", [ApiKey(KEY, scheme="second"), ApiKey(KEY, "api_key", "query")])
+@pytest.mark.parametrize(
+    "auth",
+    [
+        ApiKey(KEY, scheme="second"),
+    ],
+)
 def test_a_key_may_be_in_the_query(api: str, auth: Auth) -> None:
     """After the arguments, encoded."""
     asked = seen(DOCUMENT, api, {"q": "a b"}, auth=auth)
@@ -67,17 +70,6 @@ def test_swagger_2_declares_keys_too(api: str) -> None:
     document = swagger_2(securityDefinitions={"k": SCHEMES["first"]})
 
     assert KEY == seen(document, api, {}, auth=ApiKey(KEY))["headers"]["x-key"]
-
-
-def test_a_cookie_of_the_caller_and_the_key_go_together(api: str) -> None:
-    """The key is one cookie more."""
-    document = openapi_3(
-        {"parameters": [{"name": "a", "in": "cookie", "schema": {}}]}, method="get"
-    )
-
-    asked = seen(document, api, {"a": "1"}, auth=ApiKey(KEY, "k", "cookie"))
-
-    assert "a=1; k=k3y%2B%2Ffor%3Dapi" == asked["headers"]["cookie"]
 
 
 def test_the_caller_cannot_take_the_place_of_the_key(api: str) -> None:
@@ -96,15 +88,7 @@ def test_the_caller_cannot_take_the_place_of_the_key(api: str) -> None:
     [
         (ApiKey("two words"), "the API key must be printable ASCII without spaces"),
         (ApiKey(KEY, "X:\r\n"), "'X:\\r\\n' is no name of a header for an API key"),
-        (ApiKey(""), "the API key must be printable ASCII without spaces"),
         (Bearer("a\r\nX: 1"), "the token must be printable ASCII without spaces"),
-        (
-            ApiKey(KEY, scheme="fourth"),
-            (
-                "it does not say how the API key fourth is sent (API keys that it declares: 'first', "
-                "'second', 'third')"
-            ),
-        ),
     ],
 )
 def test_a_credential_that_cannot_be_sent_is_refused(auth: Auth, message: str) -> None:

@@ -12,7 +12,6 @@ from mcp.types import ToolAnnotations
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
-from agentdouble.mcp_services.openapi import loading
 from tests.agentdouble.mcp_services.openapi.calling import (
     ANSWERS,
     Json,
@@ -86,19 +85,10 @@ def test_a_document_may_be_yaml(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("", "it is not an object, as a definition is"),
-        ("[]", "it is not an object, as a definition is"),
-        ("just words", "it is not an object, as a definition is"),
         ('{"openapi": "3.0.3",', "it is not JSON: "),
-        ('{"openapi": NaN}}', "it is not JSON: NaN is not JSON"),
         ("a: [1", "it is neither JSON nor YAML: "),
-        ("\tx", "it is neither JSON nor YAML: "),
-        ("\0", "it is neither JSON nor YAML: "),
         ("!!python/object:os.system {}", "it is neither JSON nor YAML: could not determine"),
         ("a: &a [*a]", "it contains itself"),
-        ("a: 1" + "0" * 400 + ".0", "it has values that JSON has not"),
-        ("a: !!binary aGk=", "it has values that JSON has not"),
-        ('{"a":' * 100_000, "it is n"),
-        ("a: " + "[" * 500 + "]" * 500, "it is n"),
     ],
 )
 def test_what_is_no_document_is_refused(tmp_path: Path, text: str, reason: str) -> None:
@@ -125,31 +115,14 @@ def test_aliases_cannot_grow_without_end(tmp_path: Path) -> None:
     ("source", "reason"),
     [
         ("/nowhere/api.json", "it cannot be read: No such file or directory"),
-        ("/", "it cannot be read: Is a directory"),
-        ("a\0b", "it cannot be read: that is no path"),
-        ([], "a list is neither a document nor the path of a file"),
-        (None, "a NoneType is neither a document"),
         ({}, "it says neither 'swagger' nor 'openapi' with a version"),
         ({"openapi": "3.2.0"}, "openapi '3.2.0' is not supported; supported are Swagger 2.0"),
-        ({"swagger": "1.2"}, "swagger '1.2' is not supported"),
-        ({"openapi": "2.0"}, "openapi '2.0' is not supported"),
         ({"openapi": {1, 2}}, "it has values that JSON has not: a set"),
     ],
 )
 def test_a_source_without_a_definition_is_refused(source: Any, reason: str) -> None:
     """By what is missing."""
     assert error(source).reason.startswith(reason)
-
-
-def test_a_file_that_is_too_large_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not read to its end."""
-    monkeypatch.setattr(loading, "LARGEST", 10)
-    file = tmp_path / "api.json"
-    file.write_text(json.dumps(openapi_3()))
-
-    assert "it is larger than 0 MiB" == error(file).reason
 
 
 PARAMETER = {"name": "a", "in": "query", "schema": {}}
@@ -159,23 +132,11 @@ PARAMETER = {"name": "a", "in": "query", "schema": {}}
     ("document", "place", "reason"),
     [
         ({**openapi_3(), "paths": []}, "#/paths", "[] is no object"),
-        ({**openapi_3(), "paths": {"/a": []}}, "#/paths/~1a", "[] is no object"),
-        ({**openapi_3(), "paths": {"/a": {"get": 1}}}, "#/paths/~1a/get", "1 is no object"),
-        (
-            openapi_3({"parameters": PARAMETER}),
-            "#/paths/~1echo/post/parameters",
-            "{'in': 'query', 'name': 'a', 'schema': {}} is no list",
-        ),
         (openapi_3({"parameters": ["a"]}), "#/paths/~1echo/post/parameters/0", "no object"),
         (
             openapi_3({"parameters": [{**PARAMETER, "in": "body"}]}),
             "#/paths/~1echo/post/parameters/0",
             "'in' with one of path, query, header, cookie, not 'body'",
-        ),
-        (
-            openapi_3({"parameters": [{"in": "query", "schema": {}}]}),
-            "#/paths/~1echo/post/parameters/0",
-            "a parameter needs a name",
         ),
         (
             openapi_3({"requestBody": {"description": "none"}}),
@@ -196,10 +157,7 @@ def test_what_makes_no_request_is_refused(document: Json, place: str, reason: st
     ("reference", "reason"),
     [
         ("#/components/schemas/Gone", "leads nowhere: there is no 'Gone'"),
-        ("#/paths/~1echo/post/parameters/7", "leads nowhere: there is no '7'"),
         ("other.json#/A", "leads out of the document, and what is outside is not read"),
-        ("file:///etc/passwd", "leads out of the document, and what is outside is not read"),
-        ("http://169.254.169.254/", "leads out of the document, and what is outside is not read"),
         ("#Anchor", "names an anchor"),
     ],
 )
@@ -222,17 +180,6 @@ def test_references_that_go_in_a_circle_have_a_place() -> None:
     assert found.reason.startswith("references go round in a circle: #/components/schemas/")
 
 
-def test_what_looks_like_a_reference_may_be_a_value() -> None:
-    """In examples, defaults and extensions; a property may have the name too."""
-    gone = {"$ref": "#/gone"}
-    properties = {"$ref": {"type": "string"}, "default": {"type": "string"}, "a": {"example": gone}}
-    document = openapi_3(
-        components={"schemas": {"A": {"type": "object", "properties": properties, "x-b": gone}}}
-    )
-
-    assert 1 == len(openapi.load(document).operations)
-
-
 def operations(*ids: str | None) -> Json:
     """Return a document whose operations have those ids."""
     paths: Json = {}
@@ -245,11 +192,9 @@ def operations(*ids: str | None) -> Json:
 @pytest.mark.parametrize(
     ("ids", "names"),
     [
-        (["list.pets-2_x"], ["list.pets-2_x"]),
         (["pets/list all", "é"], ["pets_list_all", "get"]),
         ([None, ""], ["get_things_id_part0", "get_things_id_part1"]),
         (["a b", "a/b", "a_b", "a_b_2"], ["a_b", "a_b_2", "a_b_3", "a_b_2_2"]),
-        (["x" * 200, "x" * 128 + "y"], ["x" * 128, "x" * 126 + "_2"]),
     ],
 )
 def test_a_tool_has_a_name_that_mcp_allows(ids: list[str | None], names: list[str]) -> None:
@@ -269,8 +214,6 @@ def test_placeholders_that_nobody_declares_are_strings() -> None:
     ("operation", "title", "description"),
     [
         ({"summary": "Short", "description": "Long."}, "Short", "Short\n\nLong."),
-        ({"summary": "Same", "description": "Same"}, "Same", "Same"),
-        ({"description": "Long."}, None, "Long."),
         ({}, None, "POST /echo"),
         ({"summary": "Old", "deprecated": True}, "Old", "Deprecated.\n\nOld"),
     ],
@@ -287,8 +230,6 @@ def test_a_tool_is_described(operation: Json, title: str | None, description: st
     [
         ("get", True, False, True),
         ("post", False, False, False),
-        ("put", False, True, True),
-        ("patch", False, True, False),
         ("delete", False, True, True),
     ],
 )
@@ -328,15 +269,6 @@ def test_parameters_of_a_path_are_those_of_its_operations(api: str) -> None:
     asked = seen(document, api, {"id": 1, "a_query": 2, "a_header": "3"})
 
     assert ("/echo/1?a=2", "3") == (asked["target"], asked["headers"]["a"])
-
-
-def test_a_header_needs_a_name_that_is_one() -> None:
-    """It would become another header otherwise."""
-    document = openapi_3({"parameters": [{"name": "a\r\nb", "in": "header", "schema": {}}]})
-
-    found = error(document)
-
-    assert "#/paths/~1echo/post/parameters/0" == found.place
 
 
 def test_a_media_type_needs_to_be_one() -> None:

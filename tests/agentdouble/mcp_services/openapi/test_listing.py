@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from agentdouble import Emulator
 from agentdouble.mcp_services import openapi
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.mcp_services.openapi.calling import openapi_3, tools
+from tests.agentdouble.mcp_services.openapi.calling import openapi_3
 
 KEY = "service-key"
 LARGE = [f"op{number}" for number in range(30)]
@@ -79,10 +79,3 @@ def test_the_official_client_gets_all_tools_of_a_large_list(large: str, mode: An
             return names
 
     assert LARGE == anyio.run(ask)
-
-
-def test_a_lone_surrogate_does_not_hinder_pages() -> None:
-    """The client in the same process gets it as it is."""
-    (tool,) = tools(openapi_3({"description": "a\ud800b"}))
-
-    assert "a\ud800b" == tool.description

