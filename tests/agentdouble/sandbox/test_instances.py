@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import freezegun
@@ -243,15 +242,6 @@ def test_reset_does_not_wait_for_running_code(double: Emulator) -> None:
     double.reset()
 
     assert "the double was reset" in running.future.result(30)["message"]
-
-
-def test_calls_at_once_on_a_new_session_make_one_instance(double: Emulator) -> None:
-    """Whoever comes first makes it; all are served by it."""
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda _: run(double, "1", "new"), range(8)))
-
-    assert 1 == len({inner["data"]["session_id"] for inner in results})
-    assert list(range(1, 9)) == sorted(inner["data"]["execution_count"] for inner in results)
 
 
 def test_tools_have_instances_of_their_own() -> None:

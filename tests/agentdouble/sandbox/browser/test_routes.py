@@ -240,14 +240,6 @@ def test_a_connection_ends_with_its_session(browsing: Emulator) -> None:
     assert (1001, "deleted by caller") == (received.code, received.reason)
 
 
-def test_the_ledger_says_how_pictures_are(chromium_path: str) -> None:
-    """U-BROWSER-FORMAT png."""
-    with Emulator(pool_size=0, unknowns={"U-BROWSER-FORMAT": "png"}) as double:
-        picture = data_plane(double, "s").get("/v1/browser/screenshot")
-
-    assert "image/png" == picture.headers["content-type"]
-
-
 def test_the_page_in_front_is_the_newest_visible_one(plane: DataPlane) -> None:
     """A page that was opened later covers the first; a closed one shows it again."""
 

@@ -45,18 +45,6 @@ def test_code_runs_in_a_directory_for_once(
     assert ["~/work", "~/work/\U0001f600", "~"] == found
 
 
-@pytest.mark.slow
-def test_code_that_fails_or_runs_too_long_comes_back(plane: DataPlane) -> None:
-    """And so does code that goes elsewhere itself."""
-    plane.post(EXECUTE, code="1 / 0", cwd="work")
-    after_error = where(plane)
-    plane.post(EXECUTE, code="import time; time.sleep(60)", cwd="work", timeout=1)
-    after_timeout = where(plane)
-    plane.data(EXECUTE, code="os.chdir('/')", cwd="work")
-
-    assert ["~"] * 3 == [after_error, after_timeout, where(plane)]
-
-
 def test_a_session_that_is_made_in_a_directory_stays_there(plane: DataPlane) -> None:
     """Until its code goes elsewhere."""
     plane.data("/v1/jupyter/sessions/create", session_id="there", cwd="work")

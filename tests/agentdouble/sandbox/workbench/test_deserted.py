@@ -98,16 +98,6 @@ def test_a_command_that_heeds_no_interrupt_is_killed(double: Emulator, plane: Da
     assert has_gone(pid, timeout_s=30)
 
 
-@pytest.mark.slow
-def test_a_command_that_is_bash_itself_ends_its_session(double: Emulator, plane: DataPlane) -> None:
-    """Nothing can end it otherwise; the next command begins anew."""
-    loops = "x=42; echo $$ > pid; echo > begun; while :; do :; done"
-    pid = on_plane(double, plane, "/v1/bash/exec", command=loops, session_id="b")
-
-    assert has_gone(pid, timeout_s=30)
-    assert "\n" == plane.bash("echo $x")["stdout"]
-
-
 def test_exec_bash_whose_caller_goes_away_is_interrupted(
     double: Emulator, plane: DataPlane
 ) -> None:
