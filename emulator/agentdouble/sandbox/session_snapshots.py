@@ -1,7 +1,7 @@
 """The snapshots of sessions: taken, counted, listed, resumed and dropped.
 
-A snapshot is a record and a process that holds the state of a kernel. The process ends with the
-double; the record may outlive it, in the state, and then says why it cannot be resumed.
+A snapshot is a record and a process that holds the state of a kernel. The record may outlive the
+process, and then says why it cannot be resumed. No snapshot outlives the double.
 """
 
 from __future__ import annotations
@@ -20,20 +20,16 @@ from agentdouble.errors import (
     LimitError,
     SnapshotGoneError,
     SnapshotRefusedError,
-    StateError,
     UnknownSessionSnapshotError,
 )
-from agentdouble.sandbox.ended_instances import RESTARTED
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session import InstanceKey
 from agentdouble.settings import Settings
-from agentdouble.state import Change, Record, Store
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
 
-KIND = "session_snapshot"
 GONE_KEPT = 100  # records whose state is gone
 
 
@@ -60,55 +56,23 @@ class SessionSnapshot:
             return self.gone
         return f"Not in it: {', '.join(self.left_out)}" if self.left_out else ""
 
-    def to_record(self) -> Record:
-        """Return the snapshot as JSON-ready data, without the variables, which may be secrets."""
-        return {
-            "tool_id": self.key.tool_id,
-            "user_session_id": self.key.user_session_id,
-            "session_id": self.session_id,
-            "created_at": self.created_at.isoformat(),
-            "gone": self.gone,
-        }
-
-    @classmethod
-    def of(cls, id_: str, record: Record) -> SessionSnapshot:
-        """Return the snapshot of a record; its process has ended with the double that took it."""
-        return cls(
-            id=id_,
-            key=InstanceKey(record["tool_id"], record["user_session_id"]),
-            session_id=record["session_id"],
-            created_at=dt.datetime.fromisoformat(record["created_at"]),
-            gone=record["gone"] or f"{RESTARTED}, and its state ended with that process",
-        )
-
 
 class SessionSnapshots:
     """The session snapshots of a double, oldest first; belongs to one event loop."""
 
-    def __init__(
-        self, clock: Clock, settings: Settings, instances: Instances, store: Store | None = None
-    ) -> None:
+    def __init__(self, clock: Clock, settings: Settings, instances: Instances) -> None:
         self._clock = clock
         self._most = settings.max_session_snapshots
         self._most_bytes = settings.workspace_limit
         self._ttl = dt.timedelta(seconds=settings.session_snapshot_ttl_s)
         self._session_ttl_s = settings.session_ttl_s
         self._instances = instances
-        self._store = store or Store()
         self._all: dict[str, SessionSnapshot] = {}
         self._states: dict[str, KernelSnapshot] = {}
         self._taking = 0
         self._discarding: set[asyncio.Task[None]] = set()
         # Ids rise, so that snapshots of the same moment of a frozen clock have an order.
         self._numbers = itertools.count(1)
-
-    async def load(self) -> None:
-        """Load the records of the store; none of them can be resumed."""
-        found = [SessionSnapshot.of(*one) for one in (await self._store.load(KIND)).items()]
-        for one in sorted(found, key=lambda one: (one.created_at, one.id)):
-            self._keep(one)
-        self._forget_gone()
-        await self._store.saved()
 
     def of_tool(self, tool_id: str) -> tuple[SessionSnapshot, ...]:
         """Return the snapshots of a tool's sessions, oldest first."""
@@ -180,11 +144,6 @@ class SessionSnapshots:
         for one in dropped:
             instance.log.note(f"snapshot {one.id} dropped for newer ones")
             self._forget(one)
-        try:
-            await self._store.write(Change(KIND, new.id, new.to_record()))
-        except StateError:
-            self._forget(new)
-            raise
         return new
 
     def _beyond(self, key: InstanceKey, retention: int | None) -> list[SessionSnapshot]:
@@ -256,7 +215,7 @@ class SessionSnapshots:
             await self._settle()
 
     async def close(self) -> None:
-        """End the processes of all snapshots; the store keeps the records."""
+        """End the processes of all snapshots."""
         for id_ in [*self._states]:
             self._discard(id_)
         await self._settle()
@@ -276,12 +235,8 @@ class SessionSnapshots:
     def _lose(self, id_: str, why: str) -> None:
         """Keep the record of a snapshot whose state is gone."""
         if self._discard(id_):
-            self._keep(replace(self._all[id_], gone=why))
+            self._all[id_] = replace(self._all[id_], gone=why)
             self._forget_gone()
-
-    def _keep(self, one: SessionSnapshot) -> None:
-        self._all[one.id] = one
-        self._store.put(Change(KIND, one.id, one.to_record()))
 
     def _forget_gone(self) -> None:
         gone = [one for one in self._all.values() if one.gone is not None]
@@ -290,8 +245,7 @@ class SessionSnapshots:
 
     def _forget(self, one: SessionSnapshot) -> None:
         self._discard(one.id)
-        if self._all.pop(one.id, None) is not None:
-            self._store.put(Change(KIND, one.id))
+        self._all.pop(one.id, None)
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""

@@ -44,7 +44,7 @@ class Sandbox(Surface):
             variables_of=self.tools.variables,
             events=context.events,
         )
-        self.snapshots = SessionSnapshots(clock, settings, self.instances, store)
+        self.snapshots = SessionSnapshots(clock, settings, self.instances)
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""
@@ -106,7 +106,6 @@ class Sandbox(Surface):
     async def restore(self) -> None:
         await self.tools.load()
         await self.instances.load()
-        await self.snapshots.load()
 
     def parts(self) -> Sequence[Part]:
         """Return the sessions and their snapshots, which no snapshot can have, and the tools."""
