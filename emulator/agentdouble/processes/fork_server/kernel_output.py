@@ -185,23 +185,13 @@ def _unchanged(_message: Mapping[str, Any], _size: int) -> dict[str, Any]:
 
 
 def _start_of_error(message: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """Return an error with the beginning of each of its texts."""
     content = {name: message["content"].get(name) for name in _SAYS_HOW_IT_WENT}
     if content["traceback"] is not None:
-        content |= _shortened(content)
+        each = _ROOM // (2 + len(content["traceback"]))
+        content["ename"], content["evalue"] = content["ename"][:each], content["evalue"][:each]
+        content["traceback"] = [line[:each] for line in content["traceback"]]
     return {"metadata": {}, "content": {**content, "bytes": size - _ROOM}}
-
-
-def _shortened(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the beginning of an error's texts."""
-    left, texts = _ROOM, []
-    for text in (error["ename"], error["evalue"], *error["traceback"]):
-        texts.append(text[:left])
-        left -= len(texts[-1])
-    return {
-        "ename": texts[0],
-        "evalue": texts[1],
-        "traceback": [text for text in texts[2:] if text],
-    }
 
 
 _CUT = {"stream": _unchanged, "error": _start_of_error, "execute_reply": _start_of_error}
