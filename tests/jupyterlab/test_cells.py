@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import pytest
 
 from tests.doublecheck.notebook.kernels import PATIENT
@@ -26,16 +25,12 @@ EMPTY = {
     "nbformat": 4,
     "nbformat_minor": 5,
 }
-GONE_TIMEOUT_S = 60
 # JupyterLab changes it too
 WATCH_TITLE = """() => {
   window.titles = [];
   const note = () => window.titles.push(document.title);
   new MutationObserver(note).observe(document.querySelector("title"), {childList: true});
 }"""
-EDITOR = "window.jupyterapp.shell.currentWidget.content.activeCell.editor"
-TYPED_INTO = f"() => {EDITOR}?.hasFocus()"
-COMPLETED = f"() => {EDITOR}.host.classList.contains('jp-mod-completer-enabled')"  # or it indents
 RUNS = "<p>as it was</p><p id=it></p><script>it.textContent = 'drawn by a script'</script>"
 HOSTILE = """
 <h1>Weather</h1>
@@ -91,24 +86,6 @@ def test_what_a_cell_prints_is_seen_while_it_runs(notebook: OpenNotebook) -> Non
     assert "42\n" == printed(notebook.run("%%sandbox\nprint(kept)"))
 
 
-def test_the_tab_key_offers_the_names_of_the_session(notebook: OpenNotebook) -> None:
-    """They are what its kernel knows; the notebook's own knows none of them."""
-    notebook.run("%%sandbox\nweather_in_oslo, weather_in_rome = 'rain', 'sun'")
-
-    notebook.write("%%sandbox\nweather_in")
-    notebook.command("notebook:enter-edit-mode")
-    notebook.page.wait_for_function(TYPED_INTO)
-    notebook.page.keyboard.press("Control+End")
-    notebook.page.wait_for_function(COMPLETED)
-    notebook.page.keyboard.press("Tab")
-    offered = notebook.page.locator(".jp-Completer .jp-Completer-match")
-    offered.first.wait_for()
-    names = offered.all_inner_texts()
-    notebook.page.keyboard.press("Escape")
-
-    assert ["weather_in_oslo", "weather_in_rome"] == names
-
-
 def test_html_that_runs_is_shown_in_a_frame_of_its_own(
     notebook: OpenNotebook, screenshots: Path | None
 ) -> None:
@@ -146,19 +123,3 @@ def test_html_of_a_session_does_not_reach_the_page(
     assert {"ours"} == {path.split("/")[1] for path in elsewhere.paths}
     assert ["ours"] == notebook.page.evaluate("() => [...new Set(window.taken)]")
     assert {"ours"} == {"ours", "theirs"} & {*notebook.page.evaluate("() => window.titles")}
-
-
-def test_a_restart_ends_what_the_notebook_has_started(notebook: OpenNotebook) -> None:
-    """A double in a kernel, its sessions and their processes go with the kernel."""
-    notebook.run("%%sandbox\n1")
-    kernel = psutil.Process(int(printed(notebook.run("import os\nprint(os.getpid())"))))
-    started = kernel.children(recursive=True)
-
-    notebook.page.evaluate(
-        "() => { window.running = window.jupyterapp.commands.execute('notebook:restart-kernel'); }"
-    )
-    notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
-    notebook.page.evaluate("() => window.running")
-    _, left = psutil.wait_procs(started, GONE_TIMEOUT_S)
-
-    assert (True, []) == (bool(started), left)
