@@ -57,7 +57,7 @@ def _line(entry: Entry) -> Text:
         (f"{at:%H:%M:%S}.{at.microsecond // 1000:03d} ", "dim"),
         (f"#{entry['id']} ", "cyan"),
         (f"{_call(entry)} ", "bold"),
-        (f"{'...' if status is None else status} ", _style(status)),
+        (f"{'...' if status is None else status} ", "red" if (status or 0) >= 400 else "green"),
         ("running" if took is None else f"{took:.0f} ms", ""),
     ]
     parts += [(f", caused by #{entry['caused_by']}", "")] if entry["caused_by"] else []
@@ -76,10 +76,6 @@ def _call(entry: Entry) -> str:
     if action:
         return action[0]
     return f"{entry['method']} {parts.path}{'?' + parts.query if parts.query else ''}"
-
-
-def _style(status: int | None) -> str:
-    return "" if status is None else "red" if status >= 400 else "green"
 
 
 async def _follow(

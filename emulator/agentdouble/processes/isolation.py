@@ -105,27 +105,25 @@ class Isolation:
         """
         if not any(self.offers(name) for name in ("files", "landlock", "user")):
             return None
+        namespaces: Literal["plain", "user"] = "plain" if os.geteuid() == 0 else "user"
+        # then the system itself refuses calls for processes outside the session
+        apart = self.offers("pid_namespace") or self.offers("user")
         own_network = network == "own" and self.offers("network")
         return Confinement(
             home=str(workspace.home),
             tmp=str(workspace.tmp),
             run=str(run),
             uid=self._user_of(workspace) if self.offers("user") else None,
-            namespaces=_namespaces() if self.offers("files") else None,
+            namespaces=namespaces if self.offers("files") else None,
             network="own" if own_network else "shared",
             network_of=network_of if own_network else None,
             processes="own" if self.offers("pid_namespace") else "shared",
             landlock=self.offers("landlock"),
             visible=visible,
-            own_limits=self.offers("limits") and not self._apart,
+            own_limits=self.offers("limits") and not apart,
             process_limit=process_limit if self.offers("processes") else None,
             shared_memory=memory_limit if self.offers("shared_memory") else None,
         )
-
-    @property
-    def _apart(self) -> bool:
-        """Whether the system itself refuses calls for processes outside a session."""
-        return self.offers("pid_namespace") or self.offers("user")
 
     def _user_of(self, workspace: Workspace) -> int:
         owner = workspace.home.stat().st_uid
@@ -179,10 +177,6 @@ def _isolation(reasons: Mapping[str, str | None]) -> Isolation:
         why_not = reasons[name]
         measures[name] = Measure(name, gives, why_not, remedy if why_not is not None else None)
     return Isolation(measures)
-
-
-def _namespaces() -> Literal["plain", "user"]:
-    return "plain" if os.geteuid() == 0 else "user"
 
 
 @functools.cache

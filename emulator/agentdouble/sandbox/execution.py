@@ -13,10 +13,6 @@ _MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
 _OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
 
 
-def _unnoticed(_execution_count: int | None) -> None:
-    pass
-
-
 class Execution:
     """One execution: ``finished`` when the reply and the kernel's idle status have both arrived.
 
@@ -29,7 +25,7 @@ class Execution:
         code: str,
         collector: OutputCollector,
         count: int,
-        started: Callable[[int | None], None] = _unnoticed,
+        started: Callable[[int | None], None] | None = None,
     ) -> None:
         self.msg_id = ""
         loop = asyncio.get_running_loop()
@@ -49,7 +45,7 @@ class Execution:
             self._idle = content["execution_state"] == "idle"
         else:
             settle(self.begun)  # first comes execute_input: the code is about to run
-            if msg_type == "execute_input":
+            if msg_type == "execute_input" and self._started is not None:
                 self._started(content.get("execution_count"))
             self._collector.add(msg_type, content)
             self._output_messages += msg_type in _OUTPUTS

@@ -136,10 +136,6 @@ class ForkPlanner:
             confinement=None if confinement is None else asdict(confinement),
         )
 
-    def _process_limit(self, workspace: Workspace) -> int:
-        limit = self._settings.process_limit
-        return family_limit(limit) if workspace.shares_user else limit
-
     async def _confinement(
         self, language: Language, workspace: Workspace, run: Path, others: Iterable[SessionProcess]
     ) -> Confinement | None:
@@ -158,26 +154,27 @@ class ForkPlanner:
             reason = f"{measure.why_not}. What would bring it: {measure.remedy}"
             raise KernelStartError(name, f"network = 'none' needs the measure network: {reason}")
         networks = (k.pid for k in others if k.alive and self._network(k.language) == "own")
+        limit = settings.process_limit
+        if workspace.shares_user:
+            limit = family_limit(limit)
         return found.confinement_for(
             workspace,
             run,
             network=self._network(language),
             network_of=next(networks, None),
             visible=settings.visible_paths,
-            process_limit=self._process_limit(workspace),
+            process_limit=limit,
             memory_limit=settings.memory_limit,
         )
-
-    @property
-    def _largest_message(self) -> int:
-        """The size in bytes of the largest message of a kernel: no answer holds more."""
-        return self._settings.output_limit + _HEADERS
 
     def _network(self, language: Language) -> Literal["shared", "own"]:
         return "own" if self._settings.network == "none" else language.network
 
     def _config(self, language: Language) -> dict[str, Mapping[str, Any]]:
-        config = {**language.config, "CappedSession": {"limit": self._largest_message}}
+        config = {
+            **language.config,
+            "CappedSession": {"limit": self._settings.output_limit + _HEADERS},
+        }
         if language.memory == "address space":
             config["SandboxKernel"] = {"memory_limit": self._settings.memory_limit}
         return config

@@ -127,7 +127,9 @@ class Instances:
         key = InstanceKey(tool_id, user_session_id)
         instance = self._living.get(key)
         if instance is None:
-            self._refuse_ended(key)
+            ended = self._history.latest(key)
+            if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
+                raise InstanceEndedError(user_session_id, ended.why)
             return await self._create(key, ttl_s, variables)
         return self.use(instance, ttl_s)
 
@@ -188,11 +190,6 @@ class Instances:
             raise
         return instance
 
-    def _refuse_ended(self, key: InstanceKey) -> None:
-        ended = self._history.latest(key)
-        if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
-            raise InstanceEndedError(key.user_session_id, ended.why)
-
     async def _create(
         self, key: InstanceKey, ttl_s: int | None, variables: Mapping[str, str]
     ) -> Instance:
@@ -206,7 +203,7 @@ class Instances:
             ttl=dt.timedelta(seconds=ttl_s or self._settings.session_ttl_s),
             kernels=self._kernels,
             output_limit=self._settings.output_limit,
-            on_lost=self._on_lost,
+            on_lost=self._destroy_in_background,
             expire=self._expire,
             on_change=self._on_change,
             events=self._events,
@@ -294,10 +291,6 @@ class Instances:
             ended = self._history.end(instance, reason, at)
             if self._events.bus.watched:
                 self._events.ended(ended)
-
-    def _on_lost(self, instance: Instance, reason: str) -> None:
-        """Destroy an instance whose kernel has ended without an answer that reports it."""
-        self._destroy_in_background(instance, reason)
 
     def _destroy_in_background(
         self, instance: Instance, reason: str, at: dt.datetime | None = None

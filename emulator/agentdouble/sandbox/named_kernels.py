@@ -75,7 +75,8 @@ class NamedKernels:
                 raise LimitError(
                     MOST, "Jupyter sessions are open and no more are allowed: close one."
                 )
-            await self._forget_dead()
+            for dead in [one.name for one in self._living.values() if not one.kernel.alive]:
+                await self.close(dead)
             made = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
             self._living[made.name] = made  # at once: the caller may disconnect
             if cwd is not None:
@@ -121,8 +122,3 @@ class NamedKernels:
         """End every kernel; return how many there were."""
         names = list(self._living)
         return sum(await asyncio.gather(*(self.close(name) for name in names)))
-
-    async def _forget_dead(self) -> None:
-        dead = [one.name for one in self._living.values() if not one.kernel.alive]
-        for name in dead:
-            await self.close(name)

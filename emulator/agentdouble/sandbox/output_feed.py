@@ -68,7 +68,7 @@ class Listener:
         """Queue an event; drop an output without room, and close if the queue still overflows."""
         if self.closed:
             return
-        if event.kind == "output" and self._has_no_room_for(event):
+        if event.kind == "output" and self._events and self._size + event.size > KEPT:
             self._dropped += 1
             return
         if self._dropped:
@@ -97,9 +97,6 @@ class Listener:
         """End ``events`` after the events that are in the queue now."""
         self.closed = True
         self._news.set()
-
-    def _has_no_room_for(self, event: Event) -> bool:
-        return bool(self._events) and self._size + event.size > KEPT
 
     def _add(self, event: Event) -> None:
         self._events.append(event)

@@ -236,12 +236,9 @@ class SessionSnapshots:
         """Keep the record of a snapshot whose state is gone."""
         if self._discard(id_):
             self._all[id_] = replace(self._all[id_], gone=why)
-            self._forget_gone()
-
-    def _forget_gone(self) -> None:
-        gone = [one for one in self._all.values() if one.gone is not None]
-        for one in gone[: max(0, len(gone) - GONE_KEPT)]:
-            self._forget(one)
+            gone = [one for one in self._all.values() if one.gone is not None]
+            for one in gone[:-GONE_KEPT]:
+                self._forget(one)
 
     def _forget(self, one: SessionSnapshot) -> None:
         self._discard(one.id)

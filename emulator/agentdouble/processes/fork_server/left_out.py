@@ -48,14 +48,10 @@ def left_out(
         "named shared memory block": _unopened_shared_memory() if own_view else 0,
     }
     return tuple(
-        f"{count} {name if count == 1 else _plural(name)}"
+        f"{count} {name}{'' if count == 1 else 'es' if name.endswith('s') else 's'}"
         for name, count in counts.items()
         if count
     )
-
-
-def _plural(name: str) -> str:
-    return f"{name}es" if name.endswith("s") else f"{name}s"
 
 
 def _connections() -> int:

@@ -91,16 +91,11 @@ def preload(modules: list[str], *, kernels: bool) -> str | None:
             importlib.import_module(name)
     failure = next(filter(None, map(_why_not, modules)), None)
     if kernels and failure is None:
-        _build_kernel()
+        with contextlib.suppress(Exception):  # then each fork builds its own, and says why not
+            importlib.import_module(protocol.KERNELS["python"]).build_ahead()
     gc.collect()
     gc.freeze()
     return failure
-
-
-def _build_kernel() -> None:
-    """Build the kernel of the forks; if that fails, each fork builds its own and says why not."""
-    with contextlib.suppress(Exception):
-        importlib.import_module(protocol.KERNELS["python"]).build_ahead()
 
 
 def _why_not(module: str) -> str | None:
@@ -154,7 +149,8 @@ class ForkServer:
                     break
                 if self._woken in ready and guardian.ASKED_TO_END in self._reap():
                     break
-        self._end_all()
+        self._namespaces.kill()
+        processes.end_children()
 
     def _answer(self) -> bool:
         """Answer one request; return False if there will be no more."""
@@ -307,10 +303,6 @@ class ForkServer:
         """Kill the orphans that dead kernels have left and this process has adopted."""
         kept = {*self._templates.values()}
         processes.end_children(but=self._kernels | self._namespaces.inits | kept)
-
-    def _end_all(self) -> None:
-        self._namespaces.kill()
-        processes.end_children()
 
 
 def _ended() -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -86,7 +86,10 @@ class BrowserRoutes:
             options = _Screenshot.model_validate(dict(request.query_params))
         except ValidationError as error:
             return wrong_fields(error, "query")
-        kind = options.format or _default_format()
+        unspecified: Literal["jpeg", "png"] = (
+            "png" if ledger.choose("U-BROWSER-FORMAT") == "png" else "jpeg"
+        )
+        kind = options.format or unspecified
         try:
             browser = await instance_of(request).browser()
             quality = options.quality if kind == "jpeg" else None
@@ -115,10 +118,6 @@ class BrowserRoutes:
             await close_gone(websocket, instance.end_reason or "the browser has ended")
 
 
-def _default_format() -> Literal["jpeg", "png"]:
-    return "png" if ledger.choose("U-BROWSER-FORMAT") == "png" else "jpeg"
-
-
 async def _to_browser(websocket: WebSocket, connection: Connection) -> None:
     while True:
         try:
@@ -136,9 +135,6 @@ async def _to_client(websocket: WebSocket, connection: Connection) -> None:
 def _cdp_url(request: Request) -> str:
     """Return the URL of the browser's protocol, with the host name that the client has used."""
     scheme = "wss" if request.url.scheme == "https" else "ws"
-    return f"{scheme}://{request.url.netloc}{_CDP}?{_opening(request)}"
-
-
-def _opening(connection: HTTPConnection) -> str:
-    instance = instance_of(connection)
-    return urlencode({INSTANCE: instance.id, TOKEN: instance.token})
+    instance = instance_of(request)
+    query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
+    return f"{scheme}://{request.url.netloc}{_CDP}?{query}"

@@ -12,6 +12,7 @@ import secrets
 import termios
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any
 
 from agentdouble.sandbox.javascript import deno
@@ -91,7 +92,9 @@ class Engine:
         self._ready: asyncio.Future[str] = loop.create_future()
         self._send = send
         self._streams = Streams(send)
-        self._frames = FrameReader(self._token, self._on_text, self._on_frame)
+        self._frames = FrameReader(
+            self._token, partial(self._streams.write, "stdout"), self._on_frame
+        )
         self._listening, self._crash = b"", ""
         self._pipes: dict[int, Callable[[bytes], None]] = {}
         self._watch(self.process.stdout, self._frames.feed)
@@ -225,9 +228,6 @@ class Engine:
             self._pipes[descriptor](data)
         else:
             self._on_end(descriptor)
-
-    def _on_text(self, text: str) -> None:
-        self._streams.write("stdout", text)
 
     def _on_frame(self, kind: str, payload: str) -> None:
         if kind == "stderr":

@@ -81,12 +81,11 @@ class JavaScriptKernel(Kernel):
         return {
             "status": "ok",
             "execution_count": self.execution_count,
-            "user_expressions": await self._values(user_expressions or {}),
+            "user_expressions": {
+                name: await self._value(asked) for name, asked in (user_expressions or {}).items()
+            },
             "payload": [],
         }
-
-    async def _values(self, expressions: Mapping[str, str]) -> dict[str, Any]:
-        return {name: await self._value(asked) for name, asked in expressions.items()}
 
     async def _value(self, expression: str) -> dict[str, Any]:
         """Return an expression's value as JSON: Python reads strings and numbers the same way."""
