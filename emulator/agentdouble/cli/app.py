@@ -72,15 +72,7 @@ _SERVE_EXAMPLES = formatted("""
 
   agentdouble serve --host 0.0.0.0 --api-key env:KEY     for other machines
 
-  agentdouble serve --tls                 for clients that speak only https
-
-  agentdouble serve --state sqlite:///double.db
-
-  agentdouble serve --port 0 --unknown U-TTL-EXTENDS=sliding
-
-  agentdouble serve --profile profile.toml
-
-  agentdouble serve --faults plan.toml    some calls fail, always the same
+  agentdouble serve --state sqlite:///double.db --unknown U-TTL-EXTENDS=sliding
 
 [bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: it could not start.
 """)
@@ -190,20 +182,6 @@ def env(
 
 
 _DOCTOR_EXAMPLES = formatted("""
-[bold]Marks[/bold]
-
-  ✔  here, and tried
-
-  ✘  not here, and no double runs without it
-
-  ○  not here, and a double does less
-
-  Below what is missing stands the command that brings it.
-
-  No double runs without Linux or macOS, and settings without a mistake;
-
-  and one is started, to see that it runs code in a session.
-
 [bold]Examples[/bold]
 
   agentdouble doctor
@@ -238,12 +216,8 @@ _CALL_EXAMPLES = formatted("""
 
   agentdouble call GetSessionLogs ToolId=t-sandbox SessionId=s-0123456789abcdef0123
 
-  agentdouble call CreateSessionSnapshot ToolId=t-sandbox SessionId=s-0123456789abcdef0123
-
   agentdouble call CreateRuntime Name=greeter RoleName=local ArtifactType=file \\
     ArtifactUrl="file://$PWD?application=greeter:app" Envs='\\[{"Key": "A", "Value": "b"}]'
-
-  agentdouble call UpdateRuntime RuntimeId=r-0123456789abcdef MaxInstance=8
 
   agentdouble call CreateRuntime ... AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
 

@@ -108,8 +108,6 @@ Tool = Annotated[str | None, typer.Option(help="The tool's id; every tool if abs
 _SESSION_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
-  agentdouble session list --tool t-sandbox
-
   agentdouble session delete s-0123456789abcdef0123
 
   agentdouble session attach my_agent_ann_s1
@@ -160,8 +158,6 @@ _FAULT_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
   agentdouble faults arm fail InvokeTool status=503 nth=2     the second call from now
-
-  agentdouble faults arm fail mcp:tools/call times=all        every call, until it is removed
 
   agentdouble faults arm delay InvokeTool                     it waits until it is released
 
