@@ -52,7 +52,7 @@ class _Kernel:
         if not code.strip():
             return True
         payload = {"code": code, "kernel_name": self.language, "timeout": self._timeout_s}
-        result = self._plane.call_until_interrupted(
+        result = self._plane.call(
             "InvokeTool",
             **self._ids,
             OperationType="RunCode",

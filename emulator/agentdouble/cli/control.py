@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import os
-import signal
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -47,30 +45,6 @@ class ControlPlane:
         """
         with self._reached(), httpx.Client(**self._options()) as client:
             answer = client.request(**self._request(action, body))
-        return invoke_tool.read_result(answer.status_code, answer.content)[1]
-
-    def call_until_interrupted(self, action: str, **body: Any) -> Mapping[str, Any]:
-        """Call an action as ``call`` does; Ctrl-C closes the connection, and the work stops.
-
-        Raises KeyboardInterrupt then. A blocking call could miss a signal that comes just before
-        it blocks.
-        """
-
-        async def work() -> httpx.Response:
-            loop, task = asyncio.get_running_loop(), asyncio.current_task()
-            assert task is not None
-            loop.add_signal_handler(signal.SIGINT, task.cancel)
-            try:
-                async with httpx.AsyncClient(**self._options()) as client:
-                    return await client.request(**self._request(action, body))
-            finally:
-                loop.remove_signal_handler(signal.SIGINT)
-
-        try:
-            with self._reached():
-                answer = asyncio.run(work())
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
     def own(
