@@ -182,7 +182,7 @@ def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: Wh
             when,
         )
         assert places > 1
-        assert launching > 1
+        assert launching >= 1
 
     with_kernels(test)
 
