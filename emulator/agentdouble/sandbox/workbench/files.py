@@ -201,8 +201,8 @@ class Files:
         """Return the content of a file."""
         with as_failure("read", body.file):
             path = self._paths.real(body.file)
-            found = await asyncio.to_thread(content.read, path, body.start_line, body.end_line)
-        return Answer({"content": found, "file": body.file}, "File read successfully")
+            text = await asyncio.to_thread(content.read, path, body.start_line, body.end_line)
+        return Answer({"content": text, "file": body.file}, "File read successfully")
 
     async def write(self, body: Write) -> Answer:
         """Write to a file; create the file and its directories if they are missing."""
@@ -237,8 +237,8 @@ class Files:
             path = self._paths.real(body.path)
             if "\0" in body.glob or body.glob.startswith("/"):
                 raise ValueError("the pattern must be relative, and without NUL characters")
-            found = await asyncio.to_thread(find, path, body.glob)
-        files = [self._paths.shown(one) for one in found]
+            matches = await asyncio.to_thread(find, path, body.glob)
+        files = [self._paths.shown(match) for match in matches]
         message = f"Search completed, found {len(files)} files"
         return Answer({"path": body.path, "files": files}, message)
 
@@ -265,8 +265,8 @@ def find(path: str, pattern: str) -> list[str]:
     os.close(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
     wanted = os.path.join(glob.escape(path), pattern)  # noqa: PTH118
     root = os.path.realpath(path).rstrip("/") + "/"
-    found = glob.iglob(wanted, recursive=True)  # noqa: PTH207
-    inside = (one for one in found if os.path.realpath(one).startswith(root))
+    matches = glob.iglob(wanted, recursive=True)  # noqa: PTH207
+    inside = (match for match in matches if os.path.realpath(match).startswith(root))
     return sorted(itertools.islice(inside, MOST_ENTRIES))
 
 

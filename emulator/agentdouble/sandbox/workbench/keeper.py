@@ -35,22 +35,22 @@ class BashSessions:
         self._forget_closed()
         return iter(list(self._sessions.values()))
 
-    def directory(self, asked: str | None, *, strict: bool = True) -> str | None:
-        """Return the real path of the given directory; None if ``asked`` is None.
+    def directory(self, path: str | None, *, strict: bool = True) -> str | None:
+        """Return the real path of the given directory; None if ``path`` is None.
 
         Raises FailedError for a path outside the sandbox. For a path that is not a directory,
         raises FailedError if ``strict``, else returns None.
         """
-        if asked is None:
+        if path is None:
             return None
         try:
-            directory = self._paths.real(asked)
+            directory = self._paths.real(path)
         except PermissionError as error:
-            raise FailedError(f"exec_dir {asked!r}: {error.strerror}.") from None
+            raise FailedError(f"exec_dir {path!r}: {error.strerror}.") from None
         if Path(directory).is_dir():
             return directory
         if strict:
-            raise FailedError(f"exec_dir {asked!r} is no directory.")
+            raise FailedError(f"exec_dir {path!r} is no directory.")
         return None
 
     async def get_or_make(self, session_id: str | None, directory: str | None) -> BashSession:

@@ -97,8 +97,8 @@ async def invalid(_request: Request, error: Exception) -> Response:
 def wrong_fields(error: ValidationError, place: str) -> Response:
     """Return the answer to an invalid body or query, in FastAPI's format."""
     detail = [
-        {"type": one["type"], "loc": [place, *one["loc"]], "msg": one["msg"]}
-        for one in error.errors(include_url=False, include_context=False, include_input=False)
+        {"type": field["type"], "loc": [place, *field["loc"]], "msg": field["msg"]}
+        for field in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     return JSONResponse({"detail": detail}, 422)
 
@@ -135,7 +135,7 @@ async def run_for_client(request: Request, work: Coroutine[Any, Any, Any]) -> Re
 
 async def until_one_ends(*work: Coroutine[Any, Any, object]) -> None:
     """Do several things at once until one of them ends; raise its error."""
-    tasks = [asyncio.ensure_future(one) for one in work]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
