@@ -217,10 +217,7 @@ class Kernel:
         """Interrupt the code, kill its kernel if the code goes on, and return how it ended."""
         if self.alive:
             await self._has_begun(execution)
-            self._ending = True
-            await self.interrupt()
-            if await self._heeds(execution):
-                await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
+            if await self._stop(execution):
                 return "interrupted"
         if self.died.done():
             return "died"
@@ -231,23 +228,22 @@ class Kernel:
         """Wait until the code runs, because ipykernel ignores an interrupt before that."""
         await self._wait_for(execution.begun, INTERRUPT_GRACE_S)
 
-    async def _heeds(self, execution: Execution) -> bool:
-        """Wait for interrupted code to end; return whether it ended within the grace time."""
-        nudging = asyncio.ensure_future(self._nudge())
-        try:
-            return await self._wait_for(execution.finished, INTERRUPT_GRACE_S)
-        finally:
-            nudging.cancel()
-
-    async def _nudge(self) -> None:
-        """Send signals again and again to code that has not noticed its interrupt.
+    async def _stop(self, execution: Execution) -> bool:
+        """Interrupt code; return whether it ended within the grace time.
 
         If a signal comes just before a system call that waits, as in ``time.sleep``, Python
         handles it only after that call. Another signal ends the call, and does nothing else.
         """
-        while True:
-            await asyncio.sleep(_NUDGE_INTERVAL_S)
+        self._ending = True  # or a reply that never comes would be waited for
+        await self.interrupt()
+        for _ in range(round(INTERRUPT_GRACE_S / _NUDGE_INTERVAL_S)):
+            if await self._wait_for(execution.finished, _NUDGE_INTERVAL_S):
+                await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
+                return True
+            if not self.alive:
+                return False
             self._process.send_signal(_NUDGE)
+        return False
 
     async def interrupt_code(self) -> bool:
         """Interrupt the code that runs, if any; return whether there was some.
@@ -261,10 +257,7 @@ class Kernel:
         await self._has_begun(execution)
         if not self.alive or self._request is not execution or execution.finished.done():
             return False
-        self._ending = True  # or a reply that never comes would be waited for
-        await self.interrupt()
-        if await self._heeds(execution):
-            await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
+        await self._stop(execution)
         return True
 
     async def evaluate(self, expression: str) -> str:
