@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes import capacity
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from agentdouble.processes.fork_server.confinement import Confinement
     from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.processes.isolation import Isolation
-    from agentdouble.sandbox.browser.browser import Browser
-    from agentdouble.sandbox.kernel import Kernel
-    from agentdouble.sandbox.workbench.client import Workbench
-
-    SessionProcess: TypeAlias = Kernel | Workbench | Browser  # the processes of a session
+    from agentdouble.sandbox.session_process import SessionProcess
 
 _NO_NETWORK_OF_ITS_OWN = (
     "network = 'none' needs the measure network, which only kernels of the fork server have that "

@@ -36,11 +36,11 @@ from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
-    from agentdouble.sandbox.fork_planner import SessionProcess
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.ready_kernels import PooledKernel
     from agentdouble.sandbox.session_events import SessionEvents
+    from agentdouble.sandbox.session_process import SessionProcess
     from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
 

@@ -37,9 +37,10 @@ from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
-    from agentdouble.sandbox.fork_planner import ForkPlan, SessionProcess
+    from agentdouble.sandbox.fork_planner import ForkPlan
     from agentdouble.sandbox.kernel_channels import KernelSockets
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
+    from agentdouble.sandbox.session_process import SessionProcess
     from agentdouble.sandbox.workbench.client import Workbench
 
 

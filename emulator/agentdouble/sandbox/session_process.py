@@ -31,8 +31,10 @@ _END_PATIENCE_S = 5.0
 STDERR = "stderr"  # the file in its directory to which a kernel writes errors until it is ready
 
 
-class Process(Protocol):
-    """A process that is started when it is needed."""
+class SessionProcess(Protocol):
+    """A kernel, the workbench or the browser of a session."""
+
+    language: Language
 
     @property
     def pid(self) -> int: ...
@@ -43,7 +45,7 @@ class Process(Protocol):
     async def kill(self, reason: str) -> None: ...
 
 
-Kind = TypeVar("Kind", bound=Process)
+Kind = TypeVar("Kind", bound=SessionProcess)
 
 
 class OnDemandProcess(Generic[Kind]):

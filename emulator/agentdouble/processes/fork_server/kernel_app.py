@@ -176,7 +176,10 @@ class KernelApp(IPKernelApp):
         self.connection_file = connection_file
         for name in _PORTS:
             setattr(self, name, 0)
-        self.load_connection_file()
+        if os.path.exists(connection_file):  # noqa: PTH110 (each start has this path)
+            self.load_connection_file()
+        else:  # then the kernel makes it
+            self.init_connection_file()  # type: ignore[no-untyped-call]
         self.init_poller()  # type: ignore[no-untyped-call]
         if not self._settled:
             self._settle()
