@@ -98,16 +98,6 @@ class Clock:
         self._stopped_at = None
         self._tell("reset")
 
-    def snapshot(self) -> Callable[[], None]:
-        """Return a function that sets the clock as it is now: how far it is moved, or stopped."""
-        now = self._offset, self._stood_still, self._stopped_at
-
-        def back() -> None:
-            self._offset, self._stood_still, self._stopped_at = now
-            self._tell("reset")
-
-        return back
-
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call ``watcher`` after each ``advance()``; return a function that ends this."""
         self._watchers.append(watcher)

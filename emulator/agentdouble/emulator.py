@@ -32,7 +32,6 @@ from agentdouble.surfaces import (
     Sandbox,
     Surface,
 )
-from agentdouble.surfaces.resetting import Snapshot
 from agentdouble.what_if import fresh_settings
 
 if TYPE_CHECKING:
@@ -209,23 +208,6 @@ class Emulator:
         """
         self._call(self._platform.parts.reset(keep=keep))
 
-    def snapshot(self) -> Snapshot:
-        """Return how the double is now, for ``restore()``.
-
-        It has tools, MCP services, the declarations of runtimes with their versions,
-        sessions of agents with their artifacts, the clock and the faults.
-        """
-        return self._call(self._platform.parts.snapshot())
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Return to a snapshot of this double; raise UnknownSnapshotError for another's.
-
-        What cannot be returned to ends: sessions of the sandbox with their kernels, tasks of A2A,
-        and instances of runtimes that have changed. The journal is emptied. State that agents keep
-        for users and applications is returned with the sessions of these.
-        """
-        self._call(self._platform.parts.restore(snapshot.id))
-
     def __enter__(self) -> Emulator:
         return self.start()
 
@@ -271,7 +253,7 @@ class Emulator:
     def _start_fresh(self, unknowns: Mapping[str, str]) -> AbstractContextManager[str]:
         """Return a double with the same applications, tools and time."""
         settings = fresh_settings(self.settings, self.credentials, unknowns)
-        tools = self._surface(Sandbox).tools.snapshot()
+        tools = self._surface(Sandbox).tools.all()
 
         @contextmanager
         def running() -> Iterator[str]:
@@ -281,8 +263,7 @@ class Emulator:
             if self.clock.frozen:
                 double.clock.freeze()
             with double:
-                there = double._surface(Sandbox).tools
-                double._call(there.return_to({**tools, **there.snapshot()}))
+                double._surface(Sandbox).tools.adopt(tools)
                 yield double.url
 
         return running()

@@ -24,7 +24,7 @@ unknowns    chosen                                                  ``in_force``
 tool,       created, changed, deleted                               ``id``, ``name``
 service,
 runtime
-double      reset, restored                                         ``{}``: also sent when only
+double      reset                                                   ``{}``: also sent when only
                                                                     some parts were reset
 journal     cleared                                                 ``{}``
 =========== ======================================================= ==============================

@@ -83,9 +83,9 @@ class Platform:
 
     def _parts(self) -> Iterator[Part]:
         context = self.context
-        yield part_of("faults", context.faults.reset, context.faults.snapshot)
+        yield part_of("faults", context.faults.reset)
         # before the surfaces, because declared resources are made again at this time
-        yield part_of("clock", context.clock.reset, context.clock.snapshot)
+        yield part_of("clock", context.clock.reset)
         for surface in self._starting:
             yield from surface.parts()
         # last, because the calls that the reset ended are also written

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from doublecheck.values.double import JournalEntry as JournalEntry
     from doublecheck.values.double import Session as Session
     from doublecheck.values.double import Sessions as Sessions
-    from doublecheck.values.double import Snapshot as Snapshot
     from doublecheck.values.sandbox import BashResult as BashResult
     from doublecheck.values.sandbox import BrowserInfo as BrowserInfo
     from doublecheck.values.sandbox import CodeError as CodeError

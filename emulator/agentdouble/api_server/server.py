@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Awaitable, Callable
-
 from starlette.routing import BaseRoute
 
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.api_server import routes, stores
+from agentdouble.api_server import routes
 from agentdouble.api_server.artifact_routes import ArtifactRoutes
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.persistent import PersistentArtifacts, PersistentSessions
@@ -42,21 +39,6 @@ class ApiServer:
         self.runs.reset()
         await self.sessions.store.clear()
         await self.artifacts.store.clear()
-
-    async def snapshot(self) -> Callable[[], Awaitable[None]]:
-        """Return a function that makes the sessions and artifacts of now the only ones again."""
-        sessions, artifacts = self.sessions.store, self.artifacts.store
-        had = copy.deepcopy(await sessions.all()), await artifacts.all()
-
-        async def back() -> None:
-            await self.reset()
-            for one in copy.deepcopy(had[0]):
-                await stores.recreate(sessions, one)
-            for saved in had[1]:
-                about = saved.mime_type, saved.custom_metadata, saved.created
-                await artifacts.save(saved.key, saved.json, *about)
-
-        return back
 
     async def close(self) -> None:
         """End every run."""

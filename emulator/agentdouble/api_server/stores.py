@@ -123,16 +123,6 @@ def merge_scopes(scoped: ScopedState) -> dict[str, Any]:
     return merged
 
 
-async def recreate(store: SessionStore, session: StoredSession) -> None:
-    """Store a session as it was read with its events; the store must not have one of its key."""
-    at = session.last_update
-    events = [
-        StoredEvent("", at, event, private=session.private.get(n, b""))
-        for n, event in enumerate(session.events)
-    ]
-    await store.create(session.key, session.state, events, at)
-
-
 _histories = itertools.count(1)
 
 
@@ -289,12 +279,6 @@ class ArtifactStore:
     async def versions(self, key: ArtifactKey) -> Sequence[StoredArtifact]:
         """Return every version without its content, oldest first."""
         return [_without_content(one) for one in self._artifacts.get(key, [])]
-
-    async def all(self) -> Sequence[StoredArtifact]:
-        """Return every version of every artifact with its content, the oldest of each first."""
-        every = [(one.key, one.version) for kept in self._artifacts.values() for one in kept]
-        found = [await self.load(*one) for one in every]
-        return [one for one in found if one is not None]
 
     async def names(self, app: str, user: str, session: str) -> Sequence[str]:
         """Return the names of a session's artifacts and of the user's, sorted."""

@@ -13,7 +13,6 @@
     ├── FaultError                a fault that cannot be armed, or is not armed
     ├── AddressInUseError         a port that another program listens on
     ├── PartError                 a part that a reset should keep, and that no double has
-    ├── UnknownSnapshotError      a snapshot that the double does not have
     ├── StateError                a state that cannot be opened, read or written
     ├── ApplicationLoadError      an application that cannot be imported or served
     ├── DecorationError           a function that breaks the decorator contract (also a TypeError)

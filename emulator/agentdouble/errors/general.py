@@ -94,17 +94,6 @@ class PartError(AgentDoubleError, ValueError):
         self.name = name
 
 
-class UnknownSnapshotError(AgentDoubleError):
-    """A double has no snapshot of an id, which is ``id``."""
-
-    def __init__(self, id_: str, most: int) -> None:
-        super().__init__(
-            f"This double has no snapshot {id_[:80]!r}. It has the last {most} that it was asked for, "
-            "until it stops."
-        )
-        self.id = id_
-
-
 class AddressInUseError(AgentDoubleError):
     """Another program listens on ``host:port``."""
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,15 +62,6 @@ class ArmedFault:
         self._happened = threading.Condition(lock)
         self._held_calls: set[_HeldCall] = set()
         self._is_disarmed = False
-
-    @classmethod
-    def of(
-        cls, state: FaultState, operation: Operation, lock: threading.Lock, events: EventBus
-    ) -> ArmedFault:
-        """Return a fault in a state that it had."""
-        armed = cls(state.id, state.fault, operation, lock, events)
-        armed._calls, armed._met, armed._fired = state.calls, state.met, state.fired
-        return armed
 
     def is_for(self, call: Call) -> bool:
         """Count a call and return whether the fault is for it; the plan holds the lock."""
@@ -225,22 +216,6 @@ class Faults:
             again = [self._add(fault, operation) for fault, operation in self._at_start]
         for armed in again:
             armed.publish("armed")
-
-    def snapshot(self) -> Callable[[], None]:
-        """Return a function that arms the faults as they are armed now, with their counts."""
-        with self._lock:
-            states = [(armed.state(), armed.operation) for armed in self._armed]
-            seen = dict(self._seen)
-
-        def back() -> None:
-            self.clear()
-            with self._lock:
-                again = tuple(ArmedFault.of(*one, self._lock, self._events) for one in states)
-                self._armed, self._seen = again, dict(seen)
-            for armed in again:
-                armed.publish("armed")
-
-        return back
 
     def release(self, id_: str) -> FaultState:
         """Release the calls that a fault holds, but no later ones; raise FaultError."""

@@ -226,10 +226,6 @@ class Services(Registry[Service]):
             raise ServiceNameTakenError(new.name)
         await self._serve(new)
 
-    async def _resume(self, one: Service, record: Record | None) -> Service:
-        await self._serve(one)
-        return one
-
     async def _stop(self, gone: Service) -> None:
         await self._host.remove(gone.name)
 

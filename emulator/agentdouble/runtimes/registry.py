@@ -276,19 +276,6 @@ class RuntimeRegistry(Registry[Managed]):
         fields = {name: value for name, value in record.items() if name != "versions"}
         return Managed(**{**fields, **times_of(record), "id": id_}, runtime=managed.runtime)
 
-    async def _have(self, one: Managed, record: Record | None) -> Managed:
-        existing = self._items.pop(one.id, None)
-        if existing is not None:  # its instances are those of versions that may not exist any more
-            await self._stop(existing)
-        return await self._resume(one, record)
-
-    async def _resume(self, one: Managed, record: Record | None) -> Managed:
-        assert record is not None
-        return replace(await self._restore(one.id, record), declared=one.declared)
-
-    def _kept_record(self, one: Managed, record: Record | None) -> Record | None:
-        return None if one.declared else record
-
     async def _keep(self, one: Managed) -> None:
         if one.declared:
             self._items[one.id] = one

@@ -6,7 +6,7 @@ import asyncio
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -107,13 +107,9 @@ class Registry(Generic[R]):
         """Restore the initial state: only the resources that always exist."""
         await unbroken(self._reset())
 
-    def snapshot(self) -> Mapping[str, tuple[R, Record | None]]:
-        """Return the resources by id, each with its record, for ``return_to``."""
-        return {id_: (one, one.to_record()) for id_, one in self._items.items()}
-
-    async def return_to(self, before: Mapping[str, tuple[R, Record | None]]) -> None:
-        """Have the resources of a snapshot again, and no others."""
-        await unbroken(self._return_to(before))
+    def adopt(self, resources: Iterable[R]) -> None:
+        """Have resources of another double, too; they are not kept."""
+        self._items.update((resource.id, resource) for resource in resources)
 
     def _described(
         self, id_: str, name: str, client_token: str | None = None, request: Any = None
@@ -189,29 +185,6 @@ class Registry(Generic[R]):
             await self._stop_all(gone)
             await self._add_fixed()
 
-    async def _return_to(self, before: Mapping[str, tuple[R, Record | None]]) -> None:
-        async with self._changing:
-            now, again = self._items, dict[str, R]()
-            gone = [one for id_, one in now.items() if id_ not in before]
-            changed = {id_ for id_, one in before.items() if not _is_same(now.get(id_), *one)}
-            await self._store.write(
-                *(Change(self.kind, one.id) for one in gone),
-                *(Change(self.kind, id_, self._kept_record(*before[id_])) for id_ in changed),
-            )
-            self._items = {id_: one for id_, one in now.items() if id_ in before}
-            for one in gone:
-                await self._stop(one)
-            for id_, (one, record) in before.items():
-                again[id_] = now[id_] if id_ not in changed else await self._have(one, record)
-            self._items = again
-
-    async def _have(self, one: R, record: Record | None) -> R:
-        there = self._items.get(one.id)
-        if there is None:
-            return await self._resume(one, record)
-        await self._exchange(there, one)
-        return one
-
     async def _keep(self, one: R) -> None:
         # a resource without a record may have had one before
         await self._store.write(Change(self.kind, one.id, one.to_record()))
@@ -233,14 +206,6 @@ class Registry(Generic[R]):
     async def _exchange(self, before: R, after: R) -> None:
         """Apply a change to the running work of a resource."""
 
-    async def _resume(self, one: R, record: Record | None) -> R:
-        """Start the work of a resource that was there before, and return it."""
-        return one
-
-    def _kept_record(self, one: R, record: Record | None) -> Record | None:
-        """Return the record that the state keeps of a resource."""
-        return record
-
     async def _stop(self, gone: R) -> None:
         """End the work of a resource."""
 
@@ -250,12 +215,6 @@ class Registry(Generic[R]):
 
     async def _add_fixed(self) -> None:
         """Add the resources that always exist."""
-
-
-def _is_same(there: Resource | None, one: Resource, record: Record | None) -> bool:
-    if there is None or record is None:
-        return there == one
-    return there.to_record() == record
 
 
 def times_of(record: Record) -> dict[str, dt.datetime]:

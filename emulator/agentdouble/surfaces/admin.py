@@ -26,7 +26,6 @@ from agentdouble.errors import (
     TooManyListenersError,
     UnknownRuntimeError,
     UnknownServiceError,
-    UnknownSnapshotError,
 )
 from agentdouble.event_routes import event_routes
 from agentdouble.faults.routes import fault_routes
@@ -148,7 +147,7 @@ class Admin(Surface):
 
 _FAILURES = (
     *(RefusedError, FaultError, HostingError, LiveError, SandboxError, StateError),
-    *(PartError, UnknownServiceError, UnknownSnapshotError),
+    *(PartError, UnknownServiceError),
 )
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
@@ -176,7 +175,7 @@ def _refusal(error: Exception) -> Refusal:
             return Refusal(404 if error.field == "id" else 400, "FaultError", message)
         case StateError():
             return Refusal(error.status, "StateError", message)
-        case UnknownRuntimeError() | UnknownServiceError() | UnknownSnapshotError():
+        case UnknownRuntimeError() | UnknownServiceError():
             return Refusal(404, "NotFound", message)
         case TooManyListenersError():
             return Refusal(503, "TooManyListeners", message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.guard import ErrorBody
 from agentdouble.openapi import Format
-from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.surface import Context, LateApp, Surface
 from agentdouble.threads import import_in_thread
 
@@ -68,16 +67,11 @@ class ApiServerMode(Surface):
 
     def parts(self) -> Sequence[Part]:
         """Return the sessions of agents, with their artifacts."""
-        return [Part("agent_sessions", self._reset, self._snapshot, in_state=True)]
+        return [Part("agent_sessions", self._reset, in_state=True)]
 
     async def _reset(self, _wait: bool) -> None:
         if self._server is not None:
             await self._server.reset()
-
-    async def _snapshot(self) -> Return:
-        if self._server is None:
-            return functools.partial(self._reset, True)
-        return await self._server.snapshot()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -71,7 +71,7 @@ class HostedA2A(Surface):
         return [Route("/", self.hosted.root, methods=["POST"]), *self.hosted.routes()]
 
     def parts(self) -> Sequence[Part]:
-        """Return the tasks, which no snapshot can have: turns that run cannot be returned to."""
+        """Return the tasks."""
         return [Part("tasks", self._reset, in_state=True)]
 
     async def _reset(self, _wait: bool) -> None:

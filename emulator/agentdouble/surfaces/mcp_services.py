@@ -19,7 +19,7 @@ from agentdouble.mcp_hosting.endpoint import JsonRpcError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import LONGEST_LINE, CommandBackend
 from agentdouble.openapi import Format
-from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.surface import Context, Surface
 from agentdouble.threads import import_in_thread, run_in_thread
@@ -168,18 +168,10 @@ class MCPServices(Surface):
 
     def parts(self) -> Sequence[Part]:
         """Return the services."""
-        return [Part("mcp", self._reset, self._snapshot, in_state=True)]
+        return [Part("mcp", self._reset, in_state=True)]
 
     async def _reset(self, _wait: bool) -> None:
         await self.services.reset()
-
-    async def _snapshot(self) -> Return:
-        services = self.services.snapshot()
-
-        async def back() -> None:
-            await self.services.return_to(services)
-
-        return back
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -22,7 +22,7 @@ from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
-from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.surface import Context, LateApp, Surface
 from agentdouble.threads import import_in_thread
 
@@ -103,21 +103,12 @@ class Runtimes(Surface):
             await (await self._registry()).load()
 
     def parts(self) -> Sequence[Part]:
-        """Return the runtimes; a snapshot has their declarations, not what runs."""
-        return [Part("runtimes", self._reset, self._snapshot, in_state=True)]
+        """Return the runtimes."""
+        return [Part("runtimes", self._reset, in_state=True)]
 
     async def _reset(self, _wait: bool) -> None:
         if self._hosting is not None:
             await self._hosting.registry.reset()
-
-    async def _snapshot(self) -> Return:
-        before = {} if self._hosting is None else self._hosting.registry.snapshot()
-
-        async def back() -> None:
-            if self._hosting is not None:
-                await self._hosting.registry.return_to(before)
-
-        return back
 
     async def settle(self) -> None:
         if self._hosting is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -19,7 +18,7 @@ from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import Tools
-from agentdouble.surfaces.resetting import Part, Return
+from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.session_routes import session_routes
 from agentdouble.surfaces.surface import Context, LateApp, Surface
 
@@ -108,8 +107,8 @@ class Sandbox(Surface):
         await self.instances.load()
 
     def parts(self) -> Sequence[Part]:
-        """Return the sessions and their snapshots, which no snapshot can have, and the tools."""
-        tools = Part("tools", self._reset_tools, self._snapshot_tools, in_state=True)
+        """Return the sessions, their snapshots, and the tools."""
+        tools = Part("tools", self._reset_tools, in_state=True)
         snapshots = Part("session_snapshots", self._reset_snapshots)
         return [Part("sessions", self._reset_sessions), snapshots, tools]
 
@@ -127,9 +126,6 @@ class Sandbox(Surface):
             if tool.id not in there:
                 await self.instances.destroy_of(tool.id, "its tool is gone")
                 await self.snapshots.drop_of(tool.id)
-
-    async def _snapshot_tools(self) -> Return:
-        return functools.partial(self.tools.return_to, self.tools.snapshot())
 
     async def settle(self) -> None:
         await self.instances.settle()

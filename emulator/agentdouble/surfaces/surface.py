@@ -112,7 +112,7 @@ class Surface:
         """Restore what an earlier double kept in the store."""
 
     def parts(self) -> Sequence[Part]:
-        """Return what a reset empties, in this order, and what a snapshot has."""
+        """Return what a reset empties, in this order."""
         return ()
 
     async def settle(self) -> None:

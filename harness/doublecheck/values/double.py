@@ -21,14 +21,6 @@ class ClockTime:
         return f"{self.now:%Y-%m-%d %H:%M:%S} UTC{', frozen' * self.frozen}"
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """How the named parts of a double were, for ``platform.restore()``."""
-
-    id: str
-    parts: tuple[str, ...]
-
-
 @dataclass(frozen=True, repr=False)
 class Session(Shown, drawn_by="notebook.display.double.session"):
     """An active session instance of a double; ``remaining_s`` is in seconds of its clock."""

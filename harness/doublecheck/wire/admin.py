@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from doublecheck.errors import ArgumentError, FaultError, NotADoubleError
 from doublecheck.notebook_repr import counted
@@ -20,7 +20,6 @@ from doublecheck.values.double import (
     JournalEntry,
     Session,
     Sessions,
-    Snapshot,
 )
 from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 from doublecheck.wire import calls
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 PREFIX = "/_emulator"
 _CLOCK = f"{PREFIX}/clock"
-_SNAPSHOTS = f"{PREFIX}/snapshots"
 _UNKNOWNS = f"{PREFIX}/unknowns"
 
 
@@ -100,19 +98,6 @@ def reset(target: Target, wait: bool, keep: Sequence[str] | None = None) -> Call
     return Call(calls.request(target, "POST", path), calls.refuse)
 
 
-def snapshot(target: Target) -> Call[Snapshot]:
-    """Return the call that takes a snapshot of a double; raise NotADoubleError."""
-    _require_double(target, "snapshot()")
-    return Call(calls.request(target, "POST", _SNAPSHOTS), _read_snapshot)
-
-
-def restore(target: Target, snapshot: Snapshot) -> Call[None]:
-    """Return the call that returns a double to a snapshot; raise NotADoubleError."""
-    _require_double(target, "restore()")
-    path = f"{_SNAPSHOTS}/{quote(snapshot.id, safe='')}/restore"
-    return Call(calls.request(target, "POST", path), calls.refuse)
-
-
 def journal(target: Target) -> Call[Journal]:
     """Return the call that reads a double's journal; raise NotADoubleError."""
     _require_double(target, "A journal")
@@ -174,11 +159,6 @@ def _read_clock(response: httpx.Response) -> ClockTime:
         moved=dt.timedelta(seconds=document["offset_s"]),
         frozen=bool(document.get("frozen")),
     )
-
-
-def _read_snapshot(response: httpx.Response) -> Snapshot:
-    document = calls.read_json(response)
-    return Snapshot(document["id"], tuple(document["parts"]))
 
 
 def _read_journal(response: httpx.Response) -> Journal:

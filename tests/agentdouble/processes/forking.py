@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import psutil
 
@@ -18,25 +15,6 @@ from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.fork_server.protocol import ForkRequest
 
 ROOT = Path(__file__).parents[3]
-
-
-def in_its_own_process(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test in a process of its own; its arguments are what ``repr`` writes.
-
-    The doubles of other tests live in threads of the tests' process. They open and close
-    descriptors whenever they like, and do not bear that none is free.
-    """
-
-    @functools.wraps(test)
-    def run(**arguments: Any) -> None:
-        name = test.__name__
-        code = f"from {test.__module__} import {name}; {name}.__wrapped__(**{arguments!r})"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, cwd=ROOT
-        )
-        assert 0 == done.returncode, done.stderr
-
-    return run
 
 
 def with_fork_server(

@@ -1,9 +1,8 @@
-"""What a reset keeps, and what a snapshot returns to."""
+"""What a reset keeps."""
 
 from __future__ import annotations
 
 import base64
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -125,19 +124,6 @@ def known(double: Emulator) -> Mapping[str, Any]:
     }
 
 
-def deeply(double: Emulator) -> Any:
-    """All that a snapshot returns to."""
-    at = f"{double.url}{SESSIONS}/s"
-    paths = ("", "/artifacts", "/artifacts/f", "/artifacts/f/versions/0", "/artifacts/other")
-    versions = {
-        name: [(one.number, one.definition) for one in double.runtimes.versions(name)]
-        for name in double.runtimes.names
-    }
-    agents = [http.get(at + path).text for path in paths]
-    tools = act(double, "ListTools")["Tools"]
-    return tools, double.mcp.list(), versions, agents, double.faults.states(), double.clock.offset
-
-
 @pytest.mark.parametrize("part", [*PARTS, "faults"])
 def test_each_part_can_be_kept(double: Emulator, program: Mapping[str, Any], part: str) -> None:
     """And everything else is as it was at the start."""
@@ -189,26 +175,6 @@ def test_a_part_that_does_not_exist_is_refused(double: Emulator) -> None:
     assert 60 == double.clock.offset.total_seconds()
 
 
-def test_a_double_returns_to_a_snapshot_as_often_as_it_is_asked_to(
-    double: Emulator, program: Mapping[str, Any]
-) -> None:
-    """What was deleted, changed and made since then is as it was; what cannot be is ended."""
-    fill(double, program)
-    before = deeply(double)
-    snapshot = double.snapshot()
-    for _ in range(2):
-        change(double)
-        changed = deeply(double)
-        double.restore(snapshot)
-
-        assert all(one != other for one, other in zip(before, changed, strict=True))
-        assert before == deeply(double)
-    after = known(double)
-    assert ([], []) == (after["sessions"], after["tasks"])
-    assert works(double) == 42
-    assert "first" in http.get(f"{double.runtimes.address('made')}/").text
-
-
 def change(double: Emulator) -> None:
     """Change something in each part that a snapshot has."""
     (made,) = (one for one in act(double, "ListTools")["Tools"] if one["Name"] == "made")
@@ -225,95 +191,3 @@ def change(double: Emulator) -> None:
     artifact(double, "other", {"text": "other"})
     double.clock.advance(hours=1)
     double.faults.clear()
-
-
-def works(double: Emulator) -> Any:
-    """Call a tool of the application behind the service."""
-    access = double.mcp.record("service")["mcpServers"]["service"]
-    headers = {**access["headers"], "accept": "application/json, text/event-stream"}
-    call = {"name": "double_it", "arguments": {"number": 21}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    opened = http.post(
-        access["httpUrl"],
-        headers=headers,
-        json={
-            "jsonrpc": "2.0",
-            "id": 0,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": {"name": "test", "version": "1"},
-            },
-        },
-    )
-    headers["mcp-session-id"] = opened.headers.get("mcp-session-id", "")
-    answer = http.post(access["httpUrl"], headers=headers, json=body).text
-    data = next(line[6:] for line in answer.splitlines() if line.startswith("data: "))
-    return json.loads(data)["result"]["structuredContent"]["result"]
-
-
-def test_a_runtime_that_was_deleted_comes_back_with_its_versions(
-    double: Emulator, program: Mapping[str, Any]
-) -> None:
-    """The version in force as well; one that has not changed keeps its instances."""
-    double.runtimes.create("made", **program)
-    double.runtimes.update("made", environment={"SAYS": "second"})
-    double.runtimes.release("made", 1)
-    first = http.get(f"{double.runtimes.address('made')}/").text
-    snapshot = double.snapshot()
-    double.restore(snapshot)
-    unchanged = http.get(f"{double.runtimes.address('made')}/").text
-    double.runtimes.delete("made")
-    double.restore(snapshot)
-    again = http.get(f"{double.runtimes.address('made')}/").text
-
-    assert first == unchanged != again
-    assert again.endswith(" first")
-    assert [1, 2] == [one.number for one in double.runtimes.versions("made")]
-
-
-def test_what_a_snapshot_returned_to_is_in_the_state(
-    tmp_path: Path, program: Mapping[str, Any]
-) -> None:
-    """After a restart the double is as the snapshot was."""
-    url = f"sqlite:///{tmp_path / 'state.db'}"
-    with Emulator(state=url) as double:
-        fill(double, program)
-        snapshot = double.snapshot()
-        change(double)
-        double.restore(snapshot)
-        before, known_before = deeply(double), known(double)
-    with Emulator(state=url) as double:
-        assert before[2:4] == deeply(double)[2:4]
-        assert known_before["tools"] == known(double)["tools"]
-        assert ["far"] == known(double)["mcp"]
-
-
-def test_faults_come_back_with_their_counts(double: Emulator) -> None:
-    """The second call is still the second."""
-    double.faults.arm("fail", "ping", nth=2, status=503)
-    http.get(f"{double.url}/ping")
-    snapshot = double.snapshot()
-    statuses = []
-    for _ in range(2):
-        statuses.append(http.get(f"{double.url}/ping").status_code)
-        double.restore(snapshot)
-
-    assert [503, 503] == statuses
-
-
-def test_a_double_returns_to_a_snapshot_over_http(double: Emulator) -> None:
-    """As other processes do it; the parts that it has are in the answer."""
-    address = f"{double.url}/_emulator/snapshots"
-    taken = http.post(address)
-    double.clock.advance(minutes=1)
-    restored = http.post(f"{address}/{taken.json()['id']}/restore")
-    unknown = http.post(f"{address}/none/restore")
-
-    assert (201, 200, 404) == (taken.status_code, restored.status_code, unknown.status_code)
-    assert {"tools", "mcp", "runtimes", "agent_sessions", "clock", "faults"} == set(
-        taken.json()["parts"]
-    )
-    assert "has no snapshot" in unknown.json()["error"]["message"]
-    assert 0 == double.clock.offset.total_seconds()

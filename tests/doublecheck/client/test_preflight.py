@@ -10,7 +10,6 @@ import pytest
 from agentdouble import Emulator
 from doublecheck import Credentials, DoubleCheckError, Platform, Secret, Target
 from doublecheck.client import preflight
-from doublecheck.contracts.conftest import SurfaceStates
 from doublecheck.errors import (
     AnswerError,
     NoAnswerError,
@@ -156,24 +155,3 @@ def test_each_address_has_its_own_problem(platform_server: Target) -> None:
 
     assert {"mcp"} == found.keys()
     assert not preflight.none_left(target, found)
-
-
-def test_a_check_without_an_answer_casts_doubt_on_its_surface(
-    platform_server: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next one asks first; what hangs from now on costs one time limit, not one a check."""
-    with bad_servers.serving(bad_servers.hang) as server:
-        states = SurfaceStates(Target(server.url, api_server=platform_server.url))
-        for surface in ("sandbox", "api_server"):
-            states.require(surface)
-            states.doubt(surface, NoAnswerError(server.url, "timed out"))
-
-        monkeypatch.setattr(preflight, "PATIENCE_S", SOON_S)
-        for _ in range(3):
-            with pytest.raises(NoAnswerError):
-                states.require("sandbox")
-        monkeypatch.setattr(preflight, "PATIENCE_S", LATE_S)
-        states.require("api_server")
-        states.require("application")
-
-    assert 1 == len(server.accepted)

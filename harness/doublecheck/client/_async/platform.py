@@ -35,7 +35,7 @@ from doublecheck.values.agents import (
     AgentSessions,
     StreamEvent,
 )
-from doublecheck.values.double import Journal, Sessions, Snapshot
+from doublecheck.values.double import Journal, Sessions
 from doublecheck.values.failures import checked
 from doublecheck.values.sandbox import (
     BashResult,
@@ -568,24 +568,6 @@ class AsyncPlatform:
         still be ending. Raises NotADoubleError.
         """
         await self._call(admin.reset(self.target, wait, keep))
-
-    async def snapshot(self) -> Snapshot:
-        """Return how a double is now, for ``restore()``; raise NotADoubleError.
-
-        It has tools, MCP services, the declarations of runtimes with their versions,
-        sessions of agents with their artifacts, the clock and the faults. A double has the last 32
-        snapshots, until it stops.
-        """
-        return await self._call(admin.snapshot(self.target))
-
-    async def restore(self, snapshot: Snapshot) -> None:
-        """Return a double to a snapshot, as often as you like; raise NotADoubleError.
-
-        What cannot be returned to ends: sessions of the sandbox with their kernels, tasks of A2A,
-        and instances of runtimes that have changed. The journal is emptied. State that agents keep
-        for users and applications is returned with the sessions of these.
-        """
-        await self._call(admin.restore(self.target, snapshot))
 
     async def request(
         self,

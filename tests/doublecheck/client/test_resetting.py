@@ -1,0 +1,51 @@
+"""Resets that keep parts, from a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from doublecheck import Platform, Target
+from doublecheck.client.doubles import serving_double
+from doublecheck.errors import NotADoubleError, RefusedError
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with serving_double() as target:
+        yield target
+
+
+@pytest.fixture
+def client(target: Target) -> Iterator[Platform]:
+    with Platform(target) as client:
+        client.reset(keep=())
+        yield client
+
+
+@pytest.mark.parametrize("keep", ["agent_sessions", ["agent_sessions", "clock"]])
+def test_a_reset_keeps_what_it_is_told_to(client: Platform, keep: str | list[str]) -> None:
+    """A part by its name, or several."""
+    client.create_session("echo", session_id="s")
+    client.run_code("1")
+
+    client.reset(keep=keep)
+
+    assert ("s",) == tuple(one.id for one in client.list_sessions("echo"))
+    assert () == client.sessions()
+
+
+def test_what_cannot_be_kept_is_refused(client: Platform) -> None:
+    """With what there is."""
+    with pytest.raises(RefusedError, match="it can keep faults, clock, sessions, session_snap"):
+        client.reset(keep=["everything"])
+
+
+def test_a_live_platform_is_not_reset() -> None:
+    """The error says so before anything is sent."""
+    with (
+        Platform(Target(url="http://127.0.0.1:1", kind="live")) as live,
+        pytest.raises(NotADoubleError),
+    ):
+        live.reset()
