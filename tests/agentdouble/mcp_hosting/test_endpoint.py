@@ -37,12 +37,7 @@ def test_a_server_is_called_in_a_session(url: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Content-Type": "text/plain"},
-    ],
-)
+@pytest.mark.parametrize("headers", [{"Content-Type": "text/plain"}])
 def test_a_post_that_is_not_json_is_refused(url: str, headers: dict[str, str]) -> None:
     """In the format of the protocol, with the status of the SDK."""
     answer = httpx.post(url, content=b"{}", headers={"Authorization": f"Bearer {KEY}", **headers})
@@ -59,11 +54,7 @@ def test_the_same_address_answers_the_version_without_sessions(url: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"{", -32700),
-        (b'{"jsonrpc": "2.0", "id": 1}', -32602),
-    ],
+    ("body", "code"), [(b"{", -32700), (b'{"jsonrpc": "2.0", "id": 1}', -32602)]
 )
 def test_malformed_messages_are_refused(url: str, body: bytes, code: int) -> None:
     """What is no JSON-RPC message gets a JSON-RPC error, and the server lives on."""
@@ -74,12 +65,7 @@ def test_malformed_messages_are_refused(url: str, body: bytes, code: int) -> Non
     assert not mcp_wire.call(url, KEY, session, "echo").get("isError", False)
 
 
-@pytest.mark.parametrize(
-    "chunked",
-    [
-        True,
-    ],
-)
+@pytest.mark.parametrize("chunked", [True])
 def test_a_body_over_the_limit_is_refused(hosting: Hosting, chunked: bool) -> None:
     """413, whether the length is announced or only seen while the body comes."""
     url = hosting.add(f"small-{chunked}", Endpoint(make_server, body_limit=1000), KEY)
@@ -154,12 +140,7 @@ def test_a_server_that_does_not_start_is_a_clear_error(hosting: Hosting) -> None
     assert mcp_wire.open_session(url, KEY)
 
 
-@pytest.mark.parametrize(
-    "when",
-    [
-        "end",
-    ],
-)
+@pytest.mark.parametrize("when", ["end"])
 def test_a_server_that_hangs_does_not_hold_up_the_host(
     hosting: Hosting, gate: Gate, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:

@@ -38,12 +38,7 @@ def url(hosting: Hosting) -> str:
         ),
     ],
 )
-@pytest.mark.parametrize(
-    "method",
-    [
-        "POST",
-    ],
-)
+@pytest.mark.parametrize("method", ["POST"])
 def test_a_request_without_a_key_of_the_service_is_refused(
     url: str, method: str, sent: dict[str, Any], what: str, challenge: str
 ) -> None:
@@ -56,13 +51,7 @@ def test_a_request_without_a_key_of_the_service_is_refused(
     assert challenge == answer.headers["www-authenticate"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "nobody",
-        "keyed/more",
-    ],
-)
+@pytest.mark.parametrize("path", ["nobody", "keyed/more"])
 def test_an_unknown_service_is_a_clear_error(hosting: Hosting, url: str, path: str) -> None:
     """Only the exact name is answered, without a redirect."""
     answer = mcp_wire.post(hosting.at(path), mcp_wire.INITIALIZE, ONE)
@@ -91,13 +80,7 @@ def test_two_services_are_held_apart(hosting: Hosting, url: str) -> None:
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, there).status_code
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "POST",
-        "DELETE",
-    ],
-)
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
 def test_a_session_belongs_to_the_key_that_opened_it(url: str, method: str) -> None:
     """For another key of the service it is not there, and it lives on."""
     session = mcp_wire.open_session(url, ONE)

@@ -71,13 +71,7 @@ def test_an_http_api_is_a_service(services: Emulator, host: str, auth: Any) -> N
     assert {"id": 7} == get_item(services, name)
 
 
-@pytest.mark.parametrize(
-    "auth",
-    [
-        None,
-        ApiKey("k", "X-K", "cookie"),
-    ],
-)
+@pytest.mark.parametrize("auth", [None, ApiKey("k", "X-K", "cookie")])
 def test_an_api_s_service_is_kept(tmp_path: Path, host: str, auth: Any) -> None:
     """With its document, so that it need not be fetched again."""
     state = f"sqlite:///{tmp_path / 'state.db'}"

@@ -191,13 +191,7 @@ def test_an_answer_without_content_may_have_any_type(
     ]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"Accepted",
-    ],
-    ids=["text"],
-)
+@pytest.mark.parametrize("body", [b"Accepted"], ids=["text"])
 def test_content_that_is_not_mcp_is_no_answer_to_a_request(services: Emulator, body: bytes) -> None:
     """A client would wait for an answer that does not come."""
     head = b"HTTP/1.1 202 Accepted\r\n" + PLAIN + b"Content-Length: %d\r\n\r\n" % len(body)
@@ -209,13 +203,7 @@ def test_content_that_is_not_mcp_is_no_answer_to_a_request(services: Emulator, b
         assert (502, said) == mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        b"",
-        b"SSH-2.0-OpenSSH_9.6\r\n",
-    ],
-)
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.6\r\n"])
 def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, said: bytes) -> None:
     """502, which names the service alone."""
     name = f"no-http-{len(said)}"
@@ -262,12 +250,7 @@ def test_a_call_that_the_backend_breaks_off_gets_an_error(services: Emulator) ->
 
 
 @pytest.mark.parametrize(
-    "event",
-    [
-        b"id: 1\ndata: {}\n\n",
-        b'data: {"half"',
-    ],
-    ids=["resumable", "amid an event"],
+    "event", [b"id: 1\ndata: {}\n\n", b'data: {"half"'], ids=["resumable", "amid an event"]
 )
 def test_a_stream_that_can_be_taken_up_or_is_cut_just_ends(
     services: Emulator, event: bytes
@@ -332,12 +315,7 @@ def test_every_framing_of_an_answer_is_understood(
         ]
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "PUT",
-    ],
-)
+@pytest.mark.parametrize("method", ["PUT"])
 def test_a_method_that_mcp_does_not_have_goes_no_further(
     url: str, backend: Backend, method: str
 ) -> None:

@@ -112,14 +112,7 @@ def test_a_key_can_be_added_and_revoked(services: Emulator, backend: Backend) ->
         services.mcp.record("keys")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "a/b",
-        "x" * 129,
-    ],
-)
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 129])
 def test_a_name_that_is_no_path_segment_is_refused(services: Emulator, name: str) -> None:
     """The error says what a name looks like."""
     with pytest.raises(ServiceNameError, match="it has 1 to 128 ASCII letters") as caught:
@@ -143,13 +136,7 @@ def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backe
     assert [taken, services.mcp.get("once").id] == made
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "two words",
-        "line\r\nX-More: 1",
-    ],
-)
+@pytest.mark.parametrize("key", ["two words", "line\r\nX-More: 1"])
 def test_a_key_that_cannot_be_sent_is_refused(services: Emulator, key: str) -> None:
     """Before anything is made; the error does not show it."""
     with pytest.raises(ServiceKeyError, match="A key of the MCP service 'unsent' cannot be sent"):
@@ -168,14 +155,7 @@ def test_wrong_names_of_keys_are_refused(services: Emulator, backend: Backend) -
         services.mcp.revoke("wrong-keys", "other")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "nothing",
-        "ftp://host/mcp",
-        "http://user:secret@host/mcp",
-    ],
-)
+@pytest.mark.parametrize("url", ["nothing", "ftp://host/mcp", "http://user:secret@host/mcp"])
 def test_what_is_no_address_of_a_backend_is_refused(services: Emulator, url: str) -> None:
     """When the service is made, and without a password in the message."""
     with pytest.raises(BackendError) as caught:
@@ -184,26 +164,14 @@ def test_what_is_no_address_of_a_backend_is_refused(services: Emulator, url: str
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        ["http://host/mcp"],
-    ],
-)
+@pytest.mark.parametrize("value", [None, ["http://host/mcp"]])
 def test_what_cannot_stand_behind_a_service_is_refused(services: Emulator, value: Any) -> None:
     """The error names what may."""
     with pytest.raises(BackendError, match="is no backend: give the address of an MCP server"):
         services.mcp.create("impossible", value)
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"a b": "c"},
-        {"A": "c\r\nB: d"},
-    ],
-)
+@pytest.mark.parametrize("headers", [{"a b": "c"}, {"A": "c\r\nB: d"}])
 def test_headers_that_cannot_be_sent_are_refused(headers: dict[str, str]) -> None:
     """A backend's headers are headers."""
     with pytest.raises(BackendError, match="cannot be sent"):
@@ -249,12 +217,7 @@ def test_a_foreign_host_or_page_does_not_reach_a_service(
     assert [] == backend.seen
 
 
-@pytest.mark.parametrize(
-    "chunked",
-    [
-        True,
-    ],
-)
+@pytest.mark.parametrize("chunked", [True])
 def test_a_body_over_the_limit_does_not_reach_a_backend(
     services: Emulator, backend: Backend, chunked: bool
 ) -> None:

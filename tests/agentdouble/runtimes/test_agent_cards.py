@@ -44,13 +44,6 @@ def test_a_card_names_the_gateway(double: Emulator, version: str) -> None:
     assert str(len(answer.content)) == answer.headers["content-length"]
 
 
-def test_the_card_of_the_time_before_names_the_gateway(double: Emulator) -> None:
-    """Version 0.3 had it at another path first."""
-    url = f"{double.url}/runtimes/carded"
-
-    assert {url} == addresses(http.get(url + "/.well-known/agent.json").json())
-
-
 def test_only_the_address_of_the_instance_is_rewritten(double: Emulator) -> None:
     """Each keeps its path and query; other addresses and the tag stay."""
     url = f"{double.url}/runtimes/anything"

@@ -88,20 +88,6 @@ def test_a_wrong_table_is_told_by_its_key(table: dict[str, Any], reason: str) ->
     assert reason in refusal(table)
 
 
-def test_a_single_table_is_told_how_to_be_one_of_a_list(tmp_path: Path) -> None:
-    """[runtimes] in place of [[runtimes]]."""
-    (tmp_path / "a.toml").write_text('[runtimes]\nname = "a"\n', "utf-8")
-    with pytest.raises(SettingsError, match=r"a list of tables, each headed \[\[runtimes\]\]"):
-        Settings.load(tmp_path / "a.toml")
-
-
-def test_two_runtimes_have_two_names() -> None:
-    """The second is told, by its place."""
-    assert "The setting runtimes.1.name (of the runtime 'a') is wrong: another" in refusal(
-        {"name": "a", **COMMAND}, {"name": "a", **COMMAND}
-    )
-
-
 def test_an_application_of_the_double_keeps_its_place() -> None:
     """What answers at /runtimes/<name> already leaves no place for a runtime of that name."""
     with pytest.raises(SettingsError, match=r"itself answers at /runtimes/second\."):

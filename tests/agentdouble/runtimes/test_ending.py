@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import asyncio
-import gc
 import glob
-import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,11 +12,8 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.runtimes import instance, launching
-from agentdouble.runtimes.instance import Instance
-from agentdouble.upstream import Connections
-from tests.agentdouble.calling import eventually, has_gone, http
-from tests.agentdouble.runtimes import small
+from agentdouble.runtimes import instance
+from tests.agentdouble.calling import has_gone
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
 DEAF = ["sh", "-c", "trap '' TERM; python asking.py; true"]  # and so is what it starts
@@ -94,39 +87,3 @@ def test_a_double_that_is_killed_leaves_no_runtime(tmp_path: Path) -> None:
         process.kill()
 
     assert [True] * 4 == [has_gone(pid, timeout_s=30) for pid in pids]
-
-
-def test_without_a_fork_server_a_tree_ends_as_far_as_it_is_known() -> None:
-    """What is there when it is asked to end, with a session of its own or not."""
-    script = "setsid sleep 300 & sleep 300 & echo $!; wait"
-
-    async def end() -> tuple[list[psutil.Process], int | None]:
-        reading, writing = os.pipe()
-        shell = ["sh", "-c", script]
-        tree = await launching.spawn(shell, Path("/"), os.environ, (writing, writing))
-        await asyncio.to_thread(os.read, reading, 1)
-        os.close(reading)
-        os.close(writing)
-        children = psutil.Process(tree.pid).children(recursive=True)
-        tree.send_signal(signal.SIGTERM)
-        return children, await tree.exited
-
-    children, code = asyncio.run(end())
-
-    _, alive = psutil.wait_procs(children, timeout=30)
-    assert (2, -signal.SIGTERM, []) == (len(children), code, alive)
-
-
-def test_nothing_of_an_instance_is_kept_when_it_has_ended(tmp_path: Path) -> None:
-    """Its connections do not keep it, nor it them."""
-
-    def kept() -> list[object]:
-        gc.collect()
-        return [one for one in gc.get_objects() if isinstance(one, (Instance, Connections))]
-
-    before = len(kept())
-    with Emulator(runtimes=[small.table(tmp_path / "one")]) as double:
-        assert http.get(f"{double.url}/runtimes/one/").status_code == 200
-        double.reset()
-
-        assert before == len(eventually(kept, lambda found: len(found) <= before))

@@ -10,7 +10,6 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.errors import (
     DeclarationError,
-    RuntimeNameError,
     UnknownRuntimeError,
     UnknownVersionError,
 )
@@ -73,18 +72,6 @@ def test_an_update_makes_a_version_and_a_release_brings_one_back(double: Emulato
         double.runtimes.release("made", 3)
 
 
-def test_an_update_starts_from_the_version_that_was_released_last(double: Emulator) -> None:
-    """After a roll back, what was changed before it is not there."""
-    double.runtimes.create("made", **SAYING, environment={"SAYS": "first"})
-    double.runtimes.update("made", environment={"SAYS": "second"})
-    double.runtimes.release("made", 1)
-
-    assert 3 == double.runtimes.update("made", max_instances=2)
-
-    assert "first" == says(double, "made")
-    assert 2 == double.runtimes.versions("made")[-1].definition.max_instances
-
-
 def test_a_reset_leaves_what_is_declared(double: Emulator) -> None:
     """As the settings say it, whatever was done to it."""
     double.runtimes.create("made", **SAYING)
@@ -95,19 +82,6 @@ def test_a_reset_leaves_what_is_declared(double: Emulator) -> None:
     assert "nothing" == says(double, "declared")
     double.runtimes.delete("declared")
     double.reset()
-    assert ("declared",) == double.runtimes.names
-
-
-def test_what_is_refused_is_told(double: Emulator) -> None:
-    """A name that is taken, a name that is none, a key that nobody knows."""
-    with pytest.raises(RuntimeNameError, match="there is one of that name"):
-        double.runtimes.create("declared", **SAYING)
-    with pytest.raises(DeclarationError, match=r"runtimes\.name \(of the runtime 'a b'\) is wrong"):
-        double.runtimes.create("a b", **SAYING)
-    with pytest.raises(DeclarationError, match=r"Did you mean idle_s\?"):
-        double.runtimes.create("made", **SAYING, idle=1)
-    with pytest.raises(DeclarationError, match="needs either an application"):
-        double.runtimes.update("declared", command=[])
     assert ("declared",) == double.runtimes.names
 
 

@@ -54,24 +54,6 @@ def test_an_idle_runtime_is_scaled_to_zero_and_started_by_the_next_request(
     assert [False, False, True] == [*map(eq, after_one_minute, at_last)]
 
 
-def test_a_reset_ends_what_runs(double: Emulator) -> None:
-    """What is declared is there again; the clock goes back."""
-    before = process(double, "telling")
-    advance(double, 1)
-    double.reset()
-
-    assert before != process(double, "telling")
-
-
-def test_the_clock_can_be_moved_by_whoever_controls_the_double(double: Emulator) -> None:
-    """The answer comes when what was idle is gone."""
-    before = process(double, "brief")
-    answer = http.post(f"{double.url}/_emulator/clock", json={"advance_s": 61})
-
-    assert 200 == answer.status_code
-    assert before != process(double, "brief")
-
-
 def test_a_request_that_is_in_flight_when_its_runtime_is_deleted_is_told_so(
     tmp_path: Path,
 ) -> None:

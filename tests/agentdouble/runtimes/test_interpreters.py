@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking
 
 LIBRARY = "pinnedlib"
@@ -73,13 +72,3 @@ def test_an_environment_is_as_if_it_were_activated(double: Emulator, older: Envi
 
     directory = str(older.directory)
     assert [directory, directory, f"{directory}/bin"] == ask(double, "older", seen)
-
-
-def test_an_environment_without_a_server_is_told_what_to_install(
-    double: Emulator, older: Environment
-) -> None:
-    """For an ASGI application; the command names that environment's Python."""
-    answer = http.get(f"{double.url}/runtimes/unserved/")
-
-    expected = f"an ASGI application needs a server: {older.python} -m pip install uvicorn"
-    assert (502, True) == (answer.status_code, expected in answer.text)

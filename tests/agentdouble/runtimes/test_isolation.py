@@ -11,9 +11,6 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.processes import isolation
-from agentdouble.processes.workspace import Workspaces
-from agentdouble.runtimes import launching
-from tests.agentdouble.calling import http
 from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
 
 SECRET = "of-the-other-runtime"
@@ -95,42 +92,6 @@ def test_a_runtime_does_not_see_the_secrets_of_its_double(apart: Neighbours) -> 
 
     assert set() == {*names} - given
     assert set() == {*read} - {"PermissionError", "FileNotFoundError"}
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a workspace to another user")
-def test_what_cannot_be_read_is_not_started(tmp_path: Path) -> None:
-    """Its user is another and nothing else holds it: the error says what to do."""
-    workspace = Workspaces()
-    try:
-        found = only("user")
-        tmp_path.chmod(0o700)
-        with pytest.raises(PermissionError, match=r"chmod -R o\+rX") as raised:
-            launching.confinement_of(found, workspace.make(), tmp_path, (), 256)
-    finally:
-        workspace.remove()
-
-    assert str(tmp_path) in str(raised.value)
-
-
-def only(*names: str) -> isolation.Isolation:
-    """Return a machine that has some measures alone."""
-    return isolation.Isolation(
-        {
-            name: isolation.Measure(name, "", None if name in names else "it is not there")
-            for name in isolation.MEASURES
-        }
-    )
-
-
-@pytest.mark.usefixtures("apart")  # only where there is a view of the file system
-def test_a_directory_with_temporary_files_of_the_double_is_refused() -> None:
-    """It would not be shown, and the program in it not be found."""
-    table = {"name": "around", "command": "true", "directory": tempfile.gettempdir()}
-    with Emulator(runtimes=[table]) as double:
-        answer = http.get(f"{double.url}/runtimes/around/")
-
-    assert 502 == answer.status_code
-    assert "set TMPDIR to a directory elsewhere" in answer.text
 
 
 def test_a_runtime_has_a_home_and_a_place_for_temporary_files(apart: Neighbours) -> None:

@@ -38,13 +38,6 @@ def test_a_line_is_kept_when_it_has_ended(logs: RuntimeLogs, log: InstanceLog) -
     ] == [(line.number, line.stream, line.text) for line in logs.read()]
 
 
-def test_what_is_no_text_is_kept_all_the_same(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """Colours as they are, wrong UTF-8 as U+FFFD, NUL bytes."""
-    log.feed("stdout", b"\x1b[31mred\x1b[0m\n\xff\xfe\x00\n")
-
-    assert ["\x1b[31mred\x1b[0m", "\ufffd\ufffd\x00"] == texts(logs)
-
-
 def test_the_newest_of_a_flood_is_kept(logs: RuntimeLogs, log: InstanceLog) -> None:
     """As lines and as bytes."""
     for number in range(LINES + 5):

@@ -166,21 +166,6 @@ async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
     assert [0] == [instance.in_flight for instance in runtime.instances]
 
 
-async def test_an_instance_given_to_a_client_that_goes_in_that_moment_is_free(
-    runtimes: RuntimeRegistry, tmp_path: Path
-) -> None:
-    """It was given, and nobody is there to take it."""
-    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(runtime.lease())
-        gone = Held(runtime).ask("gone")
-        await asyncio.sleep(0)
-    gone.cancel()  # given, and not yet told
-    await asyncio.wait({gone})
-
-    assert [0] == [instance.in_flight for instance in runtime.instances]
-
-
 async def test_a_session_stays_with_its_instance(runtimes: RuntimeRegistry, tmp_path: Path) -> None:
     """Even when it has to wait there, until that instance ends."""
     runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=2)
@@ -286,27 +271,6 @@ async def test_a_program_that_does_not_start_is_tried_again_later(
 
     assert ("Error", True) == (status.word, "did not start" in status.message)
     assert ("telling-3", "Ready") == (number, runtime.status.word)
-
-
-async def test_what_started_before_is_waited_for_through_a_failure(
-    runtimes: RuntimeRegistry, tmp_path: Path
-) -> None:
-    """A request that has not reached the application is not lost with an instance."""
-    runtime = await made(runtimes, tmp_path)
-    async with runtime.lease() as first:
-        pass
-    crash(first)
-    broken = tmp_path / "telling" / "broken"
-    broken.touch()
-    await until(lambda: not first.alive)
-    held = Held(runtime)
-    held.ask("a")
-    await until(lambda: runtime.status.word == "Error")
-    broken.unlink()
-    (second,) = await held.has(1)
-    await held.let_go("a")
-
-    assert first is not second
 
 
 async def test_deletion_turns_away_who_waits_and_leaves_nothing(

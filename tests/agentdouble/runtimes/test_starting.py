@@ -178,16 +178,3 @@ def test_one_that_nobody_waits_for_is_told_of(
 
     double.runtimes.delete("unheard")
     assert "The runtime 'unheard' did not start: " in caplog.text
-
-
-def test_a_directory_that_is_removed_meanwhile_is_named(double: Emulator, tmp_path: Path) -> None:
-    """It was there when the runtime was made."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    double.runtimes.create("bad", directory=gone, command="python x.py")
-    gone.rmdir()
-
-    answer = http.get(f"{double.url}/runtimes/bad/")
-
-    double.runtimes.delete("bad")
-    assert f"there is no directory {gone}" == reason(answer)

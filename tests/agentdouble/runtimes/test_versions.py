@@ -134,18 +134,6 @@ async def test_an_older_version_can_be_released_again(
     assert (1, [1, 2]) == (await served_by(runtime), [one.number for one in runtime.versions])
 
 
-async def test_a_deployment_gives_way_to_the_next(runtimes: RuntimeRegistry, first: Table) -> None:
-    """The instance that had begun to start is ended."""
-    runtime = await made(runtimes, first)
-    await served_by(runtime)
-    for says in ("two", "three"):
-        await update(runtimes, runtime, says)
-    await runtime.deployed()
-    await runtimes.settle()
-
-    assert [3] == [one.version for one in runtime.instances]
-
-
 async def test_draining_has_an_end(
     runtimes: RuntimeRegistry, first: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

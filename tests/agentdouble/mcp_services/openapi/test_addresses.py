@@ -59,25 +59,13 @@ def test_the_server_of_a_path_is_for_its_operations() -> None:
     assert "https://path.example" == address(document)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        openapi_3(),
-        openapi_3(servers=[{"url": "/v1"}]),
-    ],
-)
+@pytest.mark.parametrize("document", [openapi_3(), openapi_3(servers=[{"url": "/v1"}])])
 def test_an_address_that_is_not_known_is_asked_for(document: Json) -> None:
     """When the server is made, not at the first call."""
     assert refusal(document).startswith("it does not say where the API is: give base_url")
 
 
-@pytest.mark.parametrize(
-    "base_url",
-    [
-        "",
-        "ftp://api.example",
-    ],
-)
+@pytest.mark.parametrize("base_url", ["", "ftp://api.example"])
 def test_a_base_url_is_checked(base_url: str) -> None:
     """It is an http(s) URL with a host."""
     assert refusal(openapi_3(), base_url).startswith("it does not say where the API is")
@@ -93,11 +81,7 @@ def test_a_base_url_takes_the_place_of_all(api: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "target"),
-    [
-        ("/echo?kind=a", "/echo?kind=a&q=1"),
-        ("/a b/é", "/a%20b/%C3%A9?q=1"),
-    ],
+    ("path", "target"), [("/echo?kind=a", "/echo?kind=a&q=1"), ("/a b/é", "/a%20b/%C3%A9?q=1")]
 )
 def test_a_path_may_be_more_than_a_path(api: str, path: str, target: str) -> None:
     """Some definitions tell operations apart by a query or a fragment in it."""

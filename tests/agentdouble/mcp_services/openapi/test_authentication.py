@@ -51,12 +51,7 @@ def test_a_credential_is_sent(api: str, auth: Auth, header: str, expected: str) 
     assert expected == seen(DOCUMENT, api, {}, auth=auth)["headers"][header]
 
 
-@pytest.mark.parametrize(
-    "auth",
-    [
-        ApiKey(KEY, scheme="second"),
-    ],
-)
+@pytest.mark.parametrize("auth", [ApiKey(KEY, scheme="second")])
 def test_a_key_may_be_in_the_query(api: str, auth: Auth) -> None:
     """After the arguments, encoded."""
     asked = seen(DOCUMENT, api, {"q": "a b"}, auth=auth)

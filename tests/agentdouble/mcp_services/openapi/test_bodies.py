@@ -32,13 +32,7 @@ def form(media_type: str, properties: Json) -> Json:
     return body({media_type: {"schema": {"type": "object", "properties": properties}}})
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"a": [1, "é", None]},
-        None,
-    ],
-)
+@pytest.mark.parametrize("value", [{"a": [1, "é", None]}, None])
 def test_json_is_sent_as_it_is_given(api: str, value: Any) -> None:
     """Any value, with its media type."""
     asked = seen(body({"application/json": {"schema": {}}}), api, {"body": value})
@@ -71,12 +65,7 @@ def test_a_body_that_is_required_is_required(api: str) -> None:
     assert "The arguments are wrong: 'body' is required." == refused(document, api, {})
 
 
-@pytest.mark.parametrize(
-    "media_type",
-    [
-        "text/plain",
-    ],
-)
+@pytest.mark.parametrize("media_type", ["text/plain"])
 def test_text_is_sent_as_it_is(api: str, media_type: str) -> None:
     """In UTF-8."""
     asked = seen(body({media_type: {"schema": {}}}), api, {"body": "<é/>"})
@@ -102,12 +91,7 @@ def test_bytes_are_given_in_base64(api: str, value: Any, sent: str, media_type: 
     assert (sent, media_type) == (asked["body"], asked["headers"]["content-type"])
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "no base64!",
-    ],
-)
+@pytest.mark.parametrize("value", ["no base64!"])
 def test_what_is_not_base64_is_refused(api: str, value: Any) -> None:
     """The message tells of the other way."""
     said = refused(body({"application/octet-stream": {}}), api, {"body": value})
@@ -117,11 +101,7 @@ def test_what_is_not_base64_is_refused(api: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "sent"),
-    [
-        ("a b&c", "f=a%20b%26c"),
-        (["a", "b"], "f=a&f=b"),
-        ({"a": 1}, "f=%7B%22a%22%3A1%7D"),
-    ],
+    [("a b&c", "f=a%20b%26c"), (["a", "b"], "f=a&f=b"), ({"a": 1}, "f=%7B%22a%22%3A1%7D")],
 )
 def test_a_form_is_urlencoded(api: str, value: Any, sent: str) -> None:
     """Arrays are repeated and objects are JSON."""
@@ -183,11 +163,7 @@ def test_a_file_name_cannot_break_out(api: str) -> None:
 
 @pytest.mark.parametrize(
     ("consumes", "files", "kind"),
-    [
-        (None, False, FORM),
-        ([MULTIPART], False, MULTIPART),
-        (None, True, MULTIPART),
-    ],
+    [(None, False, FORM), ([MULTIPART], False, MULTIPART), (None, True, MULTIPART)],
 )
 def test_the_fields_of_swagger_2_are_arguments(
     api: str, consumes: list[str] | None, files: bool, kind: str
@@ -221,12 +197,7 @@ def test_the_fields_of_swagger_2_are_arguments(
         assert "name=a%20b&tags=x&tags=y&ids=1,2" == asked["body"]
 
 
-@pytest.mark.parametrize(
-    "consumes",
-    [
-        None,
-    ],
-)
+@pytest.mark.parametrize("consumes", [None])
 def test_the_body_of_swagger_2_is_json(api: str, consumes: list[str] | None) -> None:
     """Whatever the parameter is called, the argument is ``body``."""
     parameter = {"name": "pet", "in": "body", "required": True, "schema": {"type": "object"}}

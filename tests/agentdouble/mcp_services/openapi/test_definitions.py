@@ -227,11 +227,7 @@ def test_a_tool_is_described(operation: Json, title: str | None, description: st
 
 @pytest.mark.parametrize(
     ("method", "read_only", "destructive", "idempotent"),
-    [
-        ("get", True, False, True),
-        ("post", False, False, False),
-        ("delete", False, True, True),
-    ],
+    [("get", True, False, True), ("post", False, False, False), ("delete", False, True, True)],
 )
 def test_a_tool_hints_at_what_it_does(
     method: str, read_only: bool, destructive: bool, idempotent: bool

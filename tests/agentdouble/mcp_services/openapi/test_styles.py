@@ -97,10 +97,7 @@ def test_a_header_is_simple(api: str, explode: bool | None, value: Any, expected
 
 @pytest.mark.parametrize(
     ("explode", "value", "expected"),
-    [
-        (None, "a;b c\r\nx", "color=a%3Bb%20c%0D%0Ax"),
-        (True, ["a", "b"], "color=a; color=b"),
-    ],
+    [(None, "a;b c\r\nx", "color=a%3Bb%20c%0D%0Ax"), (True, ["a", "b"], "color=a; color=b")],
 )
 def test_a_cookie_is_a_form(api: str, explode: bool | None, value: Any, expected: str) -> None:
     """Only what a cookie cannot carry is encoded; what is exploded becomes cookies."""
@@ -111,11 +108,7 @@ def test_a_cookie_is_a_form(api: str, explode: bool | None, value: Any, expected
 
 @pytest.mark.parametrize(
     ("collection", "expected"),
-    [
-        ("csv", "color=1,2"),
-        ("ssv", "color=1%202"),
-        ("multi", "color=1&color=2"),
-    ],
+    [("csv", "color=1,2"), ("ssv", "color=1%202"), ("multi", "color=1&color=2")],
 )
 def test_swagger_2_has_collection_formats(api: str, collection: str | None, expected: str) -> None:
     """Each in a query."""
@@ -137,24 +130,13 @@ def test_a_path_cannot_be_left(api: str, value: str) -> None:
     assert "color" in refused(document, api, {"color": value})
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("a/b", "a%2Fb"),
-        ("100%", "100%25"),
-    ],
-)
+@pytest.mark.parametrize(("value", "expected"), [("a/b", "a%2Fb"), ("100%", "100%25")])
 def test_what_is_in_a_path_stays_in_its_segment(api: str, value: str, expected: str) -> None:
     """No value makes another segment, a query or a fragment."""
     assert expected == target(api, "path", value, parameter("path", None, None))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "a\r\nX-Evil: 1",
-    ],
-)
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1"])
 def test_a_header_has_no_line_breaks(api: str, value: str) -> None:
     """The message names the argument."""
     document = openapi_3({"parameters": [parameter("header", None, None)]})

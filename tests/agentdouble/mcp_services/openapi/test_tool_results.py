@@ -42,13 +42,7 @@ def test_an_object_is_structured_and_text(api: str) -> None:
     assert '{"a": [1, 2.5, null]}' == text(result)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "[1, 2]",
-        "null",
-    ],
-)
+@pytest.mark.parametrize("body", ["[1, 2]", "null"])
 def test_other_json_is_text(api: str, body: str) -> None:
     """Structured content is an object until 2026-07-28."""
     result = call(TYPED, api, given={"text": body, "type": "application/problem+json"})
@@ -66,13 +60,7 @@ def test_json_that_cannot_be_sent_on_is_text(api: str, body: str) -> None:
     assert (body, None, False) == (text(result), result.structured_content, result.is_error)
 
 
-@pytest.mark.parametrize(
-    ("body", "times"),
-    [
-        ("{nothing", 1),
-        ("NaN", 1),
-    ],
-)
+@pytest.mark.parametrize(("body", "times"), [("{nothing", 1), ("NaN", 1)])
 def test_json_that_is_none_is_an_error(api: str, body: str, times: int) -> None:
     """An API that answers garbage is named as what it is, in short."""
     given = {"text": body, "times": str(times), "type": "application/json"}
@@ -97,10 +85,7 @@ def test_text_is_text(api: str, given: dict[str, Any], expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("media_type", "expected"),
-    [
-        ("image/png", {"type": "image", "mimeType": "image/png"}),
-    ],
+    ("media_type", "expected"), [("image/png", {"type": "image", "mimeType": "image/png"})]
 )
 def test_images_and_sounds_are_what_they_are(
     api: str, media_type: str, expected: dict[str, str]
@@ -112,13 +97,7 @@ def test_images_and_sounds_are_what_they_are(
     assert {**expected, "data": base64.b64encode(PNG).decode()} == block
 
 
-@pytest.mark.parametrize(
-    "media_type",
-    [
-        "application/octet-stream",
-        None,
-    ],
-)
+@pytest.mark.parametrize("media_type", ["application/octet-stream", None])
 def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
     """In base64, with a name that tells nothing of the API."""
     given = {"hex": PNG.hex(), **({"type": media_type} if media_type else {})}
@@ -133,10 +112,7 @@ def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        (204, "HTTP 204 No Content: an answer without a body"),
-    ],
+    ("status", "expected"), [(204, "HTTP 204 No Content: an answer without a body")]
 )
 def test_an_answer_without_a_body_says_so(api: str, status: int, expected: str) -> None:
     """A model reads that it has worked."""
@@ -174,12 +150,7 @@ def test_a_redirect_to_another_host_is_not_followed(api: str) -> None:
     assert "HTTP 302: the API redirects to another host, which is not followed." == said
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/hang",
-    ],
-)
+@pytest.mark.parametrize("path", ["/hang"])
 def test_an_api_that_hangs_is_given_up(api: str, path: str) -> None:
     """Before its answer, within it, or where that has no end, however small its steps."""
     said = refused(get(path), api, {}, timeout_s=0.2)

@@ -46,13 +46,6 @@ def test_anothers_session_is_not_found(jwt: Caller, tokens: Bearers) -> None:
     assert {"error": {"message": "Session not found", "type": "NotFound"}} == others[0].json()
 
 
-def test_a_reset_forgets_whose_the_sessions_were(double: Emulator, keyed: Caller) -> None:
-    """They have ended with their runtimes."""
-    for key in ("key-of-ann", "key-of-bob"):
-        assert 200 == keyed.ask("/invoke", key, headers={"session_id": "s"}).status_code
-        double.reset()
-
-
 OF_ALICE = [
     ("GET", "/apps/a/users/alice/sessions", None),
     ("GET", "//apps/a//users/%61lice/", None),

@@ -8,7 +8,6 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.runtimes.authentication import tokens
-from tests.agentdouble.calling import background
 from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
 from tests.agentdouble.runtimes.authentication.issuer import Answer, Issuer, answer
 
@@ -82,16 +81,3 @@ def test_a_slow_issuer_is_given_up(
 
     assert 503 == refused.status_code
     assert "did not answer within 0.2 s" in refused.json()["error"]["message"]
-
-
-def test_a_double_stops_while_it_asks(issuer: Issuer) -> None:
-    """And does not wait for the answer."""
-    asked, go = threading.Event(), threading.Event()
-    issuer.answers["/slow"] = lambda handler: (asked.set(), go.wait(30), None)[2]
-    tables = [mirror("slow", {"discovery_url": f"{issuer.url}/slow"})]
-    with Emulator(runtimes=tables) as double:
-        answered = background(lambda: Caller(double, "slow").ask("/a", issuer.token()))
-        assert asked.wait(30)
-    go.set()
-
-    assert not isinstance(answered.exception(30), AssertionError)

@@ -53,13 +53,6 @@ def test_whoever_has_no_key_is_refused(
     assert "key-of-ann" not in answer.text
 
 
-def test_a_request_with_two_bearers_is_refused(double: Emulator) -> None:
-    """Though one of them is good."""
-    headers = [("Authorization", "Bearer key-of-ann"), ("Authorization", "Bearer other")]
-
-    assert 401 == http.get(f"{double.url}/runtimes/keyed/a", headers=headers).status_code
-
-
 def test_an_open_runtime_lets_everybody_in_as_nobody(double: Emulator) -> None:
     """What imitates an identity is dropped there, too."""
     forged = {"X-Agentdouble-Identity-Subject": "root", "Authorization": "Bearer own"}

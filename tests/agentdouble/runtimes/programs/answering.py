@@ -87,18 +87,6 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.read(1)
         told.put("gone")
 
-    def on_flood(self) -> None:
-        """Say more than fits anywhere, and tell how far it came when it stops being taken."""
-        self.connection.settimeout(0.5)
-        self.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n")
-        sent, piece = 0, bytes(64 * 1024)
-        try:
-            while sent < 10**9:
-                sent += self.connection.send(piece)
-        except OSError:
-            told.put(str(sent))
-        self.close_connection = True
-
     def on_headers(self) -> None:
         self.answer(
             b"hi",
@@ -112,21 +100,9 @@ class Handler(BaseHTTPRequestHandler):
     def on_unchanged(self) -> None:
         self.say(b"HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\netag: x\r\n\r\n")
 
-    def on_hints(self) -> None:
-        self.say(b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n")
-        self.answer(b"late")
-
-    def on_trailers(self) -> None:
-        self.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n")
-        self.say(b"2\r\nhi\r\n0\r\nx-sum: 1\r\n\r\n")
-
     def on_redirect(self) -> None:
         to = self.headers["X-To"]
         self.answer(b"", ("Location", to), status=307)
-
-    def on_until_the_end(self) -> None:
-        self.say(b"HTTP/1.1 200 OK\r\n\r\nall of it")
-        self.close_connection = True
 
     def on_large_head(self) -> None:
         self.say(b"HTTP/1.1 200 OK\r\n" + b"x-large: %b\r\n" % (b"x" * 1000) * 1000)
@@ -138,11 +114,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def on_strange_status(self) -> None:
         self.answer(b"", status=999)
-
-    def on_refuse_early(self) -> None:
-        """Answer though the body has not come yet."""
-        self.close_connection = True
-        self.answer(b"no", status=413)
 
     def on_drop(self) -> None:
         self.close_connection = True
