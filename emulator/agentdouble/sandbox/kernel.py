@@ -21,7 +21,7 @@ from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.questions import ExpressionError, Question, expression_request, value_of
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session_process import STDERR, run_to_completion
+from agentdouble.sandbox.session_process import STDERR, SessionProcess, run_to_completion
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.fork_planner import ForkPlan
@@ -65,8 +65,8 @@ class MidRunFault:
         return cls(fault.after, happen)
 
 
-class Kernel:
-    """A kernel whose process has been started; ``died`` is done when the process has ended."""
+class Kernel(SessionProcess):
+    """A kernel whose process has been started."""
 
     def __init__(
         self,
@@ -77,11 +77,10 @@ class Kernel:
     ) -> None:
         from agentdouble.sandbox.kernel_channels import KernelChannels  # it imports zmq
 
+        super().__init__(process)
         self.language = language
         self.plan = plan  # how it was forked, or None if it was not
         self.run = connection.run
-        self.died = process.exited
-        self._process = process
         self._connection = connection
         self._channels = KernelChannels(
             connection, on_shell=self._on_shell, on_iopub=self._on_iopub
@@ -94,17 +93,6 @@ class Kernel:
         self._info_id = ""
         self._info = _future()  # done when the last kernel_info_request is answered
         self._heard = _future()  # done when the first IOPub message has arrived
-        self._end_reason: str | None = None
-
-    @property
-    def pid(self) -> int:
-        """The kernel's process id."""
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether the kernel's process lives, as far as is known."""
-        return not self.died.done()
 
     def lives(self) -> bool:
         """Return whether the kernel's process lives now, also if nobody has reported its end yet."""
@@ -368,12 +356,6 @@ class Kernel:
     async def crash(self) -> None:
         """Kill the kernel's process as if it had died by itself; return when it has ended."""
         await self._process.end()
-
-    async def kill(self, reason: str) -> None:
-        """Kill the kernel and close its sockets; return when its process has ended."""
-        if self._end_reason is None:
-            self._end_reason = reason
-        await run_to_completion(self._end())
 
     async def _end(self) -> None:
         await self.crash()

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from agentdouble.processes.fork_server import protocol, signals
 from agentdouble.processes.workspace import Workspace
@@ -31,18 +31,43 @@ _END_PATIENCE_S = 5.0
 STDERR = "stderr"  # the file in its directory to which a kernel writes errors until it is ready
 
 
-class SessionProcess(Protocol):
-    """A kernel, the workbench or the browser of a session."""
+class SessionProcess:
+    """A kernel, the workbench or the browser of a session; ``died`` is done when it has ended."""
 
     language: Language
 
-    @property
-    def pid(self) -> int: ...
+    def __init__(self, process: StartedProcess) -> None:
+        self._process = process
+        self._end_reason: str | None = None
+        self.died = process.exited
 
     @property
-    def alive(self) -> bool: ...
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
 
-    async def kill(self, reason: str) -> None: ...
+    @property
+    def alive(self) -> bool:
+        """Whether the process is alive, as far as is known."""
+        return not self.died.done()
+
+    async def kill(self, reason: str) -> None:
+        """End the process and all that it has started; return when they have ended."""
+        if self._end_reason is None:
+            self._end_reason = reason
+        await run_to_completion(self._end())
+
+    async def _end(self) -> None:
+        await self._process.end()
+
+    def how_it_ended(self) -> str:
+        """Return why the process was killed, or how it ended."""
+        if self._end_reason is not None:
+            return self._end_reason
+        code = self.died.result() if self.died.done() else None
+        if code is None:
+            return "its fork server has ended"
+        return f"killed by signal {-code}" if code < 0 else f"it exited with code {code}"
 
 
 Kind = TypeVar("Kind", bound=SessionProcess)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-import signal
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from agentdouble.processes.fork_server.confinement import MIB
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.session_process import launch, run_to_completion
+from agentdouble.sandbox.session_process import SessionProcess, launch
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.fork_planner import ForkPlan
@@ -60,33 +59,26 @@ class Connection:
         self._writer.close()
 
 
-class Browser:
-    """A browser whose process has been started; ``died`` is done when the process has ended."""
+class Browser(SessionProcess):
+    """A browser whose process, which starts and shares it, has been started."""
 
     language = PROGRAM
 
     def __init__(self, process: StartedProcess, control: socket.socket) -> None:
+        super().__init__(process)
         control.setblocking(False)
-        self._process = process
         self._control = control
-        self._end_reason: str | None = None
         self._exit_message = ""
         self._unread = b""
         loop = asyncio.get_running_loop()
         self._version: asyncio.Future[Mapping[str, str]] = loop.create_future()
         loop.add_reader(control, self._on_control)
-        self.died = process.exited
         self.died.add_done_callback(lambda _: self._close())
-
-    @property
-    def pid(self) -> int:
-        """The id of the process that starts and shares the browser."""
-        return self._process.pid
 
     @property
     def alive(self) -> bool:
         """Whether its process and the browser are alive."""
-        return not self.died.done() and not self._exit_message
+        return super().alive and not self._exit_message
 
     @property
     def user_agent(self) -> str:
@@ -113,22 +105,17 @@ class Browser:
             raise self.ended_error() from None
         return Connection(*await asyncio.open_connection(sock=here, limit=LARGEST_MESSAGE))
 
-    async def kill(self, reason: str) -> None:
-        """End the browser; return when its processes have ended."""
-        if self._end_reason is None:
-            self._end_reason = reason
-        await run_to_completion(self._end())
-
     async def _end(self) -> None:
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)  # the process ends the browser, then itself
         await asyncio.wait({self.died}, timeout=_END_PATIENCE_S)
-        self._process.send_signal(signal.SIGKILL)
-        await asyncio.wait({self.died})
+        await super()._end()
 
     def ended_error(self) -> BrowserError:
         """Return the error that says how the browser ended."""
-        return BrowserError(self._end_reason or self._how_it_ended())
+        if self._end_reason is None and (self._exit_message or not self.died.done()):
+            return BrowserError(self._exit_message or "it is ending")
+        return BrowserError(self.how_it_ended())
 
     def _on_control(self) -> None:
         try:
@@ -152,14 +139,6 @@ class Browser:
         self.died.get_loop().remove_reader(self._control)
         self._control.close()
         self._version.cancel()
-
-    def _how_it_ended(self) -> str:
-        if self._exit_message or not self.died.done():
-            return self._exit_message or "it is ending"
-        code = self.died.result()
-        if code is None:
-            return "its fork server has ended"
-        return f"killed by signal {-code}" if code < 0 else f"its process exited with code {code}"
 
 
 async def start(

@@ -12,7 +12,7 @@ import httpx
 from agentdouble.errors import WorkbenchError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.session_process import launch, run_to_completion
+from agentdouble.sandbox.session_process import SessionProcess, launch
 from agentdouble.unmocked_http import AsyncClient, AsyncTransport
 
 if TYPE_CHECKING:
@@ -34,32 +34,20 @@ PROGRAM = Language(  # it is started in the same way as a kernel
 )
 
 
-class Workbench:
-    """A workbench whose process has been started; ``died`` is done when the process has ended."""
+class Workbench(SessionProcess):
+    """A workbench whose process has been started."""
 
     language = PROGRAM
 
     def __init__(self, process: StartedProcess, socket: Path) -> None:
-        self._process = process
-        self._end_reason: str | None = None
+        super().__init__(process)
         self.socket = socket
-        self.died = process.exited
         self.http = AsyncClient(
             transport=AsyncTransport(uds=str(socket), verify=False, limits=_LIMITS),
             base_url="http://workbench",
             timeout=None,
             trust_env=False,
         )
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether its process is alive."""
-        return not self.died.done()
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Post JSON and return the envelope of the answer; raise WorkbenchError if it has ended."""
@@ -75,14 +63,8 @@ class Workbench:
         message = "; ".join(reasons).replace("Value error, ", "")
         return {"success": False, "message": message, "data": None, "hint": None}
 
-    async def kill(self, reason: str) -> None:
-        """End the workbench and all processes that it has started; return when they have ended."""
-        if self._end_reason is None:
-            self._end_reason = reason
-        await run_to_completion(self._end())
-
     async def _end(self) -> None:
-        await self._process.end()
+        await super()._end()
         await self.http.aclose()
 
     async def ended_error(self, error: Exception) -> WorkbenchError:
@@ -93,7 +75,7 @@ class Workbench:
             await asyncio.wait({self.died})
         if self.alive:
             return WorkbenchError(f"it broke off: {str(error) or type(error).__name__}", lives=True)
-        return WorkbenchError(self._end_reason or _how_it_ended(self.died))
+        return WorkbenchError(self.how_it_ended())
 
 
 async def start(
@@ -127,10 +109,3 @@ def _config(workspace: Workspace, *, mapped: bool, memory_limit: int) -> dict[st
     if mapped:
         config |= {"home": str(workspace.home), "tmp": str(workspace.tmp)}
     return {"Workbench": config}
-
-
-def _how_it_ended(died: asyncio.Future[int | None]) -> str:
-    code = died.result() if died.done() else None
-    if code is None:
-        return "its fork server has ended"
-    return f"killed by signal {-code}" if code < 0 else f"it exited with code {code}"
