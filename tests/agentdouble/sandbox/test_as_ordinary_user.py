@@ -16,10 +16,8 @@ from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, as_user
 
 pytestmark = pytest.mark.once
 TESTS = (
-    "tests/agentdouble/processes/test_session_files.py",
     "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_a_copy_is_a_whole_kernel",
     "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_copies_do_not_see_each_other",
-    "tests/agentdouble/sandbox/test_shared_memory_of_copies.py",
 )
 
 
