@@ -87,7 +87,8 @@ class ForkChannel:
         if self.gone.done():
             raise ForkServerGoneError
         number = next(self._numbers)  # so a failed request affects no other request
-        unsent = _Unsent(_datagram(request, number), _copies(descriptors), number)
+        copies = tuple(map(os.dup, descriptors))  # their owner may close them
+        unsent = _Unsent(_datagram(request, number), copies, number)
         answer: asyncio.Future[ForkedProcess] = self._ask(unsent)
         try:
             return await answer
@@ -337,19 +338,6 @@ def _datagram(request: ForkRequest, number: int) -> bytes:
         size = f"its settings and environment are more than {MAX_DATAGRAM // 1024} KiB"
         raise OSError(errno.EMSGSIZE, f"{os.strerror(errno.EMSGSIZE)}: {size}")
     return datagram
-
-
-def _copies(descriptors: Sequence[int]) -> tuple[int, ...]:
-    """Return copies of descriptors, because their owner may close them; copy all or none."""
-    copies: list[int] = []
-    try:
-        for descriptor in descriptors:
-            copies.append(os.dup(descriptor))
-    except OSError:
-        for copy in copies:
-            os.close(copy)
-        raise
-    return tuple(copies)
 
 
 class ForkedProcess:
