@@ -11,8 +11,9 @@ from __future__ import annotations
 OTHER_SERVICES = frozenset(("cp", "cr", "iam", "id", "sts"))
 
 OF_THE_PLATFORM = frozenset(
-    [
+    (
         "InvokeTool",
+        # Tools and sessions
         "CreateTool",
         "DeleteTool",
         "GetTool",
@@ -31,6 +32,7 @@ OF_THE_PLATFORM = frozenset(
         "GetSessionSnapshot",
         "ListSessionSnapshots",
         "ResumeSessionFromSnapshot",
+        # MCP services and toolsets
         "CreateMCPService",
         "DeleteMCPService",
         "GetMCPService",
@@ -44,6 +46,7 @@ OF_THE_PLATFORM = frozenset(
         "GetMCPTools",
         "ListMCPTools",
         "UpdateMCPTools",
+        # Runtimes
         "CreateRuntime",
         "DeleteRuntime",
         "GetRuntime",
@@ -56,6 +59,7 @@ OF_THE_PLATFORM = frozenset(
         "GetRuntimeInstanceLogs",
         "GetRuntimeCozeToken",
         "ListRuntimeCrRegistries",
+        # Skills
         "CreateSkill",
         "DeleteSkill",
         "GetSkill",
@@ -76,6 +80,7 @@ OF_THE_PLATFORM = frozenset(
         "PublishSkillToSkillSpace",
         "RemoveSkillFromSkillSpace",
         "GenTempTosObjectUrl",
+        # Memory
         "AddMemoryCollection",
         "CreateMemoryCollection",
         "DeleteMemoryCollection",
@@ -83,12 +88,14 @@ OF_THE_PLATFORM = frozenset(
         "GetMemoryConnectionInfo",
         "ListMemoryCollections",
         "UpdateMemoryCollection",
+        # Knowledge
         "AddKnowledgeBase",
         "DeleteKnowledgeBase",
         "GetKnowledgeBase",
         "GetKnowledgeConnectionInfo",
         "ListKnowledgeBases",
         "UpdateKnowledgeBase",
+        # The model gateway
         "CreateModelGateway",
         "ListModelGateways",
         "CreateModelGatewayConsumer",
@@ -101,7 +108,8 @@ OF_THE_PLATFORM = frozenset(
         "GetModelGatewayProvider",
         "ListModelGatewayProviders",
         "UpdateModelGatewayProvider",
+        # A2A
         "CreateA2aAgent",
         "ListA2aSpaces",
-    ]
+    )
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
@@ -62,37 +61,23 @@ class Failure(TypedDict):
     ResponseMetadata: FailureMetadata
 
 
-def _request_id() -> str:
-    return uuid.uuid4().hex
+def metadata_of(action: str, version: str) -> MetadataFields:
+    """Return ResponseMetadata of one answer; region and service come from the signature's scope."""
+    return {
+        "RequestId": uuid.uuid4().hex,
+        "Action": action,
+        "Version": version,
+        "Service": SERVICE,
+        "Region": DEFAULT_REGION,
+    }
 
 
-@dataclass
-class Metadata:
-    """ResponseMetadata of one answer; region and service come from the signature's scope."""
-
-    action: str
-    version: str
-    service: str = SERVICE
-    region: str = DEFAULT_REGION
-    request_id: str = field(default_factory=_request_id)
-
-    def to_dict(self) -> MetadataFields:
-        """Return the five fields of section 2.8."""
-        return {
-            "RequestId": self.request_id,
-            "Action": self.action,
-            "Version": self.version,
-            "Service": self.service,
-            "Region": self.region,
-        }
-
-
-def success(metadata: Metadata, result: Mapping[str, Any]) -> Response:
+def success(metadata: MetadataFields, result: Mapping[str, Any]) -> Response:
     """Return the answer of a successful action."""
-    return JSONResponse({"ResponseMetadata": metadata.to_dict(), "Result": dict(result)})
+    return JSONResponse({"ResponseMetadata": metadata, "Result": dict(result)})
 
 
-def failure(metadata: Metadata, error: Refused) -> Response:
+def failure(metadata: MetadataFields, error: Refused) -> Response:
     """Return the answer of a refused action."""
     ledger.choose("U-ERROR-SHAPE")
     shown: ErrorFields = {"Code": error.code, "Message": str(error)}
@@ -101,7 +86,7 @@ def failure(metadata: Metadata, error: Refused) -> Response:
         shown["CodeN"] = known.number
     if isinstance(error, ActionError) and error.data is not None:
         shown["Data"] = dict(error.data)
-    body: Failure = {"ResponseMetadata": {**metadata.to_dict(), "Error": shown}}
+    body: Failure = {"ResponseMetadata": {**metadata, "Error": shown}}
     return JSONResponse(body, error.status)
 
 
@@ -120,7 +105,7 @@ class Authenticator:
         self._checks = settings.check_signatures
         self._clock = clock
 
-    def check(self, request: Request, body: bytes, metadata: Metadata) -> None:
+    def check(self, request: Request, body: bytes, metadata: MetadataFields) -> None:
         """Check a request, and read region and service from its signature's scope.
 
         Raises ActionError with the platform's code.
@@ -137,15 +122,15 @@ class Authenticator:
             )
         except SignatureError as error:
             raise public_error(error.code, str(error), error.data) from None
-        metadata.region = authorization.scope.region
-        metadata.service = authorization.scope.service
+        metadata["Region"] = authorization.scope.region
+        metadata["Service"] = authorization.scope.service
         self._permit(authorization.access_key, metadata)
 
-    def _permit(self, access_key: str, metadata: Metadata) -> None:
+    def _permit(self, access_key: str, metadata: MetadataFields) -> None:
         if not self._permitted[access_key]:
             raise public_error(
                 "AccessDenied",
-                f"User is not authorized to perform: {metadata.service}:{metadata.action} on "
+                f"User is not authorized to perform: {metadata['Service']}:{metadata['Action']} on "
                 f"resource: *. The key {access_key} lacks the full-access permission.",
             )
 

@@ -1,26 +1,57 @@
-"""What actions say of themselves for the OpenAPI document."""
+"""Actions as methods: their names, the models of their bodies, and their part of the OpenAPI document."""
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane.authentication import Success
+from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.wire import Wire, read
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import described
 
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=Wire)
+_NAME = "__action__"
+
+Answered = Coroutine[Any, Any, dict[str, Any]]
 
 
-def action(body: Any, result: Any, *, summary: str | None = None) -> Callable[[F], F]:
-    """Describe an action: the model of its body, and the type of its Result."""
-    return described(_operation(body, result, summary))
+class Actions:
+    """A class whose methods are actions."""
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by their names on the platform."""
+        methods = (getattr(self, name) for name in dir(type(self)) if not name.startswith("_"))
+        return {getattr(one, _NAME): one for one in methods if hasattr(one, _NAME)}
 
 
-def action_of(describe: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
+def action(
+    name: str, model: type[M], result: Any = None, **types: Any
+) -> Callable[[Callable[[Any, M], Answered]], Callable[[Any, Mapping[str, Any]], Answered]]:
+    """Make an action of a method that takes its body as a model.
+
+    Its Result has the type ``result``, or fields of these ``types``.
+    """
+
+    def make(method: Callable[[Any, M], Answered]) -> Callable[[Any, Mapping[str, Any]], Answered]:
+        @functools.wraps(method)
+        async def run(self: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+            return await method(self, read(model, body))
+
+        setattr(run, _NAME, name)
+        operation = describe(model, result or fields(f"{name}Result", **types))
+        return described(operation)(run)
+
+    return make
+
+
+def action_of(types: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
     """Describe an action on a kind of resource, by a function of its ResourceActions.
 
     The function returns the model of the body and the type of the Result.
@@ -31,7 +62,7 @@ def action_of(describe: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
 
         def say(actions: Any) -> Operation:
             summary = text.replace("resource", actions.noun).replace("a MCP", "an MCP")
-            return _operation(*describe(actions), summary)
+            return describe(*types(actions), summary)
 
         return described(say)(endpoint)
 
@@ -45,5 +76,6 @@ def fields(name: str, **types: Any) -> Any:
     return make(name, types)
 
 
-def _operation(body: Any, result: Any, summary: str | None) -> Operation:
+def describe(body: Any, result: Any, summary: str | None = None) -> Operation:
+    """Return the description of an action."""
     return Operation((Answer(Success[result]),), body=body, summary=summary)

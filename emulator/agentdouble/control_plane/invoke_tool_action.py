@@ -11,8 +11,9 @@ from typing_extensions import TypedDict
 
 from agentdouble import ledger, strict_json
 from agentdouble.control_plane.action_errors import invalid, missing
-from agentdouble.control_plane.described import action, fields
+from agentdouble.control_plane.described import describe, fields
 from agentdouble.control_plane.wire import Seconds, Wire, check_user_session_id, read
+from agentdouble.openapi.operation import described
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -85,10 +86,8 @@ _Invoked = fields(
 )
 
 
-@action(
-    InvokeToolRequest,
-    _Invoked,
-    summary="Run code, or a command in bash, in a session of a tool.",
+@described(
+    describe(InvokeToolRequest, _Invoked, "Run code, or a command in bash, in a session of a tool.")
 )
 class InvokeTool:
     """Runs InvokeTool requests in the sessions of the tools."""

@@ -14,7 +14,7 @@ from agentdouble import strict_json
 from agentdouble.control_plane import authentication, endpoints
 from agentdouble.control_plane.action_errors import REFUSED, Refused, invalid, missing, public_error
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
-from agentdouble.control_plane.authentication import Authenticator, Metadata
+from agentdouble.control_plane.authentication import Authenticator, MetadataFields, metadata_of
 from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import ActionError, NotBuiltError, StateError
 from agentdouble.failing import KIND, report
@@ -53,18 +53,18 @@ class ControlPlane:
         except Exception as error:
             return self._failed(metadata, error)
 
-    def _refused(self, metadata: Metadata, error: Refused) -> Response:
+    def _refused(self, metadata: MetadataFields, error: Refused) -> Response:
         if error.code == KIND:
             return self._failed(metadata, error)
         if isinstance(error, StateError):
-            _log.error("The action %s: %s", metadata.action, error)
+            _log.error("The action %s: %s", metadata["Action"], error)
         return authentication.failure(metadata, error)
 
-    def _failed(self, metadata: Metadata, error: BaseException) -> Response:
-        message = report(error, f"The action {metadata.action}")
+    def _failed(self, metadata: MetadataFields, error: BaseException) -> Response:
+        message = report(error, f"The action {metadata['Action']}")
         return authentication.failure(metadata, ActionError(KIND, message, status=500))
 
-    def _find(self, request: Request, metadata: Metadata) -> Action:
+    def _find(self, request: Request, metadata: MetadataFields) -> Action:
         """Return the action of a request; name the action or field that is refused (CTL-06)."""
         for name in ("Action", "Version"):
             given = request.query_params.getlist(name)
@@ -72,15 +72,17 @@ class ControlPlane:
                 raise missing(name)
             if len(given) > 1:
                 raise invalid(name, f"the query has it {len(given)} times")
-        if metadata.version == VERSION and metadata.action in self._actions:
-            return self._actions[metadata.action]
-        if metadata.version == VERSION and metadata.action in OF_THE_PLATFORM:
-            raise NotBuiltError(f"The action {metadata.action}")
-        if metadata.service.lower() in OTHER_SERVICES:
-            raise NotBuiltError(f"The action {metadata.action} of the service {metadata.service}")
+        if metadata["Version"] == VERSION and metadata["Action"] in self._actions:
+            return self._actions[metadata["Action"]]
+        if metadata["Version"] == VERSION and metadata["Action"] in OF_THE_PLATFORM:
+            raise NotBuiltError(f"The action {metadata['Action']}")
+        if metadata["Service"].lower() in OTHER_SERVICES:
+            raise NotBuiltError(
+                f"The action {metadata['Action']} of the service {metadata['Service']}"
+            )
         raise public_error(
             "InvalidActionOrVersion",
-            f"Could not find operation {metadata.action} for version {metadata.version}.",
+            f"Could not find operation {metadata['Action']} for version {metadata['Version']}.",
         )
 
 
@@ -117,9 +119,9 @@ def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
     return authentication.failure(_metadata(connection), error)
 
 
-def _metadata(connection: HTTPConnection) -> Metadata:
+def _metadata(connection: HTTPConnection) -> MetadataFields:
     query = connection.query_params
-    return Metadata(query.get("Action", ""), query.get("Version", ""))
+    return metadata_of(query.get("Action", ""), query.get("Version", ""))
 
 
 async def _json_object(body: bytes) -> Mapping[str, Any]:

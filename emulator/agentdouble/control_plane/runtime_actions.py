@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from agentdouble import journal
 from agentdouble.control_plane import runtime_artifacts, runtime_requests
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.described import action, fields
+from agentdouble.control_plane.described import action
 from agentdouble.control_plane.listing import Listed, ListMade, page
-from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.runtime_requests import (
     CreateRuntime,
@@ -26,7 +25,7 @@ from agentdouble.control_plane.runtime_requests import (
     UpdateRuntime,
 )
 from agentdouble.control_plane.tool_actions import ResourceActions
-from agentdouble.control_plane.wire import read, variables
+from agentdouble.control_plane.wire import variables
 from agentdouble.errors import SettingsError, UnknownInstanceError
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.registry import Managed, RuntimeRegistry
@@ -52,13 +51,6 @@ _ACTED_ON = frozenset(
     )
 )
 _SHOWN = frozenset(("Description", "ProjectName", "Tags"))
-_Versions = fields(
-    "ListRuntimeVersionsResult", AgentKitRuntimeVersions=list[ShownVersion], NextToken=str
-)
-_Instances = fields(
-    "ListRuntimeInstancesResult", InstanceItems=list[ShownInstance], RunningInstance=int
-)
-_Logs = fields("GetRuntimeInstanceLogsResult", Logs=str)
 
 
 class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
@@ -86,38 +78,29 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         self._runtimes = registry
         self._sources = sources
 
-    def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by their names on the platform."""
-        return {
-            **super().by_name(),
-            "ReleaseRuntime": self.release,
-            "GetRuntimeVersion": self.get_version,
-            "ListRuntimeVersions": self.list_versions,
-            "ListRuntimeInstances": self.instances,
-            "GetRuntimeInstanceLogs": self.logs,
-        }
-
-    @action(OneVersion, fields("ReleaseRuntimeResult", RuntimeId=str))
-    async def release(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("ReleaseRuntime", OneVersion, RuntimeId=str)
+    async def release(self, request: OneVersion) -> dict[str, Any]:
         """Bring a version into force; an older version is a rollback."""
-        request = read(OneVersion, body)
         await self._runtimes.release(request.RuntimeId, request.VersionNumber)
         return {"RuntimeId": request.RuntimeId}
 
-    @action(OneVersion, ShownVersion)
-    async def get_version(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("GetRuntimeVersion", OneVersion, ShownVersion)
+    async def get_version(self, request: OneVersion) -> dict[str, Any]:
         """Return a version, by default the one in force."""
-        request = read(OneVersion, body)
         managed = self._runtimes.get(request.RuntimeId)
         version = managed.runtime.version
         if request.VersionNumber is not None:
             version = managed.runtime.find_version(request.VersionNumber)
         return runtime_requests.shown_version(managed, version)
 
-    @action(ListVersions, _Versions)
-    async def list_versions(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action(
+        "ListRuntimeVersions",
+        ListVersions,
+        AgentKitRuntimeVersions=list[ShownVersion],
+        NextToken=str,
+    )
+    async def list_versions(self, request: ListVersions) -> dict[str, Any]:
         """Return the versions that are kept, the oldest first."""
-        request = read(ListVersions, body)
         managed = self._runtimes.get(request.RuntimeId)
         versions = (
             Listed(
@@ -130,18 +113,19 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         items, token = page(request, versions)
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 
-    @action(OneRuntime, _Instances)
-    async def instances(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action(
+        "ListRuntimeInstances", OneRuntime, InstanceItems=list[ShownInstance], RunningInstance=int
+    )
+    async def instances(self, request: OneRuntime) -> dict[str, Any]:
         """Return the living instances; a runtime that is scaled to zero has none."""
-        managed = self._runtimes.get(read(OneRuntime, body).RuntimeId)
+        managed = self._runtimes.get(request.RuntimeId)
         items = runtime_requests.shown_instances(managed)
         running = sum(item["InstanceStatus"] == "Ready" for item in items)
         return {"InstanceItems": items, "RunningInstance": running}
 
-    @action(InstanceLogs, _Logs)
-    async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("GetRuntimeInstanceLogs", InstanceLogs, Logs=str)
+    async def logs(self, request: InstanceLogs) -> dict[str, Any]:
         """Return the last lines of an instance, also of one that has ended recently."""
-        request = read(InstanceLogs, body)
         managed = self._runtimes.get(request.RuntimeId)
         logs = managed.runtime.logs
         log = logs.of(request.InstanceName)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,10 +12,9 @@ from typing_extensions import TypedDict
 
 from agentdouble import journal, ledger
 from agentdouble.control_plane import listing
-from agentdouble.control_plane.described import action, fields
+from agentdouble.control_plane.described import Actions, action
 from agentdouble.control_plane.endpoints import endpoint
 from agentdouble.control_plane.listing import Filter, Listed, Paging
-from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.wire import (
     EnvList,
     Moment,
@@ -24,7 +23,6 @@ from agentdouble.control_plane.wire import (
     Validity,
     Wire,
     check_user_session_id,
-    read,
     stamp,
     ttl_in_seconds,
     variables,
@@ -37,13 +35,25 @@ from agentdouble.sandbox.session import LINES, SessionLog
 from agentdouble.sandbox.tools import Tools
 
 
-class CreateSession(Wire):
+class Lasting(Wire):
+    """A body with a lifetime."""
+
+    Ttl: Validity | None = None
+    TtlUnit: Unit | None = None
+
+    @property
+    def lifetime(self) -> dt.timedelta | None:
+        """The lifetime, if there is one; raises ActionError if it is too long."""
+        if self.Ttl is None:
+            return None
+        return dt.timedelta(seconds=ttl_in_seconds(self.Ttl, self.TtlUnit))
+
+
+class CreateSession(Lasting):
     """The body of CreateSession."""
 
     ToolId: str
     UserSessionId: str | None = None
-    Ttl: Validity | None = None
-    TtlUnit: Unit | None = None
     ImageInfo: Any = None
     Envs: EnvList | None = None
     TosMountPoints: list[Any] | None = None
@@ -63,18 +73,14 @@ class DeleteSession(Wire):
     SessionId: str
 
 
-class SetSessionTtl(OneSession):
+class ResumeSession(OneSession, Lasting):
+    """The body of ResumeSession."""
+
+
+class SetSessionTtl(ResumeSession):
     """The body of SetSessionTtl."""
 
     Ttl: Validity
-    TtlUnit: Unit | None = None
-
-
-class ResumeSession(OneSession):
-    """The body of ResumeSession."""
-
-    Ttl: Validity | None = None
-    TtlUnit: Unit | None = None
 
 
 class GetSessionLogs(OneSession):
@@ -147,47 +153,30 @@ class ShownSession(TypedDict):
     InternalEndpoint: str
 
 
-_Created = fields(
-    "CreateSessionResult", SessionId=str, UserSessionId=str, Endpoint=str, InternalEndpoint=str
-)
-_Listed = fields("ListSessionsResult", SessionInfos=list[ShownSession], NextToken=str)
-_Set = fields("SetSessionTtlResult", ToolId=str, SessionId=str, ExpireAt=str)
-_Paused = fields("PauseSessionResult", SessionId=str, Status=str)
-_Resumed = fields("ResumeSessionResult", SessionId=str, Status=str, ExpireAt=str)
-_Deleted = fields("DeleteSessionResult", SessionId=str)
-_Logs = fields("GetSessionLogsResult", Logs=str)
-
-
-class SessionActions:
+class SessionActions(Actions):
     """The actions on sessions; a session is an instance of a tool's sandbox."""
 
     def __init__(self, instances: Instances, tools: Tools) -> None:
         self._instances = instances
         self._tools = tools
 
-    def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by their names on the platform."""
-        return {
-            "CreateSession": self.create,
-            "GetSession": self.get,
-            "ListSessions": self.list,
-            "SetSessionTtl": self.set_ttl,
-            "PauseSession": self.pause,
-            "ResumeSession": self.resume,
-            "DeleteSession": self.delete,
-            "GetSessionLogs": self.logs,
-        }
-
-    @action(CreateSession, _Created)
-    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action(
+        "CreateSession",
+        CreateSession,
+        SessionId=str,
+        UserSessionId=str,
+        Endpoint=str,
+        InternalEndpoint=str,
+    )
+    async def create(self, request: CreateSession) -> dict[str, Any]:
         """Create a session, or return the living one with the same UserSessionId."""
-        request = read(CreateSession, body)
         _refuse_what_would_mislead(request)
         name = request.UserSessionId
         if name is None:
             name = f"u-{secrets.token_hex(10)}"
         check_user_session_id(name)
-        ttl_s = None if request.Ttl is None else ttl_in_seconds(request.Ttl, request.TtlUnit)
+        lifetime = request.lifetime
+        ttl_s = None if lifetime is None else int(lifetime.total_seconds())
         self._tools.get(request.ToolId)
         if request.Envs and await self._instances.find(request.ToolId, name) is not None:
             journal.note_unread(["Envs"])  # its environment already exists
@@ -200,10 +189,9 @@ class SessionActions:
             "InternalEndpoint": "",
         }
 
-    @action(OneSession, ShownSession)
-    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("GetSession", OneSession, ShownSession)
+    async def get(self, request: OneSession) -> dict[str, Any]:
         """Return a session."""
-        request = read(OneSession, body)
         self._tools.get(request.ToolId)
         try:
             return dict(self._shown(await self._look_up(request)))
@@ -213,10 +201,9 @@ class SessionActions:
         ended = self._instances.look_up_ended(request.SessionId, request.ToolId)
         return dict(self._shown(ended))
 
-    @action(ListSessions, _Listed)
-    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
+    async def list(self, request: ListSessions) -> dict[str, Any]:
         """Return the sessions of a tool that pass every filter, the oldest first."""
-        request = read(ListSessions, body)
         matches = listing.matching(request.Filters, _FILTERS)
         self._tools.get(request.ToolId)
         self._instances.destroy_due()
@@ -234,54 +221,50 @@ class SessionActions:
         items, token = listing.page(request, listed)
         return {"SessionInfos": items, "NextToken": token}
 
-    @action(SetSessionTtl, _Set)
-    async def set_ttl(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("SetSessionTtl", SetSessionTtl, ToolId=str, SessionId=str, ExpireAt=str)
+    async def set_ttl(self, request: SetSessionTtl) -> dict[str, Any]:
         """Set the lifetime of a session to Ttl from now on."""
-        request = read(SetSessionTtl, body)
-        ttl = _ttl(request.Ttl, request.TtlUnit)
+        lifetime = request.lifetime
         instance = await self._look_up(request)
-        self._instances.set_ttl(instance, ttl)
+        if lifetime is not None:
+            self._instances.set_ttl(instance, lifetime)
         return {
             "ToolId": request.ToolId,
             "SessionId": instance.id,
             "ExpireAt": stamp(instance.deadline),
         }
 
-    @action(OneSession, _Paused)
-    async def pause(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("PauseSession", OneSession, SessionId=str, Status=str)
+    async def pause(self, request: OneSession) -> dict[str, Any]:
         """Pause a session, so that it runs nothing until it is resumed."""
-        request = read(OneSession, body)
         instance = await self._look_up(request)
         self._instances.pause(instance)
         return {"SessionId": instance.id, "Status": _status(instance)}
 
-    @action(ResumeSession, _Resumed)
-    async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("ResumeSession", ResumeSession, SessionId=str, Status=str, ExpireAt=str)
+    async def resume(self, request: ResumeSession) -> dict[str, Any]:
         """Resume a paused session; with Ttl, also set its lifetime from now on."""
-        request = read(ResumeSession, body)
-        ttl = None if request.Ttl is None else _ttl(request.Ttl, request.TtlUnit)
+        lifetime = request.lifetime
         instance = await self._look_up(request)
         self._instances.resume(instance)
-        if ttl is not None:
-            self._instances.set_ttl(instance, ttl)
+        if lifetime is not None:
+            self._instances.set_ttl(instance, lifetime)
         return {
             "SessionId": instance.id,
             "Status": _status(instance),
             "ExpireAt": stamp(instance.deadline),
         }
 
-    @action(DeleteSession, _Deleted)
-    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("DeleteSession", DeleteSession, SessionId=str)
+    async def delete(self, request: DeleteSession) -> dict[str, Any]:
         """End a session; return when its processes have ended."""
-        request = read(DeleteSession, body)
         instance = await self._instances.look_up(request.SessionId, request.ToolId)
         await self._instances.destroy(instance, "deleted by caller")
         return {"SessionId": instance.id}
 
-    @action(GetSessionLogs, _Logs)
-    async def logs(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("GetSessionLogs", GetSessionLogs, Logs=str)
+    async def logs(self, request: GetSessionLogs) -> dict[str, Any]:
         """Return the log of a session, the last Limit lines."""
-        request = read(GetSessionLogs, body)
         log = await self._log(request)
         return {"Logs": log.text(request.Limit)}
 
@@ -323,10 +306,6 @@ def _refuse_what_would_mislead(request: CreateSession) -> None:
         raise NotBuiltError("A session's own image (ImageInfo)")
     if request.TosMountPoints:
         raise NotBuiltError("Object storage in a sandbox (TosMountPoints)")
-
-
-def _ttl(ttl: int, unit: Unit | None) -> dt.timedelta:
-    return dt.timedelta(seconds=ttl_in_seconds(ttl, unit))
 
 
 def _status(instance: Instance) -> Literal["Ready", "Paused"]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from agentdouble import ledger
 from agentdouble.control_plane import listing, session_actions
-from agentdouble.control_plane.described import action, fields
+from agentdouble.control_plane.described import Actions, action
 from agentdouble.control_plane.listing import Listed
-from agentdouble.control_plane.routes import Action
-from agentdouble.control_plane.wire import read, stamp
+from agentdouble.control_plane.wire import stamp
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshot, SessionSnapshots
@@ -44,23 +42,7 @@ class ShownSnapshot(TypedDict):
     CreatedAt: str
 
 
-_Created = fields(
-    "CreateSessionSnapshotResult", SnapshotId=str, Status=Literal["Ready", "Creating"]
-)
-_Got = fields("GetSessionSnapshotResult", Snapshot=ShownSnapshot)
-_Listed = fields(
-    "ListSessionSnapshotsResult",
-    Snapshots=list[ShownSnapshot],
-    NextToken=str,
-    PageNumber=int,
-    PageSize=int,
-    TotalCount=int,
-)
-_Deleted = fields("DeleteSessionSnapshotResult", SnapshotId=str)
-_Resumed = fields("ResumeSessionFromSnapshotResult", SessionId=str)
-
-
-class SnapshotActions:
+class SnapshotActions(Actions):
     """The actions on session snapshots; a snapshot belongs to the tool of its session."""
 
     def __init__(self, snapshots: SessionSnapshots, instances: Instances, tools: Tools) -> None:
@@ -68,20 +50,14 @@ class SnapshotActions:
         self._instances = instances
         self._tools = tools
 
-    def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by their names on the platform."""
-        return {
-            "CreateSessionSnapshot": self.create,
-            "ListSessionSnapshots": self.list,
-            "GetSessionSnapshot": self.get,
-            "DeleteSessionSnapshot": self.delete,
-            "ResumeSessionFromSnapshot": self.resume,
-        }
-
-    @action(session_actions.CreateSessionSnapshot, _Created)
-    async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action(
+        "CreateSessionSnapshot",
+        session_actions.CreateSessionSnapshot,
+        SnapshotId=str,
+        Status=Literal["Ready", "Creating"],
+    )
+    async def create(self, request: session_actions.CreateSessionSnapshot) -> dict[str, Any]:
         """Take a snapshot of a session's Python kernel and files, while it runs no code."""
-        request = read(session_actions.CreateSessionSnapshot, body)
         tool = self._tools.get(request.ToolId)
         instance = await self._instances.look_up(request.SessionId, request.ToolId)
         if not tool.enables_snapshots and ledger.choose("U-SNAPSHOT-ENABLED") == "required":
@@ -93,10 +69,17 @@ class SnapshotActions:
         at_once = ledger.choose("U-SNAPSHOT-STATUS") == "ready"
         return {"SnapshotId": taken.id, "Status": "Ready" if at_once else "Creating"}
 
-    @action(session_actions.ListSessionSnapshots, _Listed)
-    async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action(
+        "ListSessionSnapshots",
+        session_actions.ListSessionSnapshots,
+        Snapshots=list[ShownSnapshot],
+        NextToken=str,
+        PageNumber=int,
+        PageSize=int,
+        TotalCount=int,
+    )
+    async def list(self, request: session_actions.ListSessionSnapshots) -> dict[str, Any]:
         """Return the snapshots of a tool's sessions that pass every filter, the newest first."""
-        request = read(session_actions.ListSessionSnapshots, body)
         self._tools.get(request.ToolId)
         names = ("SessionId", "UserSessionId", "SnapshotType")
         wanted = {name: value for name in names if (value := getattr(request, name)) is not None}
@@ -122,22 +105,21 @@ class SnapshotActions:
             "TotalCount": len(found),
         }
 
-    @action(session_actions.OneSnapshot, _Got)
-    async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("GetSessionSnapshot", session_actions.OneSnapshot, Snapshot=ShownSnapshot)
+    async def get(self, request: session_actions.OneSnapshot) -> dict[str, Any]:
         """Return a session snapshot."""
-        return {"Snapshot": _shown(self._find(read(session_actions.OneSnapshot, body)))}
+        return {"Snapshot": _shown(self._find(request))}
 
-    @action(session_actions.OneSnapshot, _Deleted)
-    async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("DeleteSessionSnapshot", session_actions.OneSnapshot, SnapshotId=str)
+    async def delete(self, request: session_actions.OneSnapshot) -> dict[str, Any]:
         """Delete a session snapshot; sessions that were resumed from it live on."""
-        found = self._find(read(session_actions.OneSnapshot, body))
+        found = self._find(request)
         await self._snapshots.delete(found)
         return {"SnapshotId": found.id}
 
-    @action(session_actions.ResumeSessionFromSnapshot, _Resumed)
-    async def resume(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    @action("ResumeSessionFromSnapshot", session_actions.ResumeSessionFromSnapshot, SessionId=str)
+    async def resume(self, request: session_actions.ResumeSessionFromSnapshot) -> dict[str, Any]:
         """Return a session to a snapshot, or with CreateNewInstance make another one of it."""
-        request = read(session_actions.ResumeSessionFromSnapshot, body)
         resumed = await self._snapshots.resume(
             self._find(request), request.Ttl, new_instance=bool(request.CreateNewInstance)
         )

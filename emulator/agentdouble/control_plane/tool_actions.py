@@ -10,7 +10,7 @@ from pydantic import BaseModel, create_model
 
 from agentdouble import journal
 from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.described import action_of, fields
+from agentdouble.control_plane.described import Actions, action_of, fields
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
 from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
 from agentdouble.control_plane.routes import Action
@@ -27,7 +27,7 @@ C = TypeVar("C", bound=BaseModel)
 U = TypeVar("U", bound=BaseModel)
 
 
-class ResourceActions(Generic[R, C, U]):
+class ResourceActions(Actions, Generic[R, C, U]):
     """The actions on one kind of resource, which a subclass describes.
 
     ``_create`` and ``_update`` carry out a request, ``_shown`` returns the fields that GetX shows.
@@ -53,6 +53,7 @@ class ResourceActions(Generic[R, C, U]):
     def by_name(self) -> Mapping[str, Action]:
         """Return the actions by their names on the platform."""
         return {
+            **super().by_name(),
             f"Create{self.noun}": self.create,
             f"Get{self.noun}": self.get,
             f"List{self.noun}s": self.list,
