@@ -57,28 +57,18 @@
     │   ├── LogQueryError         a wrong parameter of a log query
     │   └── UnknownRuntimeError
     ├── LiveError                 the live output of a session cannot be followed as requested
-    │   ├── LiveRequestError      a wrong request for live output or completion
     │   └── TooManyListenersError
     └── SandboxError              a session instance cannot handle a request
-        ├── UnknownLanguageError
         ├── DirectoryError        code cannot run in the given directory
         ├── UnknownToolError
-        ├── ToolConflictError     a tool that exists is in the way
-        │   └── FixedToolError
         ├── UnknownSessionError
         ├── TooManyInstancesError
-        ├── LimitError            too many notebooks, browsers or snapshots
         ├── ResourceExhaustedError   the machine has not enough of a resource that a session needs
-        ├── InstanceBusyError
-        ├── InstancePausedError
         ├── InstanceEndedError
         ├── SnapshotRefusedError  a session's snapshot cannot be taken, or not be resumed now
-        │   └── SnapshotGoneError
-        ├── UnknownSessionSnapshotError
         ├── KernelStartError
         ├── WorkbenchError
         ├── BrowserError          a session's browser did not start or has ended
-        ├── BrowserMissingError   no Chromium on this machine
         └── PageError             a page in a browser could not do an action
 
 Messages are for people: what happened, where, what to do. Programs use the attributes.

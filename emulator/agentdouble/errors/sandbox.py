@@ -11,14 +11,6 @@ class LiveError(AgentDoubleError):
     """The live output of a session cannot be followed as requested."""
 
 
-class LiveRequestError(LiveError):
-    """A request for live outputs or for completion is wrong; ``field`` is the wrong field."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field!r} {reason}.")
-        self.field = field
-
-
 class TooManyListenersError(LiveError):
     """Too many clients listen to ``what``; ``limit`` is the allowed number."""
 
@@ -28,22 +20,15 @@ class TooManyListenersError(LiveError):
 
 
 class SandboxError(AgentDoubleError):
-    """A session instance cannot handle a request."""
+    """The sandbox refuses a request; ``code`` and ``status`` are those of the answer."""
 
-    code = "InternalError"  # in the answer of a control-plane action
+    code = "InternalError"
     status = 500
 
-
-class UnknownLanguageError(SandboxError):
-    """The sandbox does not run this language; ``known`` are those it runs."""
-
-    code = "InvalidParameter"
-    status = 400
-
-    def __init__(self, language: str, known: Sequence[str]) -> None:
-        super().__init__(f"The language {language!r} is not known. Known are: {', '.join(known)}.")
-        self.language = language
-        self.known = tuple(known)
+    def __init__(self, message: str, code: str | None = None, status: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code or self.code
+        self.status = status or self.status
 
 
 class DirectoryError(SandboxError):
@@ -68,24 +53,6 @@ class UnknownToolError(SandboxError):
         super().__init__(f"There is no tool {tool_id!r}; this double has {shown}.")
         self.tool_id = tool_id
         self.known = tuple(known)
-
-
-class ToolConflictError(SandboxError):
-    """A tool that exists is in the way of a change; ``tool_id`` is its id."""
-
-    code = "InvalidResource.AlreadyExists"
-    status = 409
-
-    def __init__(self, message: str, tool_id: str) -> None:
-        super().__init__(message)
-        self.tool_id = tool_id
-
-
-class FixedToolError(ToolConflictError):
-    """The tool of the setting ``tool_id`` cannot be deleted."""
-
-    code = "InvalidResource.Fixed"
-    status = 409
 
 
 class UnknownSessionError(SandboxError):
@@ -121,17 +88,6 @@ class TooManyInstancesError(SandboxError):
         self.resource = resource
 
 
-class LimitError(SandboxError):
-    """The largest number of notebooks, browsers or snapshots exists; ``limit`` is that number."""
-
-    code = "QuotaExceeded"
-    status = 429
-
-    def __init__(self, limit: int, message: str) -> None:
-        super().__init__(f"{limit} {message}")
-        self.limit = limit
-
-
 class ResourceExhaustedError(SandboxError):
     """The machine has not enough of a resource that a session needs.
 
@@ -148,28 +104,6 @@ class ResourceExhaustedError(SandboxError):
         )
         self.resource = resource
         self.remedy = remedy
-
-
-class InstanceBusyError(SandboxError):
-    """The instance runs code, and the ledger says that a second call is refused."""
-
-    code = "InvalidResource.Busy"
-    status = 409
-
-    def __init__(self, user_session_id: str) -> None:
-        super().__init__(f"The instance of session {user_session_id!r} is running code.")
-        self.user_session_id = user_session_id
-
-
-class InstancePausedError(SandboxError):
-    """The instance is paused; it runs nothing until it is resumed."""
-
-    code = "InvalidResource.Paused"
-    status = 409
-
-    def __init__(self, user_session_id: str) -> None:
-        super().__init__(f"The instance of session {user_session_id!r} is paused: resume it first.")
-        self.user_session_id = user_session_id
 
 
 class InstanceEndedError(SandboxError):
@@ -194,30 +128,8 @@ class SnapshotRefusedError(SandboxError):
     status = 409
 
     def __init__(self, reason: str, code: str | None = None) -> None:
-        super().__init__(f"The session's snapshot is refused: {reason}.")
+        super().__init__(f"The session's snapshot is refused: {reason}.", code)
         self.reason = reason
-        self.code = code or self.code
-
-
-class SnapshotGoneError(SnapshotRefusedError):
-    """The state of a session snapshot is gone."""
-
-    code = "InvalidSnapshot.NotReady"
-    status = 409
-
-
-class UnknownSessionSnapshotError(SandboxError):
-    """The tool has no session snapshot of this id, or not any more."""
-
-    code = "InvalidSnapshot.NotFound"
-    status = 404
-
-    def __init__(self, snapshot_id: str) -> None:
-        super().__init__(
-            f"There is no session snapshot {snapshot_id!r} of this tool: it was deleted, dropped for "
-            "newer ones (RetentionCount), or never there."
-        )
-        self.snapshot_id = snapshot_id
 
 
 class KernelStartError(SandboxError):
@@ -257,16 +169,6 @@ class BrowserError(SandboxError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"The session's browser is gone: {reason}. The next call starts another.")
         self.reason = reason
-
-
-class BrowserMissingError(SandboxError):
-    """This machine does not have what a browser needs; the message says how to install it."""
-
-    code = "InternalError.Browser"
-    status = 503
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what} is not installed. Install it: {remedy}")
 
 
 class PageError(SandboxError):

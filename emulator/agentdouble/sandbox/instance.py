@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentdouble import ledger
 from agentdouble.errors import (
     DirectoryError,
-    InstanceBusyError,
     InstanceEndedError,
-    InstancePausedError,
     SnapshotRefusedError,
     WorkbenchError,
 )
@@ -28,7 +26,7 @@ from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.named_kernels import NamedKernels
 from agentdouble.sandbox.questions import Completion, Variables, listed_variables
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session import InstanceKey, SessionLog
+from agentdouble.sandbox.session import InstanceKey, SessionLog, busy_error, paused_error
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
 from agentdouble.sandbox.workbench.paths import DIRECTORY
 from agentdouble.sandbox.working_directory import inside
@@ -185,13 +183,13 @@ class Instance:
         ``cwd`` is a directory of the session, for this execution only: see ``directory``.
         ``publisher`` publishes the outputs while the code runs.
 
-        Raises UnknownLanguageError, KernelStartError, InstancePausedError, InstanceEndedError
-        if the instance ended while the code waited for its turn, or InstanceBusyError if the
-        ledger says so.
+        Raises KernelStartError, InstanceEndedError if the instance ended while the code waited
+        for its turn, and SandboxError for an unknown language, or if the session is paused or
+        busy.
         """
         kind = languages.find(language)
         if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise InstanceBusyError(self.key.user_session_id)
+            raise busy_error(self.key.user_session_id)
         async with self._taking_turns():
             self.check_usable()
             kernel = await self._kernel(kind)
@@ -221,7 +219,7 @@ class Instance:
         """Complete code with the session's kernel for that language.
 
         Return no matches if there is no such kernel or it is not idle. This does not wait, and
-        does not count as use of the session. Raises UnknownLanguageError.
+        does not count as use of the session. Raises SandboxError for an unknown language.
         """
         kernel = self._kernels.get(languages.find(language).name)
         free = kernel is not None and kernel.alive and not self.busy and self.state == "active"
@@ -284,7 +282,7 @@ class Instance:
     async def use_workbench(self) -> AsyncIterator[Workbench]:
         """Use the session's workbench; start it if none lives.
 
-        Raises WorkbenchError, NotBuiltError, InstancePausedError, and InstanceEndedError.
+        Raises WorkbenchError, NotBuiltError, InstanceEndedError, and SandboxError if it is paused.
         """
         self.check_usable()
         with self._working():
@@ -293,8 +291,7 @@ class Instance:
     async def browser(self) -> Browser:
         """Return the session's browser; start it if none lives (SBX-11).
 
-        Raises BrowserMissingError, LimitError, BrowserError, NotBuiltError,
-        InstancePausedError, and InstanceEndedError.
+        Raises NotBuiltError, InstanceEndedError, BrowserError and SandboxError.
         """
         return await self._browser.living()
 
@@ -331,11 +328,11 @@ class Instance:
         return self._ended
 
     def check_usable(self) -> None:
-        """Raise InstanceEndedError or InstancePausedError if the instance may not be used now."""
+        """Raise InstanceEndedError, or SandboxError if the instance is paused."""
         if self._ended is not None:
             raise InstanceEndedError(self.key.user_session_id, self._ended)
         if self._paused_at is not None:
-            raise InstancePausedError(self.key.user_session_id)
+            raise paused_error(self.key.user_session_id)
 
     async def _kernel(self, language: Language) -> Kernel:
         kernel = self._kernels.get(language.name)

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from agentdouble import threads
 from agentdouble.errors import (
     BrowserError,
-    BrowserMissingError,
     KernelStartError,
-    LimitError,
+    SandboxError,
     SnapshotRefusedError,
     WorkbenchError,
 )
@@ -217,7 +216,8 @@ class KernelPool:
     async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
         """Start a session's browser and return when it answers.
 
-        Raises BrowserMissingError, LimitError, ResourceExhaustedError and BrowserError.
+        Raises ResourceExhaustedError, BrowserError, and SandboxError if none is installed or too
+        many run.
         """
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_BROWSERS)
         from agentdouble.sandbox.browser import browser, chromium
@@ -225,13 +225,16 @@ class KernelPool:
         settings = self._settings
         path = chromium.find(settings.browser)
         if path is None:
-            raise BrowserMissingError(settings.browser or "Chromium", chromium.INSTALL)
-        if self._browsers >= settings.max_browsers:
-            raise LimitError(
-                settings.max_browsers,
-                "browsers run and the setting max_browsers allows no more. "
-                "Destroy a session that has one, or raise the setting.",
+            message = (
+                f"{settings.browser or 'Chromium'} is not installed. Install it: {chromium.INSTALL}"
             )
+            raise SandboxError(message, "InternalError.Browser", 503)
+        if self._browsers >= settings.max_browsers:
+            message = (
+                f"{settings.max_browsers} browsers run and the setting max_browsers allows no more. "
+                "Destroy a session that has one, or raise the setting."
+            )
+            raise SandboxError(message, "QuotaExceeded", 429)
         self._browsers += 1
         try:
             with _failing_with(BrowserError), self._room():

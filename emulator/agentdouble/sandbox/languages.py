@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from agentdouble import ledger
-from agentdouble.errors import UnknownLanguageError
+from agentdouble.errors import SandboxError
 from agentdouble.processes.fork_server import kernel_settings
 
 _ENGINE = "JavaScriptKernel"  # the table of the configuration with the engine's options
@@ -87,9 +87,10 @@ def _accepted() -> Mapping[str, Language]:
 
 
 def find(name: str) -> Language:
-    """Return the language of that name (SBX-08); raise UnknownLanguageError."""
+    """Return the language of that name (SBX-08); raise SandboxError."""
     aliases = _accepted()
     found = aliases.get(name.lower())
     if found is None:
-        raise UnknownLanguageError(name, tuple(aliases))
+        message = f"The language {name!r} is not known. Known are: {', '.join(aliases)}."
+        raise SandboxError(message, "InvalidParameter", 400)
     return found

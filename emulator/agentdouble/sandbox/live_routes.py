@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from agentdouble import threads
 from agentdouble.disconnects import ListenerResponse
-from agentdouble.errors import LiveRequestError
+from agentdouble.errors import LiveError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.output_feed import Event, Listener
@@ -46,7 +46,7 @@ def live_routes(instances: Instances, tool_id: str) -> list[Route]:
         """Send the outputs of a session's code while it runs, from now on."""
         query = request.query_params
         if "user_session_id" not in query:
-            raise LiveRequestError("user_session_id", "is missing")
+            raise LiveError("'user_session_id' is missing.")
         key = InstanceKey(query.get("tool_id", tool_id), query["user_session_id"])
         return ListenerResponse(instances.feed.listen(key), _written)
 
@@ -56,10 +56,11 @@ def live_routes(instances: Instances, tool_id: str) -> list[Route]:
             body = Complete.model_validate_json(await request.body())
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
-            raise LiveRequestError(".".join(map(str, wrong["loc"])), wrong["msg"]) from None
+            field = ".".join(map(str, wrong["loc"]))
+            raise LiveError(f"{field!r} {wrong['msg']}.") from None
         position = len(body.code) if body.cursor_pos is None else body.cursor_pos
         if position > len(body.code):
-            raise LiveRequestError("cursor_pos", f"must be from 0 to {len(body.code)}")
+            raise LiveError(f"'cursor_pos' must be from 0 to {len(body.code)}.")
         languages.find(body.language)
         found = no_completion(position)
         instance = await instances.find(body.tool_id or tool_id, body.user_session_id)

@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agentdouble import ledger
-from agentdouble.errors import InstanceBusyError, LimitError
+from agentdouble.errors import SandboxError
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.session import busy_error
 from agentdouble.sandbox.working_directory import enter, inside
 
 MOST = 16
@@ -65,16 +66,15 @@ class NamedKernels:
     ) -> NamedKernel:
         """Return the kernel of that name; if none lives, start one in ``cwd``.
 
-        Raises DirectoryError, LimitError, and the errors of a kernel's start.
+        Raises DirectoryError, SandboxError if there are too many, and the errors of a kernel's start.
         """
         async with self._making:
             found = self._living.get(name or "")
             if found is not None and found.kernel.alive:
                 return found
             if len(self) >= MOST:
-                raise LimitError(
-                    MOST, "Jupyter sessions are open and no more are allowed: close one."
-                )
+                message = f"{MOST} Jupyter sessions are open and no more are allowed: close one."
+                raise SandboxError(message, "QuotaExceeded", 429)
             for dead in [one.name for one in self._living.values() if not one.kernel.alive]:
                 await self.close(dead)
             made = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
@@ -95,10 +95,10 @@ class NamedKernels:
     ) -> ExecutionResult:
         """Run code in a kernel, one execution at a time; close it if its context is lost.
 
-        Raises InstanceBusyError if the ledger says so.
+        Raises SandboxError if it is busy and the ledger says so.
         """
         if notebook.turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise InstanceBusyError(notebook.name)
+            raise busy_error(notebook.name)
         fault = MidRunFault.armed(self._expire)
         async with notebook.turn:
             notebook.last_used = dt.datetime.now(dt.timezone.utc)

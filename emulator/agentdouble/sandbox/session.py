@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from agentdouble.clock import Clock
+from agentdouble.errors import SandboxError
 
 LINES = 1000
 _LENGTH = 200
@@ -45,3 +46,15 @@ class SessionLog:
 def _printable(character: str) -> str:
     """Escape a character that is not printable, so that each event stays on one line."""
     return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def busy_error(user_session_id: str) -> SandboxError:
+    """Return the error for a session that runs code, where a second call is refused."""
+    message = f"The instance of session {user_session_id!r} is running code."
+    return SandboxError(message, "InvalidResource.Busy", 409)
+
+
+def paused_error(user_session_id: str) -> SandboxError:
+    """Return the error for a session that is paused."""
+    message = f"The instance of session {user_session_id!r} is paused: resume it first."
+    return SandboxError(message, "InvalidResource.Paused", 409)

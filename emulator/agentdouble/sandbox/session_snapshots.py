@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING
 
 from agentdouble import journal, ledger
 from agentdouble.clock import Clock
-from agentdouble.errors import (
-    LimitError,
-    SnapshotGoneError,
-    SnapshotRefusedError,
-    UnknownSessionSnapshotError,
-)
+from agentdouble.errors import SandboxError, SnapshotRefusedError
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session import InstanceKey
@@ -80,18 +75,22 @@ class SessionSnapshots:
         return tuple(one for one in self._all.values() if one.key.tool_id == tool_id)
 
     def get(self, id_: str, tool_id: str) -> SessionSnapshot:
-        """Return a snapshot of a tool's session; raise UnknownSessionSnapshotError."""
+        """Return a snapshot of a tool's session; raise SandboxError."""
         self._drop_old()
         found = self._all.get(id_)
         if found is None or found.key.tool_id != tool_id:
-            raise UnknownSessionSnapshotError(id_)
+            message = (
+                f"There is no session snapshot {id_!r} of this tool: it was deleted, dropped for "
+                "newer ones (RetentionCount), or never there."
+            )
+            raise SandboxError(message, "InvalidSnapshot.NotFound", 404)
         return found
 
     async def take(self, instance: Instance, retention: int | None = None) -> SessionSnapshot:
         """Take a snapshot; of its user session's, keep only the newest ``retention``.
 
         The files of a user session's snapshots count together against ``workspace_limit``. Raises
-        LimitError, and the same errors as ``Instance.snapshot``.
+        SandboxError if there are too many, and the same errors as ``Instance.snapshot``.
         """
         self._drop_old()
         instance.check_at_rest()
@@ -158,14 +157,14 @@ class SessionSnapshots:
     ) -> Instance:
         """Return an instance with the state of a snapshot: a new one, or the user session's own.
 
-        A new one has a UserSessionId of its own. Raises SnapshotGoneError, SnapshotRefusedError,
-        and the errors of ``Instances.get_or_create``.
+        A new one has a UserSessionId of its own. Raises SnapshotRefusedError and the errors of ``Instances.get_or_create``.
         """
         state = self._states.get(snapshot.id)
         if state is None or not state.alive:
             reason = snapshot.gone or "its process has ended"
-            raise SnapshotGoneError(
-                f"the state of {snapshot.id!r} is gone ({reason}); take another one"
+            raise SnapshotRefusedError(
+                f"the state of {snapshot.id!r} is gone ({reason}); take another one",
+                "InvalidSnapshot.NotReady",
             )
         key = snapshot.key
         if new_instance:
@@ -255,7 +254,8 @@ class SessionSnapshots:
         return True
 
 
-def _too_many(limit: int, by: str) -> LimitError:
-    return LimitError(
-        limit, f"session snapshots are kept and {by} allows no more. Delete one, or raise it."
+def _too_many(limit: int, by: str) -> SandboxError:
+    message = (
+        f"{limit} session snapshots are kept and {by} allows no more. Delete one, or raise it."
     )
+    return SandboxError(message, "QuotaExceeded", 429)

@@ -12,7 +12,7 @@ from typing import Any
 
 from agentdouble import ledger
 from agentdouble.clock import Clock
-from agentdouble.errors import FixedToolError, ToolConflictError, UnknownToolError
+from agentdouble.errors import SandboxError, UnknownToolError
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 CODE_ENV = "CodeEnv"
@@ -57,7 +57,7 @@ class Tools(Registry[Tool]):
     ) -> Tool:
         """Make a tool, or return the tool of an earlier request with the same token and content.
 
-        Raises ToolConflictError if the ledger says so (U-TOOL-NAMES), and ClientTokenError if a
+        Raises SandboxError if the ledger says so (U-TOOL-NAMES), and ClientTokenError if a
         different request used the token.
         """
         said = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
@@ -72,13 +72,13 @@ class Tools(Registry[Tool]):
     async def delete(self, id_: str) -> None:
         """Delete a tool; the caller must end its sessions.
 
-        Raises UnknownToolError, and FixedToolError for the tool that always exists.
+        Raises UnknownToolError, and SandboxError for the tool that always exists.
         """
         if id_ == self._fixed_id:
             message = (
                 f"The tool {id_!r} is the double's own (the setting tool_id): it cannot be deleted."
             )
-            raise FixedToolError(message, id_)
+            raise SandboxError(message, "InvalidResource.Fixed", 409)
         await super().delete(id_)
 
     def _unknown(self, asked: str, by: str) -> UnknownToolError:
@@ -96,4 +96,4 @@ class Tools(Registry[Tool]):
         same = next((tool for tool in self._items.values() if tool.name == new.name), None)
         if same is not None and ledger.choose("U-TOOL-NAMES") == "unique":
             message = f"The tool {same.id!r} has the name {new.name!r} already."
-            raise ToolConflictError(message, same.id)
+            raise SandboxError(message, "InvalidResource.AlreadyExists", 409)

@@ -16,40 +16,14 @@ from starlette.websockets import WebSocket
 from typing_extensions import TypedDict
 
 from agentdouble.errors import (
-    BrowserError,
-    BrowserMissingError,
-    DirectoryError,
-    InstanceBusyError,
     InstanceEndedError,
-    InstancePausedError,
-    KernelStartError,
-    LimitError,
-    NotBuiltError,
-    ResourceExhaustedError,
-    UnknownLanguageError,
     UnknownSessionError,
-    WorkbenchError,
 )
 from agentdouble.guard import Refusal
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session import paused_error
 from agentdouble.sandbox.workbench.wire import envelope
-
-REFUSED = (401, 404, 405, 410)  # of the middleware and the routes
-_STATUS: dict[type[Exception], int] = {
-    BrowserError: 502,
-    BrowserMissingError: 503,
-    DirectoryError: 400,
-    InstanceBusyError: 409,
-    InstanceEndedError: 410,
-    InstancePausedError: 409,
-    KernelStartError: 500,
-    LimitError: 429,
-    NotBuiltError: 501,
-    ResourceExhaustedError: 429,
-    UnknownLanguageError: 400,
-    WorkbenchError: 502,
-}
 
 
 class Refused(Exception):  # noqa: N818 (a decision, not a failure)
@@ -75,7 +49,8 @@ def render_refusal(refusal: Refusal) -> Response:
 
 async def sandbox_error(_connection: HTTPConnection, error: Exception) -> Response:
     """Return the answer to a request that fails with an error of the sandbox."""
-    return render_refused(Refused(_STATUS.get(type(error), 500), str(error)))
+    status = 410 if isinstance(error, InstanceEndedError) else getattr(error, "status", 500)
+    return render_refused(Refused(status, str(error)))
 
 
 async def refused(_request: Request, error: Exception) -> Response:
@@ -140,7 +115,7 @@ class SessionTokenMiddleware:
         if not hmac.compare_digest(presented.encode(), instance.token.encode()):
             raise Refused(403, f"That is not the token of the session instance {name!r}.")
         if instance.state == "paused":
-            raise Refused(409, str(InstancePausedError(instance.key.user_session_id)))
+            raise Refused(409, str(paused_error(instance.key.user_session_id)))
         return self._instances.use(instance)
 
 
