@@ -73,7 +73,7 @@ def secret(option: str, source: str) -> str:
             raise AgentDoubleError(f"{option}: the environment has no {where}.")
         return found
     if kind == "file" and where:
-        return _read(option, where)
+        return read(option, where)
     raise AgentDoubleError(
         f"{option} takes env:NAME or file:PATH, not the key itself: everybody on the machine sees "
         "a command line."
@@ -93,9 +93,10 @@ def state(url: str | None) -> str | None:
     return url
 
 
-def _read(option: str, path: str) -> str:
+def read(option: str, path: str) -> str:
+    """Return the text of the file that an option names; raise AgentDoubleError without one."""
     try:
-        found = Path(path).read_text().strip()
+        found = Path(path).read_text("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise AgentDoubleError(f"{option}: {path} cannot be read: {reason}.") from None
@@ -112,17 +113,17 @@ def outbound(
         raise AgentDoubleError("Say --bearer or --api-key, not both.")
     if bearer is not None:
         token = secret("--bearer", bearer)
-        return _by_key(f"Bearer {token}", name="backend", Parameter="Authorization")
+        return _by_key(f"Bearer {token}", Parameter="Authorization")
     if api_key is None:
         return None
     header, separator, source = api_key.partition("=")
     if separator and ":" not in header:
-        return _by_key(secret("--api-key", source), name="backend", Parameter=header)
+        return _by_key(secret("--api-key", source), Parameter=header)
     place = {} if definition else {"Parameter": _HEADER}
-    return _by_key(secret("--api-key", api_key), name="backend", **place)
+    return _by_key(secret("--api-key", api_key), **place)
 
 
-def _by_key(key: str, *, name: str, **place: str) -> dict[str, Any]:
+def _by_key(key: str, **place: str) -> dict[str, Any]:
     where = {"ApiKeyLocation": "Header", **place} if place else {}
-    key_auth = {"ApiKeys": [{"Name": name, "Key": key}], **where}
+    key_auth = {"ApiKeys": [{"Name": "backend", "Key": key}], **where}
     return {"AuthorizerType": "ApiKey", "Authorizer": {"KeyAuth": key_auth}}

@@ -16,7 +16,6 @@ from agentdouble.cli import control, env, sessions
 from agentdouble.cli.control import ControlPlane
 from agentdouble.errors import AgentDoubleError
 
-LARGEST = 24 * 1024 * 1024  # bytes of a definition: even as JSON in JSON it fits into a request
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
@@ -66,7 +65,7 @@ def _definition(file: str, base_url: str | None) -> dict[str, Any]:
     where = {"Path": "/", "BackendType": "Custom"}
     if base_url is not None:
         where = located(base_url, "--base-url")
-    definition = {"Configuration": _text(file), "Type": "Swagger"}
+    definition = {"Configuration": env.read("BACKEND", file), "Type": "Swagger"}
     return {
         "ProtocolType": "HTTP",
         "ProtocolConfiguration": {"HttpApiConfiguration": definition},
@@ -114,20 +113,6 @@ def located(url: str, what: str) -> dict[str, Any]:
 
 def _is_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
-
-
-def _text(source: str) -> str:
-    """Return the text of a definition."""
-    try:
-        with Path(source).open("rb") as file:
-            content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise AgentDoubleError(f"{source} is larger than {LARGEST // 1024 // 1024} MiB.")
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise AgentDoubleError(f"{source} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise AgentDoubleError(f"{source} is no text.") from None
 
 
 def show_all(url: str | None, *, as_json: bool) -> None:
