@@ -100,7 +100,11 @@ def _copy_regular(directory: int, name: str, target: str) -> None:
         with open(target, "xb", 0) as writing:  # noqa: PTH123
             writing.truncate(status.st_size)
             for start, end in _data(reading.fileno(), status.st_size):
-                _copy_range(reading.fileno(), writing.fileno(), start, end)
+                os.lseek(writing.fileno(), start, os.SEEK_SET)
+                while start < end and (
+                    copied := os.sendfile(writing.fileno(), reading.fileno(), start, end - start)
+                ):
+                    start += copied
 
 
 def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
@@ -115,18 +119,6 @@ def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
             return
         end = os.lseek(descriptor, start, os.SEEK_HOLE)
         yield start, min(end, size)
-
-
-def _copy_range(source: int, target: int, start: int, end: int) -> None:
-    try:
-        while start < end and (
-            copied := os.copy_file_range(source, target, end - start, start, start)
-        ):
-            start += copied
-    except OSError:  # between file systems, for example
-        os.lseek(target, start, os.SEEK_SET)
-        while start < end and (copied := os.sendfile(target, source, start, end - start)):
-            start += copied
 
 
 def _copy_attributes(status: os.stat_result, target: str) -> None:

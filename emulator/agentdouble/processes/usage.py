@@ -42,7 +42,8 @@ def busy_ns(pid: int) -> int:
     with an unchanged time has done nothing and started nothing.
     """
     if sys.platform != "linux":
-        return _ask_psutil_busy_ns(pid)
+        asked = next(_ask_psutil(pid), None)
+        return -1 if asked is None else int(asked.busy_s * 1e9)
     with suppress(OSError):
         return time.clock_gettime_ns(~pid << 3 | _OF_A_PROCESS)
     return -1
@@ -141,12 +142,8 @@ def _open_in(pid: int) -> Iterator[os.stat_result]:
 
 def _proportional(process: Process) -> int:
     """Return a process's memory, with only its proportion of shared memory."""
-    # on Linux, psutil is needed only here, and few sessions have so much memory
-    import_now("psutil")
-    import psutil
-
-    with suppress(psutil.Error, AttributeError):  # it has ended, is hidden, or has no such value
-        return int(psutil.Process(process.pid).memory_full_info().pss)
+    with suppress(OSError, StopIteration), open(f"/proc/{process.pid}/smaps_rollup") as file:  # noqa: PTH123
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
     return process.resident
 
 
@@ -162,16 +159,6 @@ def _read_stat(pid: int) -> Process | None:
         busy_s = (int(fields[11]) + int(fields[12])) / _TICK
         return Process(pid, int(fields[1]), busy_s, int(fields[21]) * _PAGE)
     return None
-
-
-def _ask_psutil_busy_ns(pid: int) -> int:
-    import_now("psutil")
-    import psutil
-
-    with suppress(psutil.Error):
-        times = psutil.Process(pid).cpu_times()
-        return int((times.user + times.system) * 1e9)
-    return -1
 
 
 def _ask_psutil(root: int) -> Iterator[Process]:
