@@ -55,13 +55,7 @@ def journal(
     """List the requests of a running double, or follow them."""
     from agentdouble.cli import journal as listing
 
-    given = {
-        "method": method,
-        "path": path,
-        "status": status,
-        "action": action,
-        "session": session,
-    }
+    given = {"method": method, "path": path, "status": status, "action": action, "session": session}
     filters = {name: value for name, value in given.items() if value is not None}
     listing.show(filters, tail, url, follow=follow, as_json=as_json)
 

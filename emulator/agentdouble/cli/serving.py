@@ -128,8 +128,7 @@ def _greet(emulator: Emulator) -> None:
     for name, value in _facts(emulator).items():
         typer.echo(f"  {typer.style(f'{name:<16}', dim=True)}  {value}")
     typer.echo("\nPoint a client at it, in another terminal:\n")
-    typer.echo('  eval "$(agentdouble env)"\n')
-    typer.echo("which is\n")
+    typer.echo('  eval "$(agentdouble env)"\n\nwhich is\n')
     for line in exports(emulator.environment()).splitlines():
         typer.echo(f"  {line}")
     typer.echo("\nSend it a prompt:\n")
@@ -144,7 +143,6 @@ def _greet(emulator: Emulator) -> None:
 
 def _facts(emulator: Emulator) -> dict[str, str]:
     (path, first), (mcp_path, mcp_first), *further = emulator.addresses.items()
-    console = {} if emulator.console_url is None else {"console": emulator.console_url}
     return {
         "application": f"{first} at {emulator.url}{path}",
         "MCP": f"{mcp_first} at {emulator.url}{mcp_path}",
@@ -155,7 +153,7 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
         "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset, "
         "/runtimes, /metrics",
-        **console,
+        **({} if emulator.console_url is None else {"console": emulator.console_url}),
         "tool id": emulator.tool_id,
         "access key": emulator.credentials.access_key,
         "secret key": emulator.credentials.secret_key,
