@@ -201,17 +201,3 @@ def test_the_command_refuses_what_it_cannot_do(double: Target, tmp_path: Path) -
     errors = [type(CliRunner().invoke(app, command).exception) for command, _ in cases]
 
     assert [expected for _, expected in cases] == errors
-
-
-@pytest.mark.slow
-def test_the_command_finds_a_target_of_the_configuration(
-    double: Target, other: Target, tmp_path: Path
-) -> None:
-    """By its name."""
-    config = tmp_path / "targets.toml"
-    config.write_text(
-        f'[targets.staging]\nkind = "live"\nurl = "{other.url}"\nallow_writes = true\n'
-    )
-    command = ["twin", "--double", double.url, "--config", str(config), "--target", "staging"]
-
-    assert 1 == CliRunner().invoke(app, command).exit_code
