@@ -19,16 +19,14 @@ KEPT = 64
 
 
 class CallLog:
-    """The last calls of a test, oldest first, each with its target; ``total`` counts all."""
+    """The last calls of a test, oldest first, each with its target."""
 
     def __init__(self) -> None:
         self.calls: deque[tuple[Target, Recording]] = deque(maxlen=KEPT)
-        self.total = 0
 
     def add(self, target: Target, recording: Recording) -> None:
         """Add a call."""
         self.calls.append((target, recording))
-        self.total += 1
 
 
 _open: list[CallLog] = []  # a test that runs pytest in its own process has several

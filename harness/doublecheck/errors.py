@@ -11,10 +11,8 @@
     ├── CredentialsRefusedError   a control plane refuses the target's own key pair
     ├── MissingExtraError         a part of the harness needs a package that is not installed
     ├── UnreachableError          nothing answers at an address
-    │   └── UntrustedError        the certificate of the server is not trusted
     ├── WrongAddressError         the server at an address is not a platform
     │   └── AbsentSurfaceError    the server does not have a surface
-    │       └── BrokenOfferError  the target was said to have it
     ├── NoAnswerError             a request was sent, but its answer broke off or never came
     ├── AnswerError               an answer is not what its route promises
     │   └── RefusedError          an answer refuses: an HTTP error or an error envelope
@@ -26,9 +24,7 @@
     ├── FrozenLoopError           an async test froze the clock of its own event loop
     ├── UnexpectedHostError       with platform_mock, a request went to another host
     │   └── UnseenRequestError    with platform_mock, another library than httpx was used
-    ├── ClauseError               a clause id does not exist
     ├── FolderError               a folder cannot be written, or has other files
-    ├── NotCheckedError           this version cannot check a clause
     ├── ChecksCrashedError        the process of the checks ended
     └── ReportError               a report cannot be read or written
 
@@ -46,7 +42,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from agentdouble.tracebacks import ShownShort
@@ -123,19 +118,6 @@ class UnreachableError(DoubleCheckError):
         self.url = url
 
 
-class UntrustedError(UnreachableError):
-    """The server at an address cannot prove its identity; no request was sent."""
-
-    def __init__(self, url: str, reason: str) -> None:
-        DoubleCheckError.__init__(
-            self,
-            f"What answers at {url} has a certificate that is not trusted ({reason}). If it is "
-            "the platform's, name its CA file: by SSL_CERT_FILE, by ca_file of the "
-            "target's configuration, or by --ca-file (in pytest --platform-ca-file).",
-        )
-        self.url = url
-
-
 class WrongAddressError(DoubleCheckError):
     """The server at an address is not a platform; ``url`` is the requested URL."""
 
@@ -150,8 +132,11 @@ class WrongAddressError(DoubleCheckError):
 class AbsentSurfaceError(WrongAddressError):
     """The server at ``url`` answers, but shows nothing of a surface; ``surface`` is its name.
 
-    ``answers`` are the requests that it was asked, and its answers to them.
+    ``answers`` are the requests that it was asked, and its answers to them. ``offered`` says that
+    the platform was declared to have it, so that this speaks against it.
     """
+
+    offered = False
 
     def __init__(self, url: str, surface: str, answers: Sequence[str]) -> None:
         DoubleCheckError.__init__(
@@ -162,13 +147,6 @@ class AbsentSurfaceError(WrongAddressError):
         self.url = url
         self.surface = surface
         self.answers = tuple(answers)
-
-
-class BrokenOfferError(AbsentSurfaceError):
-    """A platform does not have a surface that it was said to offer; this speaks against it."""
-
-    def __init__(self, absent: AbsentSurfaceError) -> None:
-        super().__init__(absent.url, absent.surface, absent.answers)
 
 
 class NoAnswerError(DoubleCheckError):
@@ -288,32 +266,8 @@ class UnseenRequestError(UnexpectedHostError):
         self.library = library
 
 
-class ClauseError(DoubleCheckError):
-    """A clause id does not exist; ``clause`` is that id."""
-
-    def __init__(self, message: str, *, clause: str) -> None:
-        super().__init__(message)
-        self.clause = clause
-
-
 class FolderError(DoubleCheckError):
-    """A folder cannot be written or has other files; ``folder`` is its path."""
-
-    def __init__(self, message: str, *, folder: Path) -> None:
-        super().__init__(message)
-        self.folder = folder
-
-
-class NotCheckedError(DoubleCheckError):
-    """A target declares a surface that this version cannot check; ``clause`` is the clause's id."""
-
-    def __init__(self, clause: str, surface: str) -> None:
-        super().__init__(
-            f"This version of doublecheck cannot check {clause}, but the target declares to "
-            f"have {surface}, so nothing is known about it. Remove {surface} from what the target "
-            "offers."
-        )
-        self.clause = clause
+    """A folder cannot be written, or has other files."""
 
 
 class ChecksCrashedError(DoubleCheckError):

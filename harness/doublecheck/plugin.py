@@ -57,14 +57,6 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_assertrepr_compare(
-    op: str, left: object, right: object
-) -> Generator[None, list[list[str]], list[list[str]]]:
-    explanations = yield
-    return pytest_report.explained(explanations, op, left, right)
-
-
-@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield  # an error of the test is raised here; it says more
     from doublecheck.fixtures import faults  # not before pytest has rewritten its asserts

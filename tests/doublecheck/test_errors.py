@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,6 @@ from doublecheck import errors
         errors.MissingExtraError("respx", install="agentdouble[mock]"),
         errors.RefusedError("No.", status=409, body="{}", code="Conflict"),
         errors.ResultError("It failed:", result=("it",), ename="E", evalue="no", traceback="t"),
-        errors.FolderError("No.", folder=Path("here")),
         errors.UnseenRequestError("example.com", ["cloud.com"], "requests"),
         errors.InterruptedRunError("s1", double=True),
     ],

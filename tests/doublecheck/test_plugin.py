@@ -49,8 +49,6 @@ def test_it_is_silent_unless_it_is_asked(pytester: pytest.Pytester) -> None:
     [
         ("[tool.doublecheck]", True),
         ("[tool.doublecheck.targets.a]\nurl = 'http://a'", True),
-        ("[tool]\ndoublecheck = {}", True),
-        ("tool.doublecheck.target = 'double'", True),
         ("[ 'tool' . \"doublecheck\" ]", True),
         ("[project]\nname = 'x'\nversion = '1'\ndependencies = ['doublecheck']", False),
     ],

@@ -68,7 +68,6 @@ RESULTS = [
     "Session",
     "SessionSnapshot",
     "Sessions",
-    "Snapshot",
     "StreamEvent",
     "Unknown",
     "Unknowns",

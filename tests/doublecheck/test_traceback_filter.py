@@ -87,27 +87,3 @@ def test_an_error_of_a_fixture_is_its_message_alone(
     result.stdout.fnmatch_lines(
         ["_* ERROR at setup of test_it *_", "doublecheck.errors.MissingExtraError: respx*mock]'"]
     )
-
-
-def test_a_wrong_application_is_an_error_without_what_loads_it(
-    pytester: pytest.Pytester,
-) -> None:
-    """It names the file that the configuration names."""
-    pytester.makepyfile(
-        """
-        import pytest
-        from doublecheck import PlatformConfig
-
-        @pytest.fixture(scope="session")
-        def platform_config():
-            return PlatformConfig(apps=["nowhere.py"])
-
-        def test_it(platform):
-            pass
-        """
-    )
-    result = pytester.runpytest_inprocess()
-
-    result.assert_outcomes(errors=1)
-    assert [] == places(result)
-    result.stdout.fnmatch_lines(["agentdouble.errors.ApplicationLoadError: *nowhere.py*"])

@@ -24,7 +24,6 @@ from doublecheck.errors import (
     NoAnswerError,
     TargetError,
     UnreachableError,
-    UntrustedError,
 )
 from doublecheck.notebook_repr import without_token
 from doublecheck.target.target import Target
@@ -107,8 +106,7 @@ def translated(url: str) -> Iterator[None]:
     try:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        unreachable = UntrustedError if _untrusted(error) else UnreachableError
-        raise unreachable(url, _reason(error)) from None
+        raise UnreachableError(url, _reason(error)) from None
     except (httpx.InvalidURL, httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
         raise ArgumentError(
             f"A request to {url} cannot be sent: {_reason(error).rstrip('.')}."
@@ -160,13 +158,12 @@ def _timeout(seconds: float) -> httpx.Timeout:
     return httpx.Timeout(seconds, connect=CONNECT_TIMEOUT_S)
 
 
-def _untrusted(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
 def _reason(error: Exception) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return (
+            f"its certificate is not trusted: {error}; if it is the platform's, name its CA file by "
+            "SSL_CERT_FILE, by ca_file of the target's configuration, or by --ca-file"
+        )
     if "WRONG_VERSION_NUMBER" in str(error):
         return "the server does not speak TLS; try http://"
     if isinstance(error, httpx.RemoteProtocolError) and "without sending" in str(error):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from doublecheck.compare.differences import Difference, Explaining, Kind
-from doublecheck.compare.fields import TIME, Fields, Pairs, is_volatile, loaded, parsed, pieces
+from doublecheck.compare.fields import TIME, Fields, Pairs, loaded, parsed, pieces
 from doublecheck.wire.event_stream import MEDIA_TYPE, data_of
+from doublecheck.wire.exchanges import Exchange
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_LARGEST_ALIGNED = 1_000_000  # pairs of elements; the alignment compares each of them
 
 
 class Documents:
@@ -68,18 +69,15 @@ class Documents:
                 yield self.only_live(path + _step(name), value)
 
     def _arrays(self, double: list[Any], live: list[Any], path: str) -> Iterator[Difference]:
-        """Compare arrays; if their lengths differ, match the elements that look alike."""
         if double and live and self._fields.kind(path) == "traceback":
             return
-        for start, end, live_start, live_end in _alignment(double, live):
-            both = min(end - start, live_end - live_start)
-            for offset in range(both):
-                ours, theirs = double[start + offset], live[live_start + offset]
-                yield from self.compare(ours, theirs, f"{path}[{start + offset}]")
-            for index in range(start + both, end):
-                yield self.only_double(f"{path}[{index}]", double[index])
-            for index in range(live_start + both, live_end):
-                yield self.only_live(f"{path}[{index}]", live[index])
+        both = min(len(double), len(live))
+        for index in range(both):
+            yield from self.compare(double[index], live[index], f"{path}[{index}]")
+        for index in range(both, len(double)):
+            yield self.only_double(f"{path}[{index}]", double[index])
+        for index in range(both, len(live)):
+            yield self.only_live(f"{path}[{index}]", live[index])
 
     def _strings(self, double: str, live: str, path: str) -> Iterator[Difference]:
         if self._fields.kind(path) == "json":
@@ -115,27 +113,6 @@ class Documents:
         )
 
 
-def _alignment(double: list[Any], live: list[Any]) -> Iterator[tuple[int, int, int, int]]:
-    if len(double) == len(live) or len(double) * len(live) > _LARGEST_ALIGNED:
-        yield 0, len(double), 0, len(live)
-        return
-    ours, theirs = [_shape(value) for value in double], [_shape(value) for value in live]
-    matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
-    for _, start, end, live_start, live_end in matcher.get_opcodes():
-        yield start, end, live_start, live_end
-
-
-def _shape(value: Any) -> str:
-    """Return the shape by which elements are matched."""
-    if isinstance(value, Mapping):
-        return (
-            "{" + ",".join(f"{name}:{_shape(item)}" for name, item in sorted(value.items())) + "}"
-        )
-    if isinstance(value, list):
-        return f"[{_shape(value[0]) if value else ''}]"
-    return _type(value) if is_volatile(value) else repr(value)
-
-
 def _type(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return "boolean" if value is not None else "null"
@@ -152,67 +129,74 @@ UNKNOWNS = "x-agentdouble-unknowns"
 
 _SESSION = "mcp-session-id"
 _CUT = "longer than what is compared"
-# fields that differ between the events of one text; texts that differ in more are two events
-_OF_EACH_EVENT = ("id", "timestamp", "content")
 
 
-@dataclass(frozen=True)
-class Answer:
-    """An answer, or the ``error`` if there is none; header names are in lower case.
+def relied_on(exchange: Exchange) -> frozenset[str]:
+    """Return the unknowns that a double's answer relied on, according to its header."""
+    return frozenset(exchange.headers.get(UNKNOWNS, "").replace(",", " ").split())
 
-    With a status, ``error`` says why the answer broke off; ``cut`` means that ``body`` is only its
-    beginning.
+
+def _media_type(exchange: Exchange) -> str:
+    return exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _document(exchange: Exchange) -> Any:
+    """Return the body as JSON, else as text; None if it is empty."""
+    body = exchange.body
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:  # two pictures must not be the same by what replaces their bytes
+        return f"{len(body)} bytes, SHA-256 {hashlib.sha256(body).hexdigest()}"
+    try:
+        return loaded(text) if text else None
+    except ValueError:
+        return text
+
+
+def _events(exchange: Exchange) -> list[Any]:
+    """Return the data of the events, as JSON if possible; consecutive pieces of text are joined.
+
+    The places where a text is cut into pieces have no meaning.
     """
+    events: list[Any] = []
+    for (kind, _), group in groupby(map(_piece, data_of(exchange.body)), key=itemgetter(0, 1)):
+        values = [value for _, _, value in group]
+        events += values if kind == "event" else [{kind: "".join(values)}]
+    return events
 
-    status: int | None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    error: str | None = None
-    cut: bool = False
 
-    @property
-    def media_type(self) -> str:
-        """The type of the body, without parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+def _piece(data: str) -> tuple[str, Any, Any]:
+    """Return the kind, the author and the value of an event.
 
-    @property
-    def streamed(self) -> bool:
-        """Whether the body is a stream of events."""
-        return self.media_type == MEDIA_TYPE
-
-    @property
-    def relied_on(self) -> frozenset[str]:
-        """The unknowns that a double's answer relied on, according to its header."""
-        return frozenset(self.headers.get(UNKNOWNS, "").replace(",", " ").split())
-
-    def document(self) -> Any:
-        """Return the body as JSON, else as text; None if it is empty."""
-        try:
-            text = self.body.decode()
-        except UnicodeDecodeError:  # two pictures must not be the same by what replaces their bytes
-            return f"{len(self.body)} bytes, SHA-256 {hashlib.sha256(self.body).hexdigest()}"
-        try:
-            return loaded(text) if text else None
-        except ValueError:
-            return text
-
-    def events(self) -> tuple[Any, ...]:
-        """Return the data of its events, as JSON if possible; consecutive texts are joined.
-
-        The places where a text is cut into pieces have no meaning.
-        """
-        return tuple(_joined([_data(data) for data in data_of(self.body)]))
+    It is a text, a JSON string, an increment, or JSON.
+    """
+    try:
+        event = loaded(data)
+    except ValueError:
+        return "text", None, data
+    if isinstance(event, str):
+        return "JSON string", None, event
+    if isinstance(event, dict) and event.get("partial"):
+        content = event.get("content")
+        parts = content.get("parts") if isinstance(content, dict) else None
+        if isinstance(parts, list) and len(parts) == 1 and set(parts[0]) == {"text"}:
+            return "increments", event.get("author"), str(parts[0]["text"])
+    if isinstance(event, (dict, list)):
+        return "event", None, event
+    return "text", None, data
 
 
 def differences(
-    double: Answer, live: Answer, pairs: Pairs, operation: str = "", request: str = ""
+    double: Exchange, live: Exchange, pairs: Pairs, operation: str = ""
 ) -> tuple[Difference, ...]:
     """Return the differences between two answers, each with the unknown that explains it.
 
-    ``request`` is the body of the double's request. Ids at the same place are matched on the way.
+    Ids at the same place are matched on the way.
     """
-    answer = double.body.decode("utf-8", "replace")
-    explaining = Explaining(operation, double.relied_on, request, answer)
+    request, answer = (
+        content.decode("utf-8", "replace") for content in (double.request.content, double.body)
+    )
+    explaining = Explaining(operation, relied_on(double), request, answer)
     return explaining.explained(list(_Comparison(pairs, explaining).differences(double, live)))
 
 
@@ -224,30 +208,28 @@ class _Comparison:
         self._explaining = explaining
         self._documents = Documents(pairs, Fields(explaining.operation))
 
-    def differences(self, double: Answer, live: Answer) -> Iterator[Difference]:
+    def differences(self, double: Exchange, live: Exchange) -> Iterator[Difference]:
         if double.status != live.status:  # the bodies of different statuses are not comparable
             ours, theirs = double.status or "no answer", live.status or "no answer"
             yield Difference("value", "status", ours, theirs)
             return
         if double.status is None:
             return
-        yield from self._heads(double, live)
-        if double.streamed and live.streamed:
-            yield from self._streams(double.events(), live.events())
-        else:
-            yield from self._bodies(double.document(), live.document(), "$")
-        if bool(double.error) != bool(live.error):
-            yield Difference("value", "end", double.error or "whole", live.error or "whole")
-        if double.cut or live.cut:
-            ours, theirs = (_CUT if answer.cut else "whole" for answer in (double, live))
-            yield Difference("value", "end", ours, theirs)
-
-    def _heads(self, double: Answer, live: Answer) -> Iterator[Difference]:
-        if double.media_type != live.media_type and (double.body or live.body):
-            yield Difference("value", "content-type", double.media_type, live.media_type)
+        kinds = _media_type(double), _media_type(live)
+        if kinds[0] != kinds[1] and (double.body or live.body):
+            yield Difference("value", "content-type", *kinds)
         ours, theirs = (answer.headers.get(_SESSION, "") for answer in (double, live))
         if ours and theirs and not self._pairs.link(ours, theirs, "MCP session"):
             yield self._documents.difference("value", _SESSION, ours, theirs)
+        if kinds == (MEDIA_TYPE, MEDIA_TYPE):
+            yield from self._streams(_events(double), _events(live))
+        else:
+            yield from self._bodies(_document(double), _document(live), "$")
+        if bool(double.error) != bool(live.error):
+            yield Difference("value", "end", double.error or "whole", live.error or "whole")
+        if double.body_cut or live.body_cut:
+            ours, theirs = (_CUT if answer.body_cut else "whole" for answer in (double, live))
+            yield Difference("value", "end", ours, theirs)
 
     def _streams(self, double: Sequence[Any], live: Sequence[Any]) -> Iterator[Difference]:
         both = min(len(double), len(live))
@@ -267,67 +249,3 @@ class _Comparison:
             )
             double, live, path = contents.double, contents.live, contents.path
         yield from self._documents.compare(double, live, path)
-
-
-@dataclass(frozen=True)
-class _Text:
-    text: str
-
-
-def _data(data: str) -> Any:
-    try:
-        document = loaded(data)
-    except ValueError:
-        return _Text(data)
-    return document if isinstance(document, (dict, list, str)) else _Text(data)
-
-
-def _joined(events: Sequence[Any]) -> Iterator[Any]:
-    pending: Any = None
-    for event in events:
-        together = _together(pending, event)
-        if together is None:
-            if pending is not None:
-                yield _plain(pending)
-            pending = event
-        else:
-            pending = together
-    if pending is not None:
-        yield _plain(pending)
-
-
-def _together(before: Any, event: Any) -> Any:
-    """Merge two events if the second only continues the first's text."""
-    if isinstance(before, _Text) and isinstance(event, _Text):
-        return _Text(before.text + event.text)
-    if isinstance(before, str) and isinstance(event, str):
-        return before + event
-    if not (_is_increment(before) and _is_increment(event)):
-        return None
-    if _rest(before) != _rest(event):
-        return None
-    part, more = before["content"]["parts"][0], event["content"]["parts"][0]
-    parts = [{**part, "text": part["text"] + more["text"]}]
-    return {**before, "content": {**before["content"], "parts": parts}}
-
-
-def _is_increment(event: Any) -> bool:
-    if not isinstance(event, dict) or not event.get("partial"):
-        return False
-    content = event.get("content")
-    parts = content.get("parts") if isinstance(content, dict) else None
-    if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], dict):
-        return False
-    return isinstance(parts[0].get("text"), str)
-
-
-def _rest(event: dict[str, Any]) -> Any:
-    """Return an increment without its text and the fields that differ in each event."""
-    (part,) = event["content"]["parts"]
-    content = {**event["content"], "parts": {**part, "text": ""}}
-    return {name: value for name, value in event.items() if name not in _OF_EACH_EVENT}, content
-
-
-def _plain(event: Any) -> Any:
-    # a raw text and a JSON string are two ways to send it (U-INVOKE-SSE-CHUNK)
-    return [event] if isinstance(event, str) else event.text if isinstance(event, _Text) else event

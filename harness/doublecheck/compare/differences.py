@@ -96,10 +96,6 @@ class Compared:
             return Class.ONLY_LIVE
         return worst(difference.cls for difference in self.differences)
 
-    def __repr__(self) -> str:
-        differences = counted(len(self.differences), "difference")
-        return f"<Compared {self.operation}: {self.cls.value}, {differences}>"
-
 
 @dataclass(frozen=True)
 class Part:
@@ -113,11 +109,6 @@ class Part:
     def cls(self) -> Class:
         """The class of the part."""
         return worst(call.cls for call in self.calls)
-
-    def __repr__(self) -> str:
-        calls = counted(len(self.calls), "call")
-        outcome = f"skipped: {self.skipped}" if self.skipped else f"{self.cls.value}, {calls}"
-        return f"<Part {self.name}: {outcome}>"
 
 
 @dataclass(frozen=True)

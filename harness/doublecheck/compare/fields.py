@@ -60,13 +60,6 @@ def is_time(value: Any) -> bool:
     )
 
 
-def is_volatile(value: Any) -> bool:
-    """Whether a value has the form of an id or a time."""
-    if isinstance(value, str):
-        return _VOLATILE.fullmatch(value) is not None
-    return is_time(value)
-
-
 def pieces(text: str, *, prose: bool) -> Iterator[Piece]:
     """Split prose at the ids and times in it, any other text at addresses in memory."""
     end = 0

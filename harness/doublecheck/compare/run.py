@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from doublecheck.api.platform import Platform
-from doublecheck.client import preflight, transport
-from doublecheck.compare.answers import UNKNOWNS, Answer, differences
+from doublecheck.client import preflight
+from doublecheck.compare.answers import UNKNOWNS, differences, relied_on
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Compared, Comparison, Part
 from doublecheck.compare.fields import Pairs, parsed
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.target.target import Target
-from doublecheck.wire import sandbox
 from doublecheck.wire.calls import Request
 from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import Exchange, without_secrets
-from doublecheck.wire.results import response_of
+from doublecheck.wire.results import body_of, response_of
 
 _SHORTEST_NAME = 6  # a shorter name is part of other people's names, too
 _CONTEXT = re.compile(r'"contextId": ?"([^"]+)"')
-_MOST_PAGES = 100
-_WRONG_ANSWERS = (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError)
 
 
 class Leftovers:
     """The sandbox sessions of a conversation on one platform.
 
-    ``names`` are those that the conversation uses, and nobody else. A session is removed if it is
-    new and was named by the conversation, or by an agent after one of its sessions.
+    A session is removed if it is new and was named by the conversation, or by an agent after one of
+    its ``names``, which nobody else uses.
     """
 
     def __init__(self, platform: Platform, names: Sequence[str] = ()) -> None:
@@ -51,53 +46,27 @@ class Leftovers:
 
     def note(self, exchanges: Sequence[Exchange]) -> None:
         """Note the names that a part of the conversation has used."""
+        self._used |= {str(body_of(exchange).get("UserSessionId")) for exchange in exchanges}
         for exchange in exchanges:
-            if "Action=InvokeTool" in exchange.request.url:
-                body = parsed(exchange.request.content.decode("utf-8", "replace"))
-                if isinstance(body, dict):
-                    self._used.add(str(body.get("UserSessionId")))
             self._names.update(_CONTEXT.findall(exchange.body.decode("utf-8", "replace")))
 
     def remove(self) -> tuple[str, ...]:
         """Remove the sessions; return the names of those that could not be removed."""
-        return tuple(
-            name
-            for id_, name in self._sessions().items()
-            if id_ not in self._before and self._is_own(name) and not self._removed(id_)
-        )
-
-    def _is_own(self, name: str) -> bool:
-        return name in self._used or any(part in name for part in self._names)
-
-    def _removed(self, session_id: str) -> bool:
-        call = sandbox.delete_session(self._platform.target, session_id, transport.signing_time())
-        try:
-            response = self._platform.send(call.request)
-            call.read(response)
-        except _WRONG_ANSWERS:
-            return False
-        return response.is_success
+        left = []
+        for id_, name in self._sessions().items() - self._before.items():
+            if name in self._used or any(part in name for part in self._names):
+                removed = False
+                with suppress(DoubleCheckError):
+                    removed = self._platform.destroy_session(instance_id=id_)
+                if not removed:
+                    left.append(name)
+        return tuple(left)
 
     def _sessions(self) -> Mapping[str, str]:
         """Return the names of the living sandbox sessions by their ids; {} if there is no answer."""
-        target = self._platform.target
-        if target.credentials is None or target.tool_id is None:
-            return {}
-        with suppress(*_WRONG_ANSWERS):
-            return dict(self._listed(target.tool_id))
+        with suppress(DoubleCheckError):
+            return self._platform._sandbox_sessions()
         return {}
-
-    def _listed(self, tool_id: str) -> Iterator[tuple[str, str]]:
-        body: dict[str, Any] = {"ToolId": tool_id}
-        for _ in range(_MOST_PAGES):
-            when = transport.signing_time()
-            request = sandbox.signed(self._platform.target, body, when, action="ListSessions")
-            result = json.loads(self._platform.send(request).content)["Result"]
-            for session in result.get("SessionInfos") or ():
-                yield str(session["SessionId"]), str(session["UserSessionId"])
-            if not result.get("NextToken"):
-                return
-            body = {**body, "NextToken": result["NextToken"]}
 
 
 _BODY_LIMIT = 16 * 1024 * 1024  # bytes of an answer that are compared
@@ -231,19 +200,7 @@ def _compared(
 def _pair(name: str, double: Exchange, live: Exchange, pairs: Pairs) -> Compared:
     """Compare one call that both sides made."""
     pairs.learn(double.request, live.request)
-    request = double.request.content.decode("utf-8", "replace")
-    return Compared(
-        name, double, live, differences(_answer(double), _answer(live), pairs, name, request)
-    )
-
-
-def _answer(exchange: Exchange) -> Answer:
-    headers = _lowered(exchange.headers)
-    return Answer(exchange.status, headers, exchange.body, exchange.error, exchange.body_cut)
-
-
-def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
+    return Compared(name, double, live, differences(double, live, pairs, name))
 
 
 class _Unknowns:
@@ -266,8 +223,8 @@ class _Unknowns:
         streamed = any(is_stream(response_of(exchange)) for exchange in exchanges)
         with Platform(self._double.target) as platform:
             if self._settled is None:
-                unknowns = platform.unknowns().items()
-                self._settled = frozenset(id_ for id_, unknown in unknowns if unknown.settled)
+                ledger = platform.unknowns().items()
+                self._settled = frozenset(id_ for id_, unknown in ledger if unknown.settled)
             entries = platform.journal() if streamed else ()
         of_request = {
             (entry.method, entry.url, entry.request_body.encode()): entry.unknowns
@@ -275,10 +232,9 @@ class _Unknowns:
         }
         named = []
         for exchange in exchanges:
-            request, headers = exchange.request, _lowered(exchange.headers)
-            relied_on = set(headers.get(UNKNOWNS, "").replace(",", " ").split())
+            request, unknowns = exchange.request, set(relied_on(exchange))
             if is_stream(response_of(exchange)):
-                relied_on.update(of_request.get((request.method, request.url, request.content), ()))
-            headers[UNKNOWNS] = ", ".join(sorted(relied_on - self._settled))
+                unknowns.update(of_request.get((request.method, request.url, request.content), ()))
+            headers = {**exchange.headers, UNKNOWNS: ", ".join(sorted(unknowns - self._settled))}
             named.append(dataclasses.replace(exchange, headers=headers))
         return named

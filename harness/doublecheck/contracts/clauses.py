@@ -13,7 +13,7 @@ from typing import Literal
 
 import pytest
 
-from doublecheck.errors import ClauseError
+from doublecheck.errors import ArgumentError
 from doublecheck.target.facts import Surface
 
 if sys.version_info >= (3, 11):
@@ -86,12 +86,12 @@ def selection(expression: str) -> str:
 
 
 def find(id_: str) -> Clause:
-    """Return the clause with this id; raise ClauseError, with the nearest id, if there is none."""
+    """Return the clause with this id; raise ArgumentError, with the nearest id, if there is none."""
     found = clauses().get(id_)
     if found is None:
         near = difflib.get_close_matches(id_.upper(), clauses(), n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        raise ClauseError(f"There is no clause {id_!r}.{hint}", clause=id_)
+        raise ArgumentError(f"There is no clause {id_!r}.{hint}")
     return found
 
 
@@ -103,7 +103,7 @@ def clause(
     smoke: bool = False,
     surface: Surface | None = None,
 ) -> pytest.MarkDecorator:
-    """Mark a check with the clause it checks; raise ClauseError for an unknown id.
+    """Mark a check with the clause it checks; raise ArgumentError for an unknown id.
 
     ``reference_app`` says that this check needs the reference application, although the clause
     applies to every deployment (the default comes from the clause's scope). ``writes`` says that

@@ -19,7 +19,6 @@ from doublecheck.contracts.verdicts import SMOKE, Verdict
 from doublecheck.errors import (
     AbsentSurfaceError,
     AnswerError,
-    BrokenOfferError,
     DoubleCheckError,
     NoAnswerError,
     RefusedError,
@@ -235,7 +234,8 @@ class SurfaceStates:
         assumed = self._target.offers_assumed
         if assumed and not self._nothing_there(platform):
             pytest.skip(f"{Verdict.NOT_OFFERED.value}: {problem}")
-        raise BrokenOfferError(problem) if self._target.level == SMOKE and not assumed else problem
+        problem.offered = self._target.level == SMOKE and not assumed
+        raise problem
 
     def _problem(self, platform: Platform, surface: str) -> DoubleCheckError | None:
         """Return why there is no evidence of a surface, or None."""

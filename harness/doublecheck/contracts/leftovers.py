@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.contracts import wire
 from doublecheck.errors import DoubleCheckError
 from doublecheck.wire import api_server
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
 
-PAGES = 20
-PAGE = 100
 _NOTHING_SENSIBLE = (
     DoubleCheckError,
     ValueError,
@@ -56,38 +53,18 @@ class Leftovers:
     def remove(self) -> None:
         """Remove everything that is registered, the last first."""
         while self._removals:
-            with _as_far_as_it_goes():
+            with contextlib.suppress(*_NOTHING_SENSIBLE):
                 self._removals.pop()()
         if self._sandboxes:
-            with _as_far_as_it_goes():
+            with contextlib.suppress(*_NOTHING_SENSIBLE):
                 self._delete_instances()
 
     def _delete_instances(self) -> None:
-        tool = self._platform.target.sandbox_tool()
-        for session in list(self._sessions(tool)):
-            name = str(session.get("UserSessionId"))
-            if any(one in name for one in self._sandboxes):
-                body = {"ToolId": tool, "SessionId": session["SessionId"]}
-                wire.control_plane(self._platform, body, action="DeleteSession")
-
-    def _sessions(self, tool: str) -> Iterator[dict[str, Any]]:
-        body: dict[str, Any] = {"ToolId": tool, "MaxResults": PAGE}
-        for _ in range(PAGES):
-            answer = wire.control_plane(self._platform, body, action="ListSessions")
-            result = answer.json()["Result"] if answer.is_success else {}
-            yield from result.get("SessionInfos") or ()
-            if not result.get("NextToken"):
-                return
-            body["NextToken"] = result["NextToken"]
+        for id_, name in self._platform._sandbox_sessions().items():
+            if any(part in name for part in self._sandboxes):
+                self._platform.destroy_session(instance_id=id_)
 
 
 def _delete_sessions(platform: Platform, app: str, user: str) -> None:
     for session in platform.list_sessions(app, user_id=user):
         platform.request("DELETE", api_server.session_path(app, user, session.id))
-
-
-@contextlib.contextmanager
-def _as_far_as_it_goes() -> Iterator[None]:
-    """Ignore a platform that does not answer, or gives another answer."""
-    with contextlib.suppress(*_NOTHING_SENSIBLE):
-        yield

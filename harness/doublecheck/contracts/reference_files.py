@@ -36,14 +36,13 @@ def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     try:
         changed = [path for path, content in wanted.items() if _is_other(path, content)]
         if changed and not force:
-            raise FolderError(_in_the_way(folder, changed), folder=folder)
+            raise FolderError(_in_the_way(folder, changed))
         for path, content in wanted.items():
             _put(path, content)
     except OSError as error:
         reason = error.strerror or error
         raise FolderError(
-            f"{error.filename or folder} cannot be written: {reason}. Name another folder with -o.",
-            folder=folder,
+            f"{error.filename or folder} cannot be written: {reason}. Name another folder with -o."
         ) from None
     return tuple(wanted)
 

@@ -147,19 +147,6 @@ def test_events_have_content(user: User, route: str, streaming: bool) -> None:
     assert {"user", "model"} == {event.role for event in user.history(session)}
 
 
-@clause("API-10", reference_app=True, writes=True)
-@pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
-def test_every_reply_is_the_model_s(user: User, route: str) -> None:
-    """Each of several has content, the role model and its text."""
-    session = user.create()
-
-    events = user.order(session, "events", route, texts=["one", "two", "three"])
-
-    assert [("model", "one"), ("model", "two"), ("model", "three")] == [
-        (event.role, event.text) for event in events
-    ]
-
-
 @clause("API-11", writes=True)
 @pytest.mark.parametrize("word", ["owl", "ü"])
 def test_events_carry_increments_calls_and_replies(user: User, word: str) -> None:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs
 from doublecheck.contracts.agent_users import (
     User,
-    new_id,
     texts,
 )
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import for_each
-from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.verdicts import Verdict
-from doublecheck.target import pytest_options
 
 
 @clause("API-02", writes=True)
@@ -56,23 +51,6 @@ def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> Non
 
 
 @clause("API-04", writes=True)
-@for_each(id_=inputs.unusual_ids())
-def test_the_sessions_of_an_unusual_user_are_listed(
-    platform: Platform, leftovers: Leftovers, app: str, id_: str
-) -> None:
-    """And not those of one whose id is nearly the same."""
-    unusual, nearly = User(platform, app, id_), User(platform, app, f"{id_.casefold()}-")
-    for one in (unusual, nearly):
-        leftovers.user(app, one.id)
-    name = new_id()
-    if unusual.may_create(name):
-        assert name in unusual.ids()
-        assert unusual.has(name)
-        assert not nearly.has(name)
-        unusual.delete(name)
-
-
-@clause("API-04", writes=True)
 def test_a_user_s_sessions_are_listed(user: User, other_user: User, user_elsewhere: User) -> None:
     """All of them, also those with an id of one's own, and nobody else's."""
     assert [] == user.ids()
@@ -86,17 +64,6 @@ def test_a_user_s_sessions_are_listed(user: User, other_user: User, user_elsewhe
         assert sorted(there) == user_elsewhere.ids()
     more = [*first, *(user.create() for _ in range(9))]
     assert sorted(more) == user.ids()
-
-
-@clause("API-04", writes=True)
-def test_the_list_is_up_to_date(user: User) -> None:
-    """A session is in it once it is created, still after a run, and no longer once it is deleted."""
-    kept, deleted = user.create(), user.create()
-    user.say(kept, "hello")
-    user.delete(deleted)
-    assert [kept] == user.ids()
-    user.delete(kept)
-    assert [] == user.ids()
 
 
 @clause("API-05", writes=True)
@@ -115,37 +82,6 @@ def test_a_session_has_its_history(user: User, said: list[str]) -> None:
     assert expected == texts(user.history(session)), "another history when it is read again"
     assert set(said) <= {one.text for one in history if one.role == "user"}
     assert [] == texts(user.history(untouched))
-
-
-@clause("API-05", reference_app=True, writes=True)
-def test_a_long_history_is_whole(user: User) -> None:
-    """Many events of many turns, and an event of several parts, in order."""
-    session = user.create()
-    said = [f"event {number}" for number in range(30)]
-    for number in range(0, 30, 10):
-        user.order(session, "events", texts=said[number : number + 10])
-    user.order(session, "parts", texts=["one", "two", "three"])
-
-    history = [event for event in user.history(session) if event.role == "model"]
-
-    assert [*said, "onetwothree"] == texts(history)
-    assert ["one", "two", "three"] == [part["text"] for part in history[-1].parts]
-
-
-@clause("API-05", writes=True)
-def test_a_session_lasts_until_it_is_deleted(user: User, request: pytest.FixtureRequest) -> None:
-    """Unlike a sandbox's instance it does not end by itself; its history stays."""
-    platform = user.platform
-    if not pytest_options.in_process(request.config):
-        pytest.skip(f"{Verdict.NOT_RUN.value}: needs a double whose clock may be moved")
-    session = user.create()
-    user.say(session, "still here")
-    try:
-        platform.clock.advance(hours=24)
-        assert "still here" in "".join(texts(user.history(session)))
-        assert [session] == user.ids()
-    finally:
-        platform.reset()
 
 
 @clause("API-05", reference_app=True, writes=True)
@@ -196,16 +132,3 @@ def test_a_deleted_session_does_not_exist(
     assert [True] * len(others) == [
         "hello" in "".join(texts(one.history(deleted))) for one in others
     ]
-
-
-@clause("API-06", writes=True)
-def test_a_deleted_session_leaves_nothing_behind(user: User) -> None:
-    """A new session with its id is a new one, without its history."""
-    user.create("again")
-    user.say("again", "forget this")
-    user.delete("again")
-
-    assert "again" == user.create("again")
-
-    assert [] == texts(user.history("again"))
-    assert ["again"] == user.ids()

@@ -14,8 +14,6 @@ from doublecheck.contracts.agent_users import (
     User,
     ends_in_error,
     new_id,
-    new_user,
-    streaming,
     texts,
 )
 from doublecheck.contracts.clauses import clause
@@ -42,23 +40,6 @@ def test_every_application_of_the_directory_is_listed(platform: Platform) -> Non
     assert REFERENCE in names
     if platform.target.kind == "double":
         assert {REFERENCE, SECOND} <= names
-
-
-@clause("API-01", reference_app=True, writes=True)
-def test_every_listed_application_runs(platform: Platform, leftovers: Leftovers) -> None:
-    """A name of the list is what the other endpoints take."""
-    for name in platform.list_apps()[-3:]:
-        user = new_user(platform, leftovers, name)
-        session = user.create()
-
-        assert [session] == user.ids()
-        assert user.say(session, "hello")
-
-
-@clause("API-13", writes=True)
-def test_artifacts_are_listed(user: User) -> None:
-    """The answer is a list, also for a session without artifacts."""
-    assert [] == user.artifacts(user.create())
 
 
 @clause("API-13", reference_app=True, writes=True)
@@ -89,19 +70,6 @@ def test_health_answers(platform: Platform) -> None:
     assert "error" not in answers[0].text.lower(), answers[0].text
 
 
-@clause("API-14", reference_app=True, writes=True)
-def test_health_answers_during_a_run(platform: Platform, user: User) -> None:
-    """Also while an agent works."""
-    chunks = ["begun", "end"]
-    with streaming(user, user.create(), chunks) as (events, release):
-        assert "begun" == next(events).text
-        health = platform.request("GET", "/health", surface="api_server")
-        for _ in chunks:
-            release()
-
-    assert health.is_success, health.text
-
-
 @clause("API-15")
 def test_version_answers(platform: Platform) -> None:
     """The answer contains a version, the same one each time."""
@@ -119,12 +87,6 @@ def test_applications_are_named_by_directories(platform: Platform) -> None:
     names = platform.list_apps()
 
     assert [] == [name for name in names if "/" in name or "\\" in name or name in ("", ".", "..")]
-
-
-@clause("API-16", reference_app=True)
-def test_the_name_is_the_directory_s(platform: Platform) -> None:
-    """Letter by letter."""
-    assert REFERENCE in platform.list_apps()
 
 
 @clause("API-16", writes=True)

@@ -136,33 +136,6 @@ def test_an_exception_in_a_stream_does_not_take_the_application_down(platform: P
         _goes_on(platform, "afterwards")
 
 
-@clause("INV-07")
-def test_a_stream_goes_on_beside_an_exception(platform: Platform) -> None:
-    """Another request that fails does not end it."""
-    gate, chunks = uuid.uuid4().hex, ["one", "two"]
-    arrived = []
-
-    with closing(wire.stream(platform, chunks, gate=gate)) as events:
-        for event in events:
-            arrived.append(wire.chunk(event.data))
-            assert _is_error(wire.invoke(platform, EXCEPTIONS[0]))
-            wire.release(platform, gate)
-
-    assert chunks == arrived
-
-
-@clause("INV-07")
-def test_an_exception_leaves_the_environment(platform: Platform) -> None:
-    """The application is not started anew."""
-    if platform.target.kind == "live":
-        pytest.skip("not observable: a live platform may run the application several times")
-    before = _environment(platform)
-
-    assert _is_error(wire.invoke(platform, EXCEPTIONS[0]))
-
-    assert before == _environment(platform)
-
-
 @clause("INV-08")
 def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
     """Each broken body is answered with a 4xx status and an error that says something."""
@@ -193,24 +166,6 @@ def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: L
     assert [f"{ids[0]}\n"] == _texts(_in_sandbox(platform, ids[0], "print(kept)"))
 
 
-@clause("INV-09", reference_app=True, writes=True)
-def test_the_session_header_selects_the_sandbox_without_a_user(
-    platform: Platform, leftovers: Leftovers
-) -> None:
-    """The session_id alone separates, and finds the state again."""
-    ids = [uuid.uuid4().hex for _ in range(2)]
-    for id_ in ids:
-        leftovers.sandbox(id_)
-    answer = wire.invoke(platform, {"do": "echo"}, {"session_id": ids[0]})
-    if 400 <= answer.status_code < 500:
-        pytest.skip(f"not observable: HTTP {answer.status_code} without user_id (U-INVOKE-HEADERS)")
-
-    for id_ in ids:
-        _in_sandbox(platform, id_, f"kept = {id_!r}", user_id=None)
-    for id_ in ids:
-        assert [f"{id_}\n"] == _texts(_in_sandbox(platform, id_, "print(kept)", user_id=None))
-
-
 def _is_error(answer: httpx.Response) -> bool:
     """Whether an answer says that there was an error; its status is left open (7.5)."""
     if answer.status_code >= 400:
@@ -227,10 +182,6 @@ def _goes_on(platform: Platform, said: str) -> None:
     assert said == wire.returned(after)
     for probe in ("/ping", "/readiness"):
         wire.probe(platform, probe)
-
-
-def _environment(platform: Platform) -> Any:
-    return wire.parsed(wire.returned(wire.invoke(platform, {"do": "where"})))["environment"]
 
 
 def _send_raw(platform: Platform, body: bytes) -> httpx.Response:
@@ -290,23 +241,6 @@ def test_strings_arrive_as_they_are_produced(platform: Platform) -> None:
             wire.release(platform, gate)
 
     assert chunks == arrived
-
-
-@clause("INV-05")
-def test_two_streams_go_on_side_by_side(platform: Platform) -> None:
-    """Neither waits for the other's end, nor has its strings."""
-    gates = [uuid.uuid4().hex for _ in range(2)]
-    ones, others = ([f"{name} {n}" for n in range(3)] for name in ("one", "other"))
-
-    with (
-        closing(wire.stream(platform, ones, gate=gates[0])) as first,
-        closing(wire.stream(platform, others, gate=gates[1])) as second,
-    ):
-        for pair in zip(ones, others, strict=True):
-            assert [*pair] == [wire.chunk(next(one).data) for one in (first, second)]
-            for gate in gates:
-                wire.release(platform, gate)
-        assert [None, None] == [next(one, None) for one in (first, second)]
 
 
 @clause("INV-06")

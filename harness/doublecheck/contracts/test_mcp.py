@@ -54,18 +54,6 @@ def test_an_async_function_is_called(mcp_client: McpClient, first: str) -> None:
 
 
 @clause("MCP-03")
-def test_each_function_is_called_by_its_name(mcp_client: McpClient) -> None:
-    """In any order, and more than once."""
-    for word in ("one", "two"):
-        assert f"{word}!" == text_of(mcp_client.call("join", first=word))
-        assert word == structured_of(mcp_client.call("facts", text=word)).get("text")
-        assert word.upper() == text_of(mcp_client.call("shout", prompt=word))
-        assert "5" == text_of(mcp_client.call("add", a=2, b=3))
-        placed = structured_of(mcp_client.call("place", order={"customer": word})).get("order")
-        assert {"customer": word, "items": []} == placed
-
-
-@clause("MCP-03")
 def test_a_call_that_cannot_be_made_is_an_error(mcp_client: McpClient) -> None:
     """A tool that nobody registered, and wrong arguments; the next call is answered."""
     for name, arguments in (("nobodys", {}), ("Add", {"a": 1, "b": 2}), *WRONG):

@@ -82,21 +82,6 @@ def test_an_answer_has_the_id_of_its_request(
 
 
 @clause("MCP-01")
-def test_a_notification_has_no_answer(
-    platform: Platform, mcp_server: McpServer, mcp_session: McpSession
-) -> None:
-    """It is accepted, and the answer is empty."""
-    params: dict[str, dict[str, Any]] = {"initialized": {}, "cancelled": {"requestId": 4711}}
-    for name, given in params.items():
-        message = {"jsonrpc": "2.0", "method": f"notifications/{name}", "params": given}
-
-        response = platform.send(mcp.request(mcp_server, mcp_session, message))
-
-        assert response.is_success, response.text
-        assert [] == mcp_servers.answers(response)
-
-
-@clause("MCP-01")
 def test_a_method_that_is_not_there_is_refused(
     platform: Platform, mcp_server: McpServer, mcp_session: McpSession
 ) -> None:
@@ -113,18 +98,6 @@ def test_a_method_that_is_not_there_is_refused(
 
 
 @clause("MCP-01")
-def test_a_get_opens_a_stream_or_is_refused(
-    platform: Platform, mcp_server: McpServer, mcp_session: McpSession
-) -> None:
-    """A server answers it with events, or with an error if it has none to send."""
-    with platform.streaming(mcp.listen(mcp_server, mcp_session)) as response:
-        kind = response.headers.get("content-type", "").lower()
-
-        streams = response.is_success and kind.startswith("text/event-stream")
-        assert streams or 400 <= response.status_code < 500, f"{response.status_code} {kind}"
-
-
-@clause("MCP-01")
 def test_sessions_do_not_disturb_each_other(platform: Platform, mcp_server: McpServer) -> None:
     """Two are used in turns, and one of them is still used after the other was ended."""
     with client(platform, mcp_server) as one, client(platform, mcp_server) as other:
@@ -134,20 +107,6 @@ def test_sessions_do_not_disturb_each_other(platform: Platform, mcp_server: McpS
 
     assert names[0]
     assert [names[0]] * 7 == names
-
-
-@clause("MCP-01")
-def test_a_session_that_was_ended_is_refused(platform: Platform, mcp_server: McpServer) -> None:
-    """It is not observable where sessions have no ids, or cannot be ended."""
-    session = mcp_servers.open_session(platform, mcp_server)
-    ended = platform.send(mcp.end(mcp_server, session).request)
-    if session.id is None or not ended.is_success:
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: this server's sessions cannot be ended")
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
-
-    response = platform.send(mcp.request(mcp_server, session, ping))
-
-    assert 400 <= response.status_code < 500, f"{response.status_code}: {response.text}"
 
 
 def _is_refused(response: Any) -> bool:
@@ -246,25 +205,6 @@ def test_the_key_of_another_service_is_refused(
 
         assert {} == _accepted(statuses)
         platform.send(mcp.end(one.server, session).request)
-
-
-@clause("MCP-02", surface="services", writes=True)
-def test_the_key_of_a_deleted_service_is_refused(
-    platform: Platform, service: Service, make_service: Make
-) -> None:
-    """At its own address, and at that of another service, which takes its own key still."""
-    deleted = make_service(f"{platform.target.mcp}{mcp.PATH}")
-    _require_accepted(platform, deleted.server)
-    deleted.delete()
-    elsewhere = replace(service.server, headers=deleted.server.headers)
-
-    statuses = {
-        name: platform.send(mcp.initialize(server).request).status_code
-        for name, server in {"its own": deleted.server, "another's": elsewhere}.items()
-    }
-
-    assert {} == _accepted(statuses)
-    _require_accepted(platform, service.server)
 
 
 def _wrong(server: McpServer) -> Mapping[str, McpServer]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import httpx
 import pytest
@@ -106,14 +104,6 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
             break  # otherwise the counted pings were answered too late
 
     assert (actions.BUSY, True) == (said, actions.BUSY in heard)
-
-
-@clause("PRB-06", reference_app=True)
-def test_ping_answers_while_the_application_streams(platform: Platform) -> None:
-    """Ping answers in time between two strings of a stream that is not at its end."""
-    with closing(wire.stream(platform, ["one", "two"], gate=uuid.uuid4().hex)) as events:
-        assert "one" == wire.chunk(next(events).data)
-        assert actions.PING == wire.ping(platform)
 
 
 @clause("PRB-07")

@@ -31,22 +31,6 @@ TYPES_OF_DATA = {
     "execution_count": "int",
     "outputs": "list",
 }
-PROGRAM = '''
-def total(numbers):
-    """Add numbers.
-
-    ```python
-    total([1])
-    ```
-    """
-    found = 0
-    for number in numbers:
-        if number:
-            found += number
-    return found
-
-print(total([1, 2, 39]), "ü\\n🦉")
-'''
 SEVERAL = """
 import sys
 print("first")
@@ -108,14 +92,6 @@ def test_it_runs_the_whole_code(platform_env: PlatformEnv, state: State, text: s
     _, data = _ran(code, state)
 
     assert (code, text) == (data["code"], _stream(data))
-
-
-@clause("RUN-01")
-def test_it_runs_a_program(platform_env: PlatformEnv, state: State) -> None:
-    """Lines and their indentation are kept, and so is what looks like markup."""
-    _, data = _ran(PROGRAM, state)
-
-    assert (PROGRAM, "42 ü\n🦉\n") == (data["code"], _stream(data))
 
 
 @clause("RUN-01")

@@ -51,14 +51,6 @@ def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
     assert len(FIRSTS) == len(ids), ids
 
 
-@clause("SBX-01", writes=True)
-def test_a_new_instance_has_no_state(sandbox: Sandbox) -> None:
-    """The names that checks use are free, and the first execution is the first one."""
-    first = sandbox.run("print([one for one in ('kept', 'x', 'count') if one in globals()])")
-
-    assert ("[]\n", 1) == (printed(first), first.execution_count)
-
-
 @clause("SBX-02", writes=True)
 def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
     """Later executions find every kind of state, also after an error, JavaScript and a command."""

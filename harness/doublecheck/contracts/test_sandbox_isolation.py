@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from agentdouble import ledger
-from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import for_each
@@ -26,9 +24,6 @@ from doublecheck.contracts.sandboxes import (
 )
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import RefusedError
-
-MOST_CALLS = 50
-SOON_S = 60
 
 
 @clause("SBX-04", writes=True)
@@ -62,32 +57,6 @@ def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
     _has_everything(sandbox, place)
 
 
-@clause("SBX-04", writes=True)
-def test_a_session_that_expires_leaves_the_others(sandbox: Sandbox, clock: PlatformClock) -> None:
-    """It is destroyed alone."""
-    succeeded(sandbox.run("kept = 41", ttl_s=None))
-    succeeded(sandbox.with_session("other").run("pass", ttl_s=SOON_S))
-
-    clock.advance(seconds=SOON_S + 1)
-
-    assert "42\n" == printed(sandbox.run("print(kept + 1)", ttl_s=None))
-
-
-@clause("SBX-04", writes=True)
-def test_sessions_work_at_once(sandbox: Sandbox) -> None:
-    """Each call is answered with what its own code printed, while another one runs."""
-    other = sandbox.with_session("other")
-    for one in (sandbox, other):
-        one.run("import time")
-
-    with ThreadPoolExecutor(1) as thread:
-        slow = thread.submit(sandbox.run, "time.sleep(0.15); print('slow')")
-        meanwhile = [printed(other.run(f"print({n})")) for n in _until(slow.done)]
-
-    assert "slow\n" == printed(slow.result())
-    assert [f"{n}\n" for n in range(len(meanwhile))] == meanwhile
-
-
 @clause("SBX-12", writes=True)
 def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
     """Users that differ in one character, or in case; sessions of one user; neither just joined."""
@@ -102,19 +71,6 @@ def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) ->
 def test_users_do_not_see_each_other(sandbox: Sandbox) -> None:
     """No kind of state of one user's session is in another user's, and each keeps its own."""
     _keep_apart(sandbox, sandbox.with_user("somebody-else"))
-
-
-@clause("SBX-12", writes=True)
-def test_the_end_of_a_session_leaves_those_of_other_users(sandbox: Sandbox) -> None:
-    """A user's session ends alone: not the others' of that name, and not the user's others."""
-    theirs, another = sandbox.with_user("somebody-else"), sandbox.with_session("2")
-    _need_names(sandbox, theirs)
-    for one in (sandbox, theirs, another):
-        succeeded(one.run("kept = 41"))
-
-    sandbox.end()
-
-    assert ["42\n", "42\n"] == [printed(one.run("print(kept + 1)")) for one in (theirs, another)]
 
 
 def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
@@ -158,17 +114,8 @@ def _need_names(*sandboxes: Sandbox) -> None:
         )
 
 
-def _until(done: Callable[[], bool]) -> Iterator[int]:
-    """Count calls until something is done; at least one."""
-    for number in range(MOST_CALLS):
-        yield number
-        if done():
-            return
-
-
 FOLDER = "Doublecheck of Files"
 NAMES = (f"{FOLDER}/Grüße 日本.Bin", f"{FOLDER}/second/Grüße 日本.Bin", "doublecheck-UPPER.txt")
-LARGE = 1_200_000  # bytes: above 1 MiB
 _READ_BY_JAVASCRIPT = """
 (async () => {{
     const files = await import("node:fs");
@@ -238,18 +185,6 @@ def test_uploaded_files_are_seen_and_downloaded(sandbox: Sandbox, content: bytes
 
         assert uploaded == sandbox.download(path)
         assert [_digest(uploaded)] * 2 == _seen(sandbox, path, told)
-
-
-@clause("SBX-10", writes=True)
-def test_large_files_go_in_and_out(sandbox: Sandbox) -> None:
-    """More than a megabyte arrives whole; a file that code has changed is downloaded as it is now."""
-    path, content = f"{_home(sandbox)}/large.bin", bytes(range(256)) * (LARGE // 256) + b"\r\n"
-
-    told = sandbox.upload(path, content)
-    assert [_digest(content)] * 2 == _seen(sandbox, path, told)
-
-    succeeded(sandbox.run(f"with open({path!r}, 'ab') as file: size = file.write(b'\\xff more')"))
-    assert _digest(content + b"\xff more") == _digest(sandbox.download(path))
 
 
 @clause("SBX-10", writes=True)

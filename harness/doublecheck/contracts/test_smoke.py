@@ -102,12 +102,6 @@ def test_an_unknown_task_is_refused(platform: Platform) -> None:
     assert _refused(_asked(platform, "task", {"id": uuid.uuid4().hex})) in ERRORS_OF_JSON_RPC
 
 
-@clause("A2A-02", smoke=True)
-def test_an_unknown_method_is_refused(platform: Platform) -> None:
-    """By an error of JSON-RPC; which code it has is left open."""
-    assert _refused(_asked(platform, "doublecheck/nothing", {})) in ERRORS_OF_JSON_RPC
-
-
 @clause("INV-04", smoke=True, writes=True)
 def test_an_invocation_is_answered(platform: Platform) -> None:
     """The answer is JSON or a stream of events; what the agent says is its own matter."""

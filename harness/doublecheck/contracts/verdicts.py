@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from doublecheck.errors import (
+    AbsentSurfaceError,
     AnswerError,
-    BrokenOfferError,
     DoubleCheckError,
     NoAnswerError,
     TargetError,
@@ -103,7 +103,7 @@ def of_failure(when: str, error: BaseException, *, library: bool = False) -> Ver
     In a check of the ``library`` each does, because it is the library that raises.
     """
     broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
-    if isinstance(error, BrokenOfferError):
+    if isinstance(error, AbsentSurfaceError) and error.offered:
         return Verdict.FAILED
     if when == "call" and (library or isinstance(error, broken)):
         return Verdict.FAILED

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from IPython.display import clear_output, publish_display_data
 
-from doublecheck.errors import FailedCellError, RefusedError
+from doublecheck.errors import FailedCellError
 from doublecheck.magics.options import BASH
-from doublecheck.magics.platforms import refuse_name, user_session_id
+from doublecheck.magics.platforms import user_session_id
 from doublecheck.notebook.display.markup import box
 from doublecheck.notebook.display.outputs import safe, traceback
 from doublecheck.values.sandbox import BashResult, CodeResult
@@ -135,10 +135,7 @@ class Cell:
 def show(cell: Cell, platform: Platform, store: Store) -> None:
     """Run a cell, show its output and store its result; raise FailedCellError if it failed."""
     options = cell.options
-    try:
-        result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))
-    except RefusedError as error:
-        refuse_name(options.user, options.session, error)
+    result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))
     store(result)
     if isinstance(result, CodeResult):
         failure = failure_of(result)

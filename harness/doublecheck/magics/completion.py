@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence, Sized
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import SimpleCompletion, completion_matcher
 
-from agentdouble.code_tool import DEFAULT_USER
 from doublecheck.client._sync.platform import Platform
 from doublecheck.magics import commands, options
-from doublecheck.magics.platforms import Platforms, living
+from doublecheck.magics.platforms import Platforms
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
@@ -25,12 +23,6 @@ _PATIENCE_S = 2.0
 _CELL = re.compile(r"%%sandbox(?:\s|$)")
 _LINE = re.compile(r"\s*(?:[\w, ]+=\s*)?(%%?sandbox)\s+(.*)", re.DOTALL)
 _BEFORE_ALL_OTHERS = 1_000
-_ARGUMENTS = {
-    "clock": ("advance", "freeze", "unfreeze"),
-    "log": ("--last",),
-    "destroy": ("--user",),
-    "snapshot": ("--session", "--user"),
-}
 
 Matcher = Callable[["CompletionContext"], dict[str, Any]]
 Offer = tuple[str, Sequence[str]]  # the fragment and its completions
@@ -84,9 +76,11 @@ def _offer(context: CompletionContext, platforms: Platforms) -> Offer | None:
     if magic is None:
         return None
     *given, fragment = magic[2].split(" ")
-    words = [word for word in given if word]
-    offered = _cell(words, platforms) if magic[1] == "%%sandbox" else _line(words, platforms)
-    return fragment, [word for word in offered if word.startswith(fragment)]
+    if magic[1] == "%%sandbox":
+        words = [name for name in options.option_names() if name not in given]
+    else:
+        words = [] if any(given) else [*commands.COMMANDS]
+    return fragment, [word for word in words if word.startswith(fragment)]
 
 
 def _code(before: str, after: str, options_line: str, platforms: Platforms) -> Offer:
@@ -105,39 +99,3 @@ def _code(before: str, after: str, options_line: str, platforms: Platforms) -> O
             session_id=given.session,
         )
     return before[completion.start :], completion.matches
-
-
-def _cell(words: Sequence[str], platforms: Platforms) -> Sequence[str]:
-    last = words[-1] if words else ""
-    if last == "--session":
-        return _living(words, platforms)
-    if last == "--language":
-        return options.LANGUAGES
-    if last == "--on":
-        return platforms.names()
-    if last in ("--timeout", "--out", "--user"):
-        return ()
-    return [name for name in options.option_names() if name not in words]
-
-
-def _line(words: Sequence[str], platforms: Platforms) -> Sequence[str]:
-    if not words:
-        return tuple(commands.COMMANDS)
-    if words[-1] in ("--user", "--last"):
-        return ()
-    if words[0] == "use":
-        return platforms.names()
-    if words[0] == "resume":
-        return [name for _, name in platforms.snapshots]
-    if words[-1] in ("destroy", "--session"):
-        return (*_living(words, platforms), *_ARGUMENTS.get(words[-1], ()))
-    return _ARGUMENTS.get(words[0], ()) if len(words) == 1 or words[0] == "snapshot" else ()
-
-
-def _living(words: Sequence[str], platforms: Platforms) -> Sequence[str]:
-    values = dict(pairwise(words))
-    named = platforms.started(values.get("--on"))
-    if named is None or not named.platform.target.admin:
-        return ()
-    with Platform(named.platform.target, timeout_s=_PATIENCE_S) as platform:
-        return living(platform, values.get("--user", DEFAULT_USER))

@@ -56,7 +56,6 @@ def refuse_unknown(what: str, word: str, words: Iterable[str]) -> NoReturn:
 BASH = "bash"
 LANGUAGES = ("python3", "javascript", "typescript", BASH)
 _ALIASES = {"python": "python3", "js": "javascript", "node": "javascript", "ts": "typescript"}
-_LONGEST_TIMEOUT_S = 300
 
 
 @dataclass(frozen=True)
@@ -74,16 +73,14 @@ class CellOptions:
 
 def parse(line: str) -> CellOptions:
     """Return the options of a cell; raise UsageError for wrong ones."""
-    given, extra = _parser().parse_known_args(words(line))
-    if extra:
-        _refuse_extra(extra[0])
+    given = _parser().parse_args(words(line))
     return CellOptions(
-        session=_named("--session", given.session),
-        user=_named("--user", given.user),
-        language=_language(given.language),
-        timeout_s=_timeout(given.timeout),
+        session=given.session,
+        user=given.user,
+        language=given.language,
+        timeout_s=given.timeout,
         on=given.on,
-        out=_variable(given.out),
+        out=given.out,
         raises=not given.no_raise_error,
     )
 
@@ -113,60 +110,16 @@ def _parser() -> Parser:
     parser = Parser("%%sandbox", add_help=False, allow_abbrev=False, epilog="%%sandbox? shows all.")
     parser.add_argument("--session", default=DEFAULT_SESSION)
     parser.add_argument("--user", default=DEFAULT_USER)
-    parser.add_argument("--language", default=LANGUAGES[0])
-    parser.add_argument("--timeout")
+    parser.add_argument("--language", default=LANGUAGES[0], type=_language, choices=LANGUAGES)
+    parser.add_argument("--timeout", type=int)
     parser.add_argument("--on")
     parser.add_argument("--out")
     parser.add_argument("--no-raise-error", action="store_true")
     return parser
 
 
-def _refuse_extra(word: str) -> NoReturn:
-    if word.startswith("-"):
-        refuse_unknown("option", word.partition("=")[0], option_names())
-    if word in LANGUAGES or word in _ALIASES:
-        refuse(f"A language is an option: %%sandbox --language {_ALIASES.get(word, word)}")
-    refuse(
-        f"%%sandbox takes options only, and {word!r} is none: a session is --session {word}, and "
-        "code belongs on the lines below. %%sandbox? shows all options."
-    )
-
-
-def _named(option: str, name: str) -> str:
-    return name or refuse(f"{option} is empty: give it a name of letters, digits, '_' and '-'.")
-
-
-def _language(language: str) -> str:
-    known = _ALIASES.get(language.lower(), language.lower())
-    if known not in LANGUAGES:
-        near = difflib.get_close_matches(known, [*LANGUAGES, *_ALIASES], n=1)
-        hint = f"Did you mean {_ALIASES.get(near[0], near[0])!r}? " if near else ""
-        refuse(
-            f"The sandbox does not know the language {language!r}. {hint}"
-            f"There are: {', '.join(LANGUAGES)}."
-        )
-    return known
-
-
-def _timeout(timeout: str | None) -> int | None:
-    if timeout is None:
-        return None
-    seconds = timeout.removesuffix("s")
-    if (
-        not (seconds.isascii() and seconds.isdecimal())
-        or not 1 <= int(seconds) <= _LONGEST_TIMEOUT_S
-    ):
-        refuse(
-            f"--timeout is a whole number of seconds from 1 to {_LONGEST_TIMEOUT_S}, "
-            f"--timeout 60 say, not {timeout!r}."
-        )
-    return int(seconds)
-
-
-def _variable(name: str | None) -> str | None:
-    if name is not None and not name.isidentifier():
-        refuse(f"--out takes the name of a variable, --out result say, not {name!r}.")
-    return name
+def _language(name: str) -> str:
+    return _ALIASES.get(name.lower(), name.lower())
 
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -19,7 +18,6 @@ from doublecheck.values.sandbox import SessionSnapshot
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.errors import RefusedError
 
 DOUBLE, VARIABLE = "double", "platform"
 _URL = ("http://", "https://")
@@ -142,23 +140,9 @@ def _emulator() -> tuple[Any, ...]:
     return () if module is None else (module.Emulator,)
 
 
-_BAD_REQUEST = 400
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,200}")
-
-
 def user_session_id(user: str, session: str) -> str:
     """Return the UserSessionId of a user's session."""
     return Invocation(user, session, DEFAULT_AGENT).user_session_id
-
-
-def refuse_name(user: str, session: str, error: RefusedError) -> NoReturn:
-    """Raise UsageError if a session's name was refused, otherwise the platform's refusal."""
-    if error.status == _BAD_REQUEST and not _PLAIN.fullmatch(user_session_id(user, session)):
-        refuse(
-            f"The platform takes no session {session!r} of user {user!r}: write letters, digits, "
-            "'_' and '-', fewer than 200 in all."
-        )
-    raise error
 
 
 def refuse_absent(platform: Platform, user: str, session: str) -> NoReturn:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from doublecheck.call_log import CallLog
@@ -19,7 +18,7 @@ from doublecheck.client._sync.connection import Connection
 from doublecheck.sanitize import visible
 from doublecheck.target.target import Target
 from doublecheck.values.double import JournalEntry
-from doublecheck.values.failures import CanFail, plain
+from doublecheck.values.failures import plain
 from doublecheck.values.sandbox import BashResult, CodeResult
 from doublecheck.wire import admin
 from doublecheck.wire.calls import Request
@@ -28,7 +27,6 @@ from doublecheck.wire.results import body_of, code_of, result_of
 
 _SHOWN = 20
 _LINES, _CHARS = 12, 1000
-_EXPLAINED = 3
 _WITHIN_S = 5.0
 
 
@@ -42,28 +40,6 @@ def section(log: CallLog) -> str:
     for target, exchange in calls[-_SHOWN:]:
         lines += _lines(exchange, f" of {target.url}" if several else "")
     return "\n".join(lines)
-
-
-def explain(log: CallLog, left: Any, right: Any) -> list[str]:
-    """Return the failures behind the texts of a comparison, one a line.
-
-    They are those of all calls so far, if one side is what a call brought: a result that is
-    missing has its reason in an earlier call just as often.
-    """
-    results = [one for _, exchange in _safe(log) if (one := result_of(exchange)) is not None]
-    if not any(_is_of(side, one) for one in results for side in (left, right)):
-        return []
-    errors = [error for one in results if (error := one.failure()) is not None]
-    heads = [str(error).partition("\n")[0].rstrip(":") for error in errors[-_EXPLAINED:]]
-    return [visible(plain(head[:_CHARS])) for head in heads]
-
-
-def _is_of(side: Any, result: CanFail) -> bool:
-    """Whether a side of a comparison is a text of a result."""
-    if not isinstance(result, (CodeResult, BashResult)) or not isinstance(side, (str, type(None))):
-        return isinstance(side, str) and side == getattr(result, "text", None)
-    texts = (result.stdout, result.stderr, getattr(result, "text", ""))
-    return any(side in (text, text and text.strip()) for text in texts)
 
 
 def _all(log: CallLog) -> Iterator[tuple[Target, Exchange]]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Check
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
-from doublecheck.notebook.display.markup import Markup, element, framed, joined
+from doublecheck.notebook.display.markup import Markup, element, framed, joined, whole_page
 from doublecheck.notebook_repr import counted
 from doublecheck.reports.report import Report
 from doublecheck.reports.terminal import (
@@ -29,7 +28,6 @@ from doublecheck.reports.terminal import (
     not_carried_out,
 )
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _HEIGHT_PX = 460
 _TO_LOOK_AT = (Verdict.FAILED, *NOT_ASKED)
 
@@ -38,8 +36,9 @@ def render(reports: Sequence[Report]) -> str:
     """Return the page."""
     rows = matrix(reports)
     title = f"Contract checks: {', '.join(names(reports))}"
-    return _page(
+    return whole_page(
         title,
+        resources.files("doublecheck.reports").joinpath("report.css").read_text("utf-8"),
         element("h1", "Contract checks"),
         *(_about(report, name) for report, name in zip(reports, names(reports), strict=True)),
         _table(carried_out(rows), names(reports)),
@@ -56,25 +55,6 @@ def report(shown: Report) -> Markup:
 def framed_page(reports: Sequence[Report]) -> Markup:
     """Return the page in a frame, for a notebook."""
     return framed(render(reports), _HEIGHT_PX)
-
-
-def _page(title: str, *body: str | None) -> str:
-    """Return a self-contained page."""
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name_="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", Markup(_styles())),
-    )
-    return f"<!doctype html>\n{element('html', head, element('body', *body), lang='en')}\n"
-
-
-@cache
-def _styles() -> str:
-    return resources.files("doublecheck.reports").joinpath("report.css").read_text("utf-8")
 
 
 def _about(report: Report, name: str) -> Markup:

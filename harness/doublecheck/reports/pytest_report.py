@@ -105,26 +105,6 @@ def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
         report.sections.append((_TITLE, text))
 
 
-def explained(explanations: list[list[str]], op: str, left: Any, right: Any) -> list[list[str]]:
-    """Add the failure behind a result to the explanations of a failed comparison."""
-    log = call_log.current()
-    if log is None or not log.calls:
-        return explanations
-    from doublecheck.reports.captured_calls import explain
-
-    lines = explain(log, left, right)
-    if not lines:
-        return explanations
-    given: Sequence[str] = next(filter(None, explanations), ())
-    return [[*(given or (_summary(op, left, right),)), "", *lines]]
-
-
-def _summary(op: str, left: Any, right: Any) -> str:
-    from reprlib import repr as shortened
-
-    return f"{shortened(left)} {op} {shortened(right)}"
-
-
 def _is_users(item: pytest.Item) -> bool:
     from agentdouble.code_origin import whose
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.errors import AnswerError
 from doublecheck.target.target import Target
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import calls
@@ -131,12 +131,7 @@ def read_answer(response: httpx.Response) -> A2aAnswer:
 def _answer(response: httpx.Response, document: Any, text: str) -> A2aAnswer:
     error = document.get("error") if isinstance(document, dict) else None
     if isinstance(error, dict):
-        raise RefusedError(
-            f"{response.request.url} refused: {error.get('message')} ({error.get('code')})",
-            status=response.status_code,
-            body=text,
-            code=str(error.get("code")),
-        )
+        raise calls.refused_by_json_rpc(response, error)
     result = document.get("result") if isinstance(document, dict) else None
     if not isinstance(result, dict) or not _is_answer(document, response.request):
         raise _wrong_answer(response, text)
@@ -184,8 +179,6 @@ def _object(response: httpx.Response) -> Mapping[str, Any]:
 
 
 def _wrong_answer(response: httpx.Response, text: str) -> AnswerError:
-    return AnswerError(
-        f"{response.request.url} was answered with nothing of A2A: {text[:200]}",
-        status=response.status_code,
-        body=text,
+    return calls.wrong_answer(
+        response, f"{response.request.url} was answered with nothing of A2A: {text[:200]}"
     )

@@ -127,11 +127,10 @@ def read_list(response: httpx.Response) -> list[Any]:
     held = document.values() if isinstance(document, dict) else [document]
     lists = [one for one in held if isinstance(one, list)]
     if len(lists) != 1:
-        raise AnswerError(
+        raise calls.wrong_answer(
+            response,
             f"{calls.route(response)} was answered with no list, nor an object with one: "
             f"{response.text:.80}",
-            status=response.status_code,
-            body=response.text,
         )
     return lists[0]
 
@@ -185,10 +184,9 @@ def _read_content(response: httpx.Response) -> bytes:
         return str(found["text"]).encode("utf-8", "surrogatepass")
     with contextlib.suppress(TypeError, ValueError, KeyError):
         return base64.urlsafe_b64decode(found["inlineData"]["data"])
-    raise AnswerError(
+    raise calls.wrong_answer(
+        response,
         f"An artifact must have a text or inline data, and this one has {', '.join(found) or 'none'}.",
-        status=response.status_code,
-        body=response.text,
     )
 
 
@@ -198,21 +196,16 @@ def read_events(response: httpx.Response) -> AgentEvents:
     try:
         return AgentEvents(map(_event, listed))
     except (AttributeError, TypeError) as error:
-        raise AnswerError(
+        raise calls.wrong_answer(
+            response,
             f"{calls.route(response)} was answered with what is no event ({error}): "
             f"{response.text:.80}",
-            status=response.status_code,
-            body=response.text,
         ) from None
 
 
 def _session(document: Any, response: httpx.Response) -> AgentSession:
     if not isinstance(document, dict) or not isinstance(document.get("id"), str):
-        raise AnswerError(
-            "The session has no id.",
-            status=response.status_code,
-            body=response.text,
-        )
+        raise calls.wrong_answer(response, "The session has no id.")
     return AgentSession(
         id=document["id"],
         app_name=document.get("appName", ""),

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.errors import AnswerError
 from doublecheck.target.target import Target
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
@@ -41,10 +40,9 @@ def invocation(
 def read_value(response: httpx.Response) -> Any:
     """Return an invocation's value; raise RefusedError, or AnswerError for no JSON."""
     if response.is_success and is_stream(response):
-        raise AnswerError(
+        raise calls.wrong_answer(
+            response,
             "The application streams its answer; read it with stream() instead of invoke().",
-            status=response.status_code,
-            body=response.text,
         )
     return calls.read_json(response)
 
@@ -52,10 +50,9 @@ def read_value(response: httpx.Response) -> Any:
 def refuse_no_stream(response: httpx.Response) -> None:
     """Raise RefusedError or AnswerError for an answer that is not a stream of events."""
     calls.refuse(response)
-    raise AnswerError(
+    raise calls.wrong_answer(
+        response,
         "The application answers at once and does not stream; use invoke() instead of stream().",
-        status=response.status_code,
-        body=response.text,
     )
 
 

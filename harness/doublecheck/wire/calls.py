@@ -24,11 +24,6 @@ _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 # gateways answer with a page; its title gives the reason
 _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
 _TITLED_CHARS = 5000
-_ADVICE = {
-    "Session not found": "list_sessions() says which there are, create_session() makes one.",
-    "Agent not found": "list_apps() says which there are.",
-    "Artifact not found": "list_artifacts() says which there are.",
-}
 
 
 def media_type(response: httpx.Response) -> str:
@@ -65,11 +60,10 @@ class Call(Generic[T]):
         except DoubleCheckError:
             raise
         except _UNREADABLE as error:
-            raise AnswerError(
+            raise wrong_answer(
+                response,
                 f"{route(response)} was answered with something unexpected "
                 f"({error!r:.100}): {_quoted(response.text)}",
-                status=response.status_code,
-                body=response.text,
             ) from error
 
 
@@ -112,11 +106,25 @@ def read_json(response: httpx.Response) -> Any:
     try:
         return response.json()
     except ValueError:
-        raise AnswerError(
-            f"{route(response)} was answered with no JSON: {_quoted(response.text)}",
-            status=response.status_code,
-            body=response.text,
+        raise wrong_answer(
+            response, f"{route(response)} was answered with no JSON: {_quoted(response.text)}"
         ) from None
+
+
+def wrong_answer(response: httpx.Response, message: str) -> AnswerError:
+    """Return the error for an answer that is not what its route promises."""
+    return AnswerError(message, status=response.status_code, body=response.text)
+
+
+def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> RefusedError:
+    """Return the error for an answer with an error of JSON-RPC."""
+    message, code = error.get("message"), str(error.get("code"))
+    return RefusedError(
+        f"{response.request.url} refused: {message} ({code})",
+        status=response.status_code,
+        body=response.text,
+        code=code,
+    )
 
 
 def refuse(response: httpx.Response) -> None:
@@ -136,9 +144,7 @@ def _reason(response: httpx.Response) -> str:
         return (
             f"a redirection to {without_token(response.headers['Location'])}, which is not followed"
         )
-    said = _detail(response)
-    advice = next((todo for what, todo in _ADVICE.items() if said.startswith(what)), None)
-    return said if advice is None else f"{said}. {advice}"
+    return _detail(response)
 
 
 def _detail(response: httpx.Response) -> str:

@@ -33,32 +33,6 @@ class Endpoint:
         return f"{self.url.rstrip('/')}{path}?{self.query.reveal()}"
 
 
-def exec_bash(
-    target: Target,
-    command: str,
-    *,
-    user_id: str,
-    session_id: str,
-    instance_id: str | None,
-    timeout_s: int | None,
-    ttl_s: int | None,
-    when: dt.datetime,
-) -> Call[BashResult]:
-    """Return the call that runs a command in a session; raise CredentialsMissingError."""
-    request = sandbox.run(
-        target,
-        command,
-        "bash",
-        user_id=user_id,
-        session_id=session_id,
-        instance_id=instance_id,
-        timeout_s=timeout_s,
-        ttl_s=ttl_s,
-        when=when,
-    )
-    return Call(request, read_command)
-
-
 def endpoint(
     target: Target, *, user_id: str, session_id: str, ttl_s: int | None, when: dt.datetime
 ) -> Call[Endpoint]:
@@ -118,9 +92,8 @@ def _read_endpoint(response: httpx.Response) -> Endpoint:
     found = result.get("Endpoint") if isinstance(result, dict) else None
     parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
     if not parts.hostname or not parts.query:
-        raise AnswerError(
-            "The answer about the session names no Endpoint.", status=response.status_code
-        )
+        message = "The answer about the session names no Endpoint."
+        raise AnswerError(message, status=response.status_code)
     return Endpoint(f"{parts.scheme}://{parts.netloc}{parts.path}", Secret(parts.query))
 
 
@@ -141,11 +114,7 @@ def data_of(response: httpx.Response, document: Any) -> Mapping[str, Any]:
         raise RefusedError(message, status=response.status_code, body=response.text)
     data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict):
-        raise AnswerError(
-            "The answer has no data of an operation.",
-            status=response.status_code,
-            body=response.text,
-        )
+        raise calls.wrong_answer(response, "The answer has no data of an operation.")
     return data
 
 
@@ -153,9 +122,7 @@ def field_of(response: httpx.Response, data: Mapping[str, Any], name: str) -> An
     """Return a field of the data; raise AnswerError if it is missing."""
     if name in data:
         return data[name]
-    raise AnswerError(
-        f"The answer's data has no {name}.", status=response.status_code, body=response.text
-    )
+    raise calls.wrong_answer(response, f"The answer's data has no {name}.")
 
 
 Format = Literal["jpeg", "png"]
@@ -189,4 +156,4 @@ def _read_picture(response: httpx.Response) -> bytes:
         return response.content
     data_of(response, calls.read_json(response))  # the JSON says why
     message = "The answer is not an image."
-    raise AnswerError(message, status=response.status_code, body=response.text)
+    raise calls.wrong_answer(response, message)

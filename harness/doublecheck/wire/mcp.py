@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.errors import AnswerError
 from doublecheck.target.target import Target
 from doublecheck.values.agents import McpResult, McpTool
 from doublecheck.wire import calls, event_stream
@@ -139,12 +139,7 @@ def read_result(response: httpx.Response) -> dict[str, Any]:
         raise _no_result(response)
     error = reply.get("error")
     if isinstance(error, dict):
-        raise RefusedError(
-            f"{response.request.url} refused: {error.get('message')} ({error.get('code')})",
-            status=response.status_code,
-            body=response.text,
-            code=str(error.get("code")),
-        )
+        raise calls.refused_by_json_rpc(response, error)
     result = reply.get("result")
     if not isinstance(result, dict):
         raise _no_result(response)
@@ -212,8 +207,7 @@ def _is_block(block: Any) -> bool:
 
 
 def _no_result(response: httpx.Response) -> AnswerError:
-    return AnswerError(
+    return calls.wrong_answer(
+        response,
         f"{response.request.url} was answered with no result of MCP: {response.text[:200]}",
-        status=response.status_code,
-        body=response.text,
     )

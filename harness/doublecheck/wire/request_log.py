@@ -45,14 +45,12 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exc
         self._target = target
         self._recordings: deque[Recording] = deque(maxlen=kept)
         self.body_limit = BODY_LIMIT  # bytes of a body that are stored
-        self.total = 0  # the number of all exchanges, including those that are no longer stored
 
     @contextmanager
     def recording(self, request: Request) -> Iterator[Recording]:
         """Record a request and its answer while the context lasts."""
         recording = Recording(request, self.body_limit)
         self._recordings.append(recording)
-        self.total += 1
         log = call_log.current()
         if log is not None and self._target is not None:
             log.add(self._target, recording)
@@ -65,11 +63,6 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exc
             recording.ended()
             for listener in _listeners:
                 listener(recording.exchange)
-
-    def since(self, total: int) -> tuple[Exchange, ...]:
-        """Return the exchanges after the first ``total`` ones, if they are still stored."""
-        begun = self.total - total
-        return self[-begun:] if begun else ()
 
     def clear(self) -> None:
         """Remove all exchanges."""

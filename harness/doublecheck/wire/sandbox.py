@@ -16,6 +16,7 @@ from agentdouble.errors import EnvelopeError, PlatformError
 from doublecheck.errors import AnswerError, ArgumentError, RefusedError
 from doublecheck.target.target import Target
 from doublecheck.values.sandbox import CodeResult, Output, SessionSnapshot
+from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
 
 if TYPE_CHECKING:
@@ -25,41 +26,6 @@ _OUTPUT_FIELDS = tuple(field.name for field in dataclasses.fields(Output))
 _LIVING = ("creating", "starting", "ready", "paused")
 _LARGEST_TIMEOUT_S = 300
 _READ_MARGIN_S = 30
-
-
-def run_code(
-    target: Target,
-    code: str,
-    language: str,
-    *,
-    user_id: str,
-    session_id: str,
-    instance_id: str | None,
-    timeout_s: int | None,
-    ttl_s: int | None,
-    when: dt.datetime,
-) -> Call[CodeResult]:
-    """Return the call that runs code in a session; ``when`` is the time of signing.
-
-    Raises CredentialsMissingError, and ArgumentError if the language is a shell.
-    """
-    if language in invoke_tool.SHELLS:
-        raise ArgumentError(
-            f"run_code() runs code and reads what it came to; for a command, language={language!r}, "
-            "there is exec_bash(command)."
-        )
-    request = run(
-        target,
-        code,
-        language,
-        user_id=user_id,
-        session_id=session_id,
-        instance_id=instance_id,
-        timeout_s=timeout_s,
-        ttl_s=ttl_s,
-        when=when,
-    )
-    return Call(request, read_result)
 
 
 def run(
@@ -94,6 +60,15 @@ def run(
     return signed(target, body, when, timeout_s=patience_s)
 
 
+def require_no_shell(language: str) -> None:
+    """Raise ArgumentError if a language is a shell, whose result is another one."""
+    if language in invoke_tool.SHELLS:
+        raise ArgumentError(
+            f"run_code() runs code and reads what it came to; for a command, language={language!r}, "
+            "there is exec_bash(command)."
+        )
+
+
 def find_session(
     target: Target, user_id: str, session_id: str, when: dt.datetime
 ) -> Call[str | None]:
@@ -105,6 +80,23 @@ def find_session(
     filters = [{"Name": "UserSessionId", "Values": [name]}]
     body = {"ToolId": target.sandbox_tool(), "Filters": filters}
     return Call(signed(target, body, when, action="ListSessions"), _read_found)
+
+
+def sessions(
+    target: Target, token: str, when: dt.datetime
+) -> Call[tuple[dict[str, str], str | None]]:
+    """Return the call that lists sessions: names by SessionId, and the token of the next page."""
+
+    def read(response: httpx.Response) -> tuple[dict[str, str], str | None]:
+        result = read_action(response)
+        listed = result.get("SessionInfos") or ()
+        names = {str(one["SessionId"]): str(one.get("UserSessionId")) for one in listed}
+        return names, result.get("NextToken") or None
+
+    body: dict[str, Any] = {"ToolId": target.sandbox_tool(), "MaxResults": _PAGE}
+    if token:
+        body["NextToken"] = token
+    return Call(signed(target, body, when, action="ListSessions"), read)
 
 
 def delete_session(target: Target, session_id: str, when: dt.datetime) -> Call[None]:
@@ -132,10 +124,9 @@ def read_result(response: httpx.Response) -> CodeResult:
     try:
         return _result(inner, envelope.session_id)
     except (KeyError, TypeError) as error:
-        raise AnswerError(
+        raise calls.wrong_answer(
+            response,
             f"Result.Result is not the JSON of section 2.7: {error!r} in {json.dumps(inner)}",
-            status=response.status_code,
-            body=response.text,
         ) from None
 
 

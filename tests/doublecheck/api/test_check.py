@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,24 +44,6 @@ def test_a_platform_in_hand_is_checked_as_it_is(
     assert () == report.failed
 
 
-@pytest.mark.slow
-def test_a_running_loop_goes_on_meanwhile(
-    platform_server: doublecheck.Target, report: doublecheck.results.Report
-) -> None:
-    """AsyncPlatform's own is awaited, and comes to the same."""
-
-    async def checked() -> tuple[bool, doublecheck.results.Report]:
-        async with doublecheck.AsyncPlatform(platform_server) as platform:
-            checks = asyncio.ensure_future(platform.check(k="PRB-01"))
-            await platform.ping()
-            return checks.done(), await checks
-
-    done, awaited = asyncio.run(checked())
-
-    assert (False, ["PRB-01"]) == (done, [*awaited.verdicts])
-    assert (report.url, report.verdicts["PRB-01"]) == (awaited.url, awaited.verdicts["PRB-01"])
-
-
 def test_cancelling_ends_the_checks(
     platform_server: doublecheck.Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,20 +75,6 @@ def test_cancelling_ends_the_checks(
     asyncio.run(cancelled())
 
     assert (1, [False]) == (len(interrupted), [one.is_running() for one in begun])
-
-
-@pytest.mark.slow
-def test_what_failed_is_told_without_colours(
-    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The kernel of a notebook asks every program for them, and a display has its own."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    platform.faults.gateway("liveness", times="all")
-
-    failed = doublecheck.check(platform, only="PRB-07").failed
-
-    assert ["PRB-07"] == [check.clause for check in failed]
-    assert "\x1b" not in failed[0].details
 
 
 def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch):
@@ -167,24 +134,6 @@ def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, t
         doublecheck.check(**asked)
 
 
-@pytest.mark.slow
-def test_a_first_look_needs_no_reference_application(platform: doublecheck.Platform) -> None:
-    """What passes says a part of its clause; the report tells what was asked, and where."""
-    report = platform.check(level="smoke", only="MCP-03")
-
-    assert {"passed in part": 1} == report.counts()
-    assert doublecheck.results.ExitCode.PASSED is report.exit_code
-    assert (4, {"MCP session": 1}) == (report.run.asked.requests, report.run.asked.made)
-    assert [f"  {platform.url} answered: mcp"] == report.answered_by
-
-
-@pytest.mark.slow
-def test_a_choice_that_chooses_nothing_is_told(platform: doublecheck.Platform) -> None:
-    """It would be a run in which nothing failed."""
-    with pytest.raises(doublecheck.errors.TargetError, match="No check matches only='PRB-99'"):
-        doublecheck.check(platform, only="PRB-99")
-
-
 def test_an_interrupt_loses_nothing_of_what_is_being_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The report is long, and comes in pieces."""
     telling = """import os, sys; sys.stdin.readline(); os.write(1, b'{"chosen": 2}\\n{"run": {"a":')
@@ -198,28 +147,6 @@ sys.stdin.read(); os.write(1, b' 1}}\\n')"""
         begun.interrupt()
 
     assert {"a": 1} == begun.document
-
-
-def test_where_nothing_could_be_ended_the_command_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """On Windows, say."""
-    monkeypatch.delattr(os, "killpg")
-
-    with pytest.raises(
-        doublecheck.DoubleCheckError, match="'doublecheck run' runs the same checks"
-    ):
-        doublecheck.check()
-
-
-def test_without_pytest_the_command_that_brings_it_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It runs the checks, and an installation may be without."""
-    monkeypatch.setitem(sys.modules, "pytest", None)
-
-    with pytest.raises(doublecheck.errors.MissingExtraError, match="pip install 'pytest'"):
-        doublecheck.check()
 
 
 @pytest.mark.slow

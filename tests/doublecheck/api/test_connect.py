@@ -17,7 +17,6 @@ from doublecheck import Platform, Secret, Target, connect, connect_async
 from doublecheck.client.doubles import (
     answers_as_double,
     running_double,
-    serving_double,
     start_double,
 )
 from doublecheck.errors import TargetError, UnreachableError
@@ -172,12 +171,6 @@ def test_a_live_platform_is_never_taken_for_a_running_double(platform_server: Ta
     """The error says how a live one is opted into."""
     with pytest.raises(TargetError, match="opted into twice"):
         running_double(f"{platform_server.url}/runtimes/nobody")
-
-
-def test_a_double_serves_with_settings() -> None:
-    """They are agentdouble's."""
-    with serving_double(tool_id="t-mine", reference_app=True) as target:
-        assert ("t-mine", True) == (target.tool_id, target.reference_app)
 
 
 def test_the_keys_of_a_double_that_this_user_serves_are_found(

@@ -19,9 +19,7 @@ from doublecheck.cli.app import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.errors import CalibrationError
-from doublecheck.probes.probing import Patience, Probing
-from tests.doublecheck import bad_servers
-from tests.doublecheck.bad_servers import answer
+from doublecheck.probes.probing import Patience
 
 LIVED = {
     "U-EXEC-SUCCESS": "true",
@@ -148,20 +146,6 @@ def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
     assert all(one.reason or one.settled for one in found)
 
 
-def test_nothing_is_left_behind(deployment: Emulator) -> None:
-    """The sessions, tools and services that probes make are removed."""
-    calibrated(deployment, "U-SESSION-DUPLICATE", "U-TOOL-NAMES", "U-MCP-UNAUTHORIZED")
-    with Platform(Target.of(deployment)) as platform:
-        names = [one.user_session_id for one in platform.sessions()]
-        agent_sessions = platform.list_sessions("doublecheck_reference")
-        with Probing(platform, Patience.of(platform)) as at:
-            tools = at.act("ListTools").ok()["Tools"]
-            services = at.act("ListMCPServices").ok()["MCPServices"]
-
-    assert [] == [name for name in names if name.startswith("doublecheck_")]
-    assert ((), 1, []) == (agent_sessions, len(tools), services)
-
-
 def test_a_profile_is_added_to(tmp_path: Path) -> None:
     """What was known of other unknowns stays, and so does what people wrote beside it."""
     file = tmp_path / "profile.toml"
@@ -196,28 +180,6 @@ def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> 
     assert text == file.read_text()
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """Before anything is asked."""
-    with pytest.raises(CalibrationError, match="There is no folder"):
-        command.check(tmp_path / "none" / "profile.toml")
-
-
-def test_a_target_is_found_from_a_folder_of_the_project(
-    deployment: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The nearest pyproject.toml names it, as for the other commands."""
-    of_staging = "[tool.doublecheck.targets.staging]"
-    (tmp_path / "pyproject.toml").write_text(f'{of_staging}\nurl = "{deployment.url}"\n')
-    (tmp_path / "inner").mkdir()
-    monkeypatch.chdir(tmp_path / "inner")
-    monkeypatch.setenv("DOUBLECHECK_API_KEY", KEY)
-
-    ended = CliRunner().invoke(app, ["calibrate", "--target", "staging", "--only", "U-LIST-APPS"])
-
-    assert 0 == ended.exit_code, ended.exception
-    assert "U-LIST-APPS" in profiles.read(Path("profile.toml")).unknowns
-
-
 def test_what_is_not_settled_is_told_by_its_reason() -> None:
     """A reason that many share stands once; control characters of a platform are shown."""
     console = Console(file=io.StringIO(), width=100)
@@ -238,25 +200,6 @@ def test_what_is_not_settled_is_told_by_its_reason() -> None:
         "",
         "0 of 3 settled; no profile is written.",
     ] == [line.rstrip() for line in console.file.getvalue().strip().splitlines()]  # type: ignore[attr-defined]
-
-
-def test_an_application_that_does_not_raise_settles_nothing_about_errors() -> None:
-    """A platform that is said to run the reference application, and runs another."""
-    with Emulator() as double:
-        (found,) = calibrated(double, "U-INVOKE-ERROR")
-
-    assert (False, True) == (found.settled, "is not the reference application" in found.reason)
-
-
-def test_rubbish_settles_nothing() -> None:
-    """A platform that answers everything with bytes that are no text."""
-    with (
-        bad_servers.serving(answer(b"\0\xffrubbish")) as server,
-        Platform(Target(server.url, allow_writes=True)) as platform,
-    ):
-        found = list(findings.calibrate(platform))
-
-    assert [] == [one.unknown for one in found if one.settled]
 
 
 def test_the_command_writes_the_profile_and_tells(

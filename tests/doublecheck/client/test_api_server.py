@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-import httpx
 import pytest
 
 from doublecheck import Platform, Target
-from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.errors import AnswerError, RefusedError
@@ -55,26 +51,7 @@ def test_a_session_lives_and_dies(client: Platform) -> None:
     assert () == client.list_sessions(APP, user_id="ann")
 
 
-def test_a_session_keeps_what_it_was_asked_with(target: Target, client: Platform) -> None:
-    """Also where the platform's answer does not say whose it is, or says it in another way."""
-    request = api_server.create(target, APP, "ann", "s", None).request
-    for answer in ({"id": "s"}, {"id": "s", "appName": "other", "userId": "bob"}):
-        made = httpx.Response(200, json=answer, request=httpx.Request("GET", request.url))
-        listed = httpx.Response(200, json=[answer], request=made.request)
-        found = (
-            api_server.create(target, APP, "ann", "s", None).read(made),
-            api_server.get(target, APP, "ann", "s").read(made),
-            *api_server.list_sessions(target, APP, "ann").read(listed),
-        )
-
-        assert [(APP, "ann", "s")] * 3 == [(one.app_name, one.user_id, one.id) for one in found]
-
-    client.create_session(APP, user_id="ann", session_id="s")
-    assert client.run(found[0], "hello")
-    assert client.list_artifacts(found[0]) == ()
-
-
-def test_a_session_that_is_not_there_is_told_with_what_to_do(client: Platform) -> None:
+def test_a_session_that_is_not_there_is_refused(client: Platform) -> None:
     """Whether it is read or run."""
     deleted = client.create_session(APP)
     client.delete_session(deleted)
@@ -84,7 +61,7 @@ def test_a_session_that_is_not_there_is_told_with_what_to_do(client: Platform) -
         lambda: client.run(deleted, "hello"),
         lambda: next(client.run_sse(deleted, "hello")),
     ):
-        with pytest.raises(RefusedError, match=r"HTTP 404: Session not found.*list_sessions\(\)"):
+        with pytest.raises(RefusedError, match="HTTP 404: Session not found"):
             call()
 
 
@@ -131,17 +108,6 @@ def test_a_failure_is_an_event_or_an_error(client: Platform) -> None:
     assert 500 == caught.value.status
 
 
-@pytest.mark.parametrize("method", ["run", "run_sse"])
-def test_an_unknown_session_is_refused(client: Platform, method: str) -> None:
-    """RefusedError with the status, before any event."""
-    unknown = AgentSession("nope", APP, "ann")
-
-    with pytest.raises(RefusedError) as caught:
-        list(getattr(client, method)(unknown, "hi"))
-
-    assert 404 == caught.value.status
-
-
 def saved(client: Platform, session: AgentSession, *parts: dict[str, object]) -> None:
     """Keep the versions of the artifact ``plots/a 1.png``."""
     for part in parts:
@@ -163,54 +129,16 @@ def test_artifacts_are_fetched_by_name_and_version(client: Platform) -> None:
     ]
 
 
-def test_an_artifact_that_is_not_there_is_told_with_what_to_do(client: Platform) -> None:
+def test_an_artifact_that_is_not_there_is_refused(client: Platform) -> None:
     """Nor can one be fetched whose bytes are elsewhere."""
     session = client.create_session(APP)
     saved(client, session, {"fileData": {"fileUri": "gs://x/y", "mimeType": "x/y"}})
 
     for name, version in (("none", None), ("plots/a 1.png", 1)):
-        with pytest.raises(RefusedError, match=r"HTTP 404: Artifact not found.*list_artifacts\(\)"):
+        with pytest.raises(RefusedError, match="HTTP 404: Artifact not found"):
             client.download_artifact(session, name, version=version)
     with pytest.raises(AnswerError, match="and this one has fileData"):
         client.download_artifact(session, "plots/a 1.png")
-
-
-def test_async_code_does_the_same(target: Target) -> None:
-    """Each method, awaited."""
-
-    async def main() -> list[object]:
-        async with AsyncPlatform(target) as client:
-            apps = await client.list_apps()
-            session = await client.create_session(APP, user_id="bob", session_id="s1")
-            events = await client.run(session, "hi")
-            async with contextlib.aclosing(client.run_sse(session, "hi")) as stream:
-                streamed = [event.text async for event in stream]
-            read = await client.get_session(APP, "s1", user_id="bob")
-            listed = await client.list_sessions(APP, user_id="bob")
-            artifacts = await client.list_artifacts(session)
-            with pytest.raises(RefusedError, match="Artifact not found"):
-                await client.download_artifact(session, "none", version=0)
-            await client.delete_session(session)
-            with pytest.raises(RefusedError):
-                await client.get_session(APP, "s1", user_id="bob")
-            with pytest.raises(RefusedError):
-                [event async for event in client.run_sse(session, "hi")]
-            texts = [event.text for event in events]
-            return [apps, texts, streamed, len(read.events), len(listed), artifacts]
-
-    assert [(APP, SECOND), ["hi"], ["hi"], 4, 1, ()] == asyncio.run(main())
-
-
-def test_names_are_quoted_in_paths() -> None:
-    """Whatever characters they have."""
-    assert "/apps/a%2Fb/users/%C3%BC%20x/sessions/%3F" == api_server.session_path("a/b", "ü x", "?")
-
-
-@pytest.mark.parametrize("data", ["", "{", "[]", '"text"', "5"])
-def test_what_is_no_event_is_an_answer_error(data: str) -> None:
-    """With what was sent."""
-    with pytest.raises(AnswerError, match="This is not an event"):
-        api_server.read_event(data)
 
 
 def test_values_show_themselves() -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import socket
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ import pytest
 
 from doublecheck import AsyncPlatform, Credentials, Platform, Target
 from doublecheck.client.doubles import serving_double
-from doublecheck.errors import ClosedError, InterruptedRunError, NotADoubleError, RefusedError
+from doublecheck.errors import InterruptedRunError
 from doublecheck.results import CodeResult, Completion, LiveOutput, Output
 from doublecheck.target.target import Kind
 from tests.doublecheck import bad_servers
@@ -136,21 +135,6 @@ def test_what_is_handed_over_is_what_the_result_has(
     assert result.outputs == as_shown(said)
 
 
-def test_updates_and_clearing_are_handed_over(platform: Platform) -> None:
-    """A notebook does with them what it does with those of its own kernel."""
-    said: list[LiveOutput] = []
-    platform.run_code(PYTHON, session_id="kinds", on_output=said.append)
-
-    kinds = [output.msg_type for output in said]
-    assert 1 == kinds.count("clear_output")
-    assert 2 == kinds.count("update_display_data")
-    assert [PNG] == [
-        data["image/png"].strip()
-        for data in (one.content.get("data", {}) for one in said)
-        if "image/png" in data
-    ]
-
-
 @contextmanager
 def gate(platform: Platform, session: str) -> Iterator[Path]:
     """Give the pipe that code of the session waits for when it opens ``go``."""
@@ -198,46 +182,6 @@ def test_each_of_two_at_once_has_its_own(target: Target) -> None:
     assert [result.outputs for result, _ in ran] == [as_shown(said) for _, said in ran]
 
 
-def test_what_listens_is_closed_and_not_left_to_be_collected(
-    target: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Loops of nest_asyncio hear of no generator that is: it would say so on stderr."""
-    complaints: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda found: complaints.append(found.exc_value))
-
-    async def use() -> str | None:
-        sys.set_asyncgen_hooks(None, None)  # asyncio puts its own back
-        async with AsyncPlatform(target) as platform:
-            return (await platform.run_code("2", session_id="two", on_output=print)).text
-
-    assert ("2", []) == (asyncio.run(use()), complaints)
-
-
-def test_what_is_recorded_is_the_call_alone(platform: Platform) -> None:
-    """As if nobody had listened."""
-    platform.run_code("1", session_id="recorded", on_output=lambda _: None)
-    platform.run_code("1", session_id="recorded")
-
-    heard, plain = platform.exchanges
-    assert heard.request.url == plain.request.url
-    assert heard.request.headers.keys() == plain.request.headers.keys()
-    assert (200, True) == (heard.status, b"execute_result" in heard.body)
-
-
-def test_a_refusal_is_raised(platform: Platform) -> None:
-    """As it is without anybody who listens."""
-    with pytest.raises(RefusedError, match="'cobol' is not known"):
-        platform.run_code("1", "cobol", on_output=lambda _: None)
-
-
-def test_a_platform_that_is_closed_says_so(platform: Platform) -> None:
-    """No connection is opened for a listener."""
-    platform.close()
-
-    with pytest.raises(ClosedError):
-        platform.run_code("1", on_output=lambda _: None)
-
-
 def test_an_error_in_the_listener_ends_the_run(platform: Platform) -> None:
     """It is raised, the code is interrupted, and the session runs the next."""
 
@@ -248,23 +192,6 @@ def test_an_error_in_the_listener_ends_the_run(platform: Platform) -> None:
         platform.run_code("kept = 1; print(1)\nwhile True: pass", session_id="f", on_output=fail)
 
     assert "1" == platform.run_code("kept", session_id="f").text
-
-
-def test_an_error_in_the_listener_ends_the_run_in_a_loop(target: Target) -> None:
-    """So it does with AsyncPlatform."""
-
-    def fail(_output: LiveOutput) -> None:
-        raise LookupError("of the listener")
-
-    async def use() -> str | None:
-        async with AsyncPlatform(target) as platform:
-            with pytest.raises(LookupError, match="of the listener"):
-                await platform.run_code(
-                    "print(1)\nwhile True: pass", session_id="g", on_output=fail
-                )
-            return (await platform.run_code("2", session_id="g")).text
-
-    assert "2" == asyncio.run(use())
 
 
 def test_an_interrupted_run_says_its_last(platform: Platform) -> None:
@@ -281,20 +208,6 @@ def test_an_interrupted_run_says_its_last(platform: Platform) -> None:
 
     assert ("begun", "last\n") == (said[0][:5], "".join(said)[-5:])
     assert "1" == platform.run_code("kept", session_id="i").text
-
-
-def test_a_second_interrupt_ends_the_waiting(platform: Platform) -> None:
-    """Nothing more is handed over."""
-    said: list[str] = []
-
-    def interrupt(output: LiveOutput) -> None:
-        said.append(output.content["text"])
-        raise KeyboardInterrupt
-
-    with pytest.raises(InterruptedRunError):
-        platform.run_code(GO_ON, session_id="twice", on_output=interrupt)
-
-    assert 2 == len(said)
 
 
 def test_a_run_that_is_cancelled_says_its_last(target: Target) -> None:
@@ -458,14 +371,3 @@ def test_a_session_s_kernel_completes_code(platform: Platform) -> None:
     while not found.matches:  # a kernel has a second to answer
         found = platform.complete("x = colour_r + 1", 12, session_id="complete")
     assert Completion(("colour_red",), 4, 12) == found
-
-
-def test_a_live_platform_completes_nothing() -> None:
-    """It has no way to ask."""
-
-    async def ask(target: Target) -> None:
-        async with AsyncPlatform(target) as platform:
-            with pytest.raises(NotADoubleError, match="Completion"):
-                await platform.complete("pr")
-
-    asyncio.run(ask(Target("http://127.0.0.1:1")))

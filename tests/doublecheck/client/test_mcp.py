@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from mcp.server import Server
 from mcp.types import ListToolsResult
 
 from agentdouble import Emulator, MCPApp
-from doublecheck import AsyncPlatform, Platform, Secret, Target
+from doublecheck import Platform, Secret, Target
 from doublecheck.errors import AnswerError, RefusedError, UnreachableError
 from doublecheck.results import McpResult, McpTool
 from doublecheck.wire import mcp as wire
@@ -94,16 +93,6 @@ def test_a_list_without_an_end_is_an_error() -> None:
             mcp.tools()
 
 
-def test_async_code_does_the_same(target: Target) -> None:
-    """The same methods, to be awaited."""
-
-    async def ask() -> tuple[list[str], McpResult]:
-        async with AsyncPlatform(target) as platform, platform.mcp() as mcp:
-            return [tool.name for tool in await mcp.tools()], await mcp.call("add", a=2)
-
-    assert (["add"], RESULT) == asyncio.run(ask())
-
-
 def test_a_url_is_asked_with_its_own_key(target: Target) -> None:
     """The target's key goes to the target alone."""
     with Platform(target) as platform:
@@ -111,12 +100,6 @@ def test_a_url_is_asked_with_its_own_key(target: Target) -> None:
             platform.mcp(f"{target.url}/mcp").tools()
         assert 401 == caught.value.status
         assert RESULT == platform.mcp(f"{target.url}/mcp", api_key="the-key").call("add", a=2)
-
-
-def test_a_wrong_key_is_refused(target: Target) -> None:
-    """What is refused says which status it was."""
-    with Platform(target) as platform, pytest.raises(RefusedError, match="HTTP 401"):
-        platform.mcp(api_key="another").tools()
 
 
 def test_any_method_can_be_asked(target: Target) -> None:

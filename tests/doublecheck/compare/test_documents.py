@@ -47,8 +47,8 @@ def request(url: str = "http://x/", **document: Any) -> Request:
         ({"a": None}, {"a": 1}, [Difference("type", "$.a", None, 1)]),
         ({"a": [1]}, {"a": {}}, [Difference("type", "$.a", [1], {})]),
         (["x", "y"], ["x", "z"], [Difference("value", "$[1]", "y", "z")]),
-        (["x", "y"], ["y"], [Difference("only double", "$[0]", double="x")]),
-        (["y"], ["x", "y"], [Difference("only live", "$[0]", live="x")]),
+        (["x", "y"], ["x"], [Difference("only double", "$[1]", double="y")]),
+        (["x"], ["x", "y"], [Difference("only live", "$[1]", live="y")]),
         ({"x_id": "a1"}, {"x_id": "b2"}, [Difference("value", "$.x_id", "a1", "b2")]),
     ],
 )

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from agentdouble import ledger
-from doublecheck.compare.answers import Answer, differences
+from doublecheck.compare.answers import differences
 from doublecheck.compare.differences import Class
 from doublecheck.compare.fields import Pairs
+from doublecheck.wire.calls import Request
+from doublecheck.wire.exchanges import Exchange
 
 pytestmark = pytest.mark.smoke
 
@@ -16,9 +18,10 @@ JSON = "application/json"
 INVOKE, RUN_CODE, SESSIONS = "POST /invoke", "InvokeTool RunCode", "GET /apps/{app}/users/{user}"
 
 
-def answer(document: Any, status: int = 200, unknowns: str = "", kind: str = JSON) -> Answer:
-    headers = {"content-type": kind, "x-agentdouble-unknowns": unknowns}
-    return Answer(status, headers, json.dumps(document).encode())
+def answer(document: Any, status: int = 200, unknowns: str = "", request: str = "") -> Exchange:
+    headers = {"content-type": JSON, "x-agentdouble-unknowns": unknowns}
+    asked = Request("POST", "http://x", {}, request.encode())
+    return Exchange(asked, status, headers, json.dumps(document).encode())
 
 
 def result(**fields: Any) -> dict[str, Any]:
@@ -26,10 +29,8 @@ def result(**fields: Any) -> dict[str, Any]:
     return {"Result": {"SessionId": "s-1a2b3c4d", "Result": json.dumps(inner)}}
 
 
-def classes(
-    double: Answer, live: Answer, operation: str, request: str = ""
-) -> list[tuple[str, Class]]:
-    found = differences(double, live, Pairs(), operation, request)
+def classes(double: Exchange, live: Exchange, operation: str) -> list[tuple[str, Class]]:
+    found = differences(double, live, Pairs(), operation)
     return [(one.path, one.cls) for one in found]
 
 
@@ -95,10 +96,11 @@ def test_a_status_is_explained_if_both_are_those_of_alternatives(
     ours: int, theirs: int, expected: str | None
 ) -> None:
     """A status that no alternative has is none that the question leaves open."""
-    relied = answer({}, ours, unknowns="U-SESSION-CREATE, U-SESSION-DUPLICATE")
+    unknowns = "U-SESSION-CREATE, U-SESSION-DUPLICATE"
+    relied = answer({}, ours, unknowns, request='{"state": 1}')
     operation = "POST /apps/{app}/users/{user}/sessions"
 
-    (found,) = differences(relied, answer({}, theirs), Pairs(), operation, '{"state": 1}')
+    (found,) = differences(relied, answer({}, theirs), Pairs(), operation)
 
     assert expected == found.because
 

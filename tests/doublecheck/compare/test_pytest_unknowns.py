@@ -150,40 +150,6 @@ def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
     assert 1 < result.stdout.str().count("own made")
 
 
-@pytest.mark.slow
-def test_sweep_leaves_the_double_as_it_was(
-    pytester: pytest.Pytester, platform_server: Target
-) -> None:
-    """Also where a test fails in its fixtures under an alternative."""
-    test = """
-        import pytest
-
-        @pytest.fixture
-        def session(platform):
-            return platform.create_session("echo", session_id="s")
-
-        def test_fields(session):
-            assert session.user_id == "anonymous"
-
-        @pytest.fixture
-        def picky(platform):
-            assert not platform.run_code("1/0").success
-
-        def test_picky(picky):
-            pass
-
-        def test_default(platform):
-            assert not platform.run_code("1/0").success
-    """
-    url = f"--platform-url={platform_server.url}"
-    result = run(pytester, url, "--platform-sweep", "-k", "picky", test=test)
-    again = run(pytester, url, "-k", "default", test=test)
-
-    result.assert_outcomes(passed=1, deselected=2)
-    result.stdout.fnmatch_lines(["*test_picky: sensitive to U-EXEC-SUCCESS: passes with `false`*"])
-    again.assert_outcomes(passed=1, deselected=2)
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -203,40 +169,3 @@ def test_what_cannot_be_is_wrong_usage(
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines([f"ERROR: *{told}*"])
-
-
-def test_a_double_that_is_gone_costs_nothing_but_the_note(pytester: pytest.Pytester) -> None:
-    """The test's own outcome stands."""
-    test = """
-        import agentdouble, pytest
-        from doublecheck import Target
-
-        @pytest.fixture(scope="session")
-        def _doublecheck_server():
-            with agentdouble.Emulator() as double:
-                yield Target.of(double)
-
-        def test_it(request, platform_server):
-            target = request.getfixturevalue("platform_server")
-            assert target.url
-            import doublecheck.compare.pytest_unknowns
-            object.__setattr__(target, "url", "http://127.0.0.1:1")
-    """
-    run(pytester, test=test).assert_outcomes(passed=1)
-
-
-@pytest.mark.slow
-def test_workers_tell_what_their_tests_relied_on(pytester: pytest.Pytester) -> None:
-    """Each has a double of its own; the summary is written where they come together."""
-    pytest.importorskip("xdist", reason="pytest-xdist is not installed")
-    pytester.makepyfile(test_it=EXAMPLE)
-
-    result = pytester.runpytest_subprocess("-n1", "--platform-sweep", "-k", "another or without")
-
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(
-        [
-            "1 test relied on 2 unknowns, *",
-            "*another_client: sensitive to U-PROBE-BODIES: passes with `object`, fails with `text`",
-        ]
-    )

@@ -236,6 +236,9 @@ def test_a_lie_diverges_and_the_reports_show_its_place(
     }
 
 
+DENIED = {"ResponseMetadata": {"Error": {"Code": "AccessDenied", "Message": "no"}}}
+
+
 def test_a_session_that_cannot_be_removed_is_reported(
     honest: Target, hidden: Target, liar: Liar
 ) -> None:
@@ -244,7 +247,7 @@ def test_a_session_that_cannot_be_removed_is_reported(
     with (
         Platform(honest) as double,
         Platform(seen_as_live(hidden, liar)) as live,
-        liar.telling(lambda name, _nth, _document: 403 if name == "DeleteSession" else None),
+        liar.telling(lambda name, _nth, _document: DENIED if name == "DeleteSession" else None),
     ):
         comparison = run([topic], double, live, allow_writes=True)
 

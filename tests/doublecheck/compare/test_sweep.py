@@ -143,14 +143,3 @@ def test_probes_and_witnesses_are_about_what_has_alternatives() -> None:
     required = {"U-SIGNING"}  # a probe tells whether a platform asks for signatures at all
     assert with_alternatives | required == probes().keys() | WITNESSES.keys()
     assert not probes().keys() & WITNESSES.keys()
-
-
-def test_probes_leave_nothing_behind(double: Emulator, platform: Platform) -> None:
-    """No session, tool or service that was made for one is left."""
-    known = {one.user_session_id for one in platform.sessions()}
-    left = [id_ for id_ in known if id_.startswith("doublecheck")]
-    with Probing(platform, Patience.of(platform)) as at:
-        tools = at.act("ListTools").ok()["Tools"]
-        services = at.act("ListMCPServices").ok()["MCPServices"]
-
-    assert ([], 1, []) == (left, len(tools), services)

@@ -10,7 +10,6 @@ import openapi_spec_validator  # noqa: F401
 import pytest
 
 from agentdouble.sandbox.browser import chromium
-from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Run as CheckRun
 from doublecheck.contracts.verdicts import Verdict
@@ -75,41 +74,6 @@ def test_the_name_of_a_group_selects_its_checks(pytester: pytest.Pytester) -> No
 
     items = recorded.getcall("pytest_collection_finish").session.items
     assert {"RUN"} == {dict(item.user_properties)["clause"][:3] for item in items}
-
-
-@pytest.mark.slow
-def test_a_live_target_is_checked_as_far_as_it_shows_itself(
-    check: Callable[..., CheckRun], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The library is not applicable, the application not observable, 30 minutes not run.
-
-    Where nobody allows it to, nothing is made on it.
-    """
-    with serving_double() as double:
-        for name, value in double.environment().items():
-            monkeypatch.setenv(name, value)
-        live = ("--platform-target=live", f"--platform-url={double.url}")
-        run = check(*live, "--platform-allow-writes", "--platform-examples=1")
-        reading = check(*live, "-k", "API-01 or API-02 or SBX-01 or CTL-03")
-
-    told = verdicts(run)
-    expected = passed() | dict.fromkeys(RUNTIMES, Verdict.NOT_OFFERED)
-    expected |= {id_: Verdict.NOT_APPLICABLE for id_ in CHECKED if id_[:3] in ("DEC", "RUN")}
-    expected |= {f"INV-{number:02d}": Verdict.NOT_OBSERVABLE for number in (1, 2, 3, 5, 6, 7)}
-    expected |= dict.fromkeys(("INV-09", "PRB-05"), Verdict.NOT_OBSERVABLE)
-    expected |= dict.fromkeys(("MCP-05", "MCP-06", "A2A-03"), Verdict.NOT_OBSERVABLE)
-    expected |= {"A2A-05": Verdict.NOT_APPLICABLE}
-    expected |= dict.fromkeys(("API-09", "API-11", "API-17"), Verdict.NOT_OBSERVABLE)
-    expected |= {"SBX-03": Verdict.NOT_RUN, "CTL-07": Verdict.NOT_RUN}
-    services = ("SVC-01", "SVC-02", "SVC-03")
-    expected |= dict.fromkeys(services, Verdict.NOT_OFFERED) | {"MCP-02": Verdict.NOT_OBSERVABLE}
-    assert expected | {"CTL-08": Verdict.NOT_OBSERVABLE} == told
-    assert {
-        "API-01": Verdict.PASSED,
-        "API-02": Verdict.NOT_RUN,
-        "CTL-03": Verdict.PASSED,
-        "SBX-01": Verdict.NOT_RUN,
-    } == verdicts(reading)
 
 
 def test_a_check_must_name_exactly_one_clause(pytester: pytest.Pytester) -> None:

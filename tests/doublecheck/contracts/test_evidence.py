@@ -129,13 +129,3 @@ def test_one_wrong_answer_of_a_surface_that_is_there_is_a_failure(check: Check) 
 
     found = {one.clause: one.verdict for one in run.checks if one.verdict in CARRIED_OUT}
     assert {"API-01": Verdict.FAILED, "API-15": Verdict.PASSED} == found
-
-
-def test_a_page_of_health_of_an_api_server_is_no_probe(check: Check) -> None:
-    """Both surfaces have the path; only one of them is there."""
-    with other_servers.serving(other_servers.api_server) as server:
-        run = check(server.url, "-k", "PRB-02 or API-14")
-
-    assert {"PRB-02": Verdict.NOT_OFFERED, "API-14": Verdict.PASSED} == {
-        one.clause: one.verdict for one in run.checks if one.verdict is not Verdict.NOT_OBSERVABLE
-    }

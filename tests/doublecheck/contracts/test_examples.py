@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from doublecheck.contracts import inputs
-from doublecheck.contracts.inputs import Examples, Input, for_each
+from doublecheck.contracts.inputs import Examples, Input
 from doublecheck.errors import NoAnswerError
 
 ANY = Input(st.lists(st.sampled_from("ab ü\n")).map("".join), ("a" * 40 + "ü", ""))
@@ -30,17 +30,6 @@ def test_the_same_seed_tries_the_same() -> None:
     """And another one tries others."""
     assert asked(30, 7, text=ANY) == asked(30, 7, text=ANY)
     assert asked(30, 7, text=ANY) != asked(30, 8, text=ANY)
-
-
-def test_an_expensive_check_tries_fewer() -> None:
-    """But always one."""
-    seen: list[str] = []
-
-    for_each(cost=4, text=ANY)(lambda text: seen.append(text))(
-        examples=Examples(9, 0, forget=lambda: None)
-    )
-
-    assert 2 == len(seen)
 
 
 def test_a_failure_is_told_for_the_smallest_example() -> None:
@@ -71,18 +60,6 @@ def test_a_platform_that_does_not_answer_is_not_asked_again() -> None:
         Examples(6, 0, forget=lambda: None).run(check, {"text": ANY})
 
     assert 1 == len(tried)
-
-
-def test_a_failure_that_does_not_come_again_is_told() -> None:
-    """A platform that answers otherwise each time is not right."""
-    left = [AssertionError("only once")]
-
-    def check(text: str) -> None:
-        if left:
-            raise left.pop()
-
-    with pytest.raises(AssertionError, match="only once"):
-        Examples(6, 0, forget=lambda: None).run(check, {"text": ANY})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from starlette.responses import PlainTextResponse
 
 from agentdouble.apps import simple
 from agentdouble.control_plane import authentication
-from agentdouble.sandbox.browser import chromium
 from doublecheck import Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
@@ -129,17 +128,3 @@ def test_what_is_recommended_fails_the_run_on_demand_only(
     assert {"INV-08": Verdict.FAILED} == verdicts(lenient) == verdicts(strict)
     assert (0, 1) == (lenient.pytest_exit, strict.pytest_exit)
     assert (False, True) == (lenient.fails(), strict.fails(strict_should=True))
-
-
-def test_a_double_without_chromium_offers_no_browser(
-    declared: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It names what installs that."""
-    monkeypatch.setattr(chromium, "find", lambda _name: None)
-
-    ended = run(*declared, "-k", "SBX-11", module="test_browser")
-
-    assert [f"not offered: Chromium is not installed. Install it: {chromium.INSTALL}"] == [
-        check.reason for check in ended.checks
-    ]
-    assert {"SBX-11": Verdict.NOT_OFFERED} == verdicts(ended)

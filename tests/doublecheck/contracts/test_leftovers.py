@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -23,7 +22,7 @@ from doublecheck.runner import runner
 pytestmark = pytest.mark.once
 
 CREATED = re.compile(r"^/apps/([^/]+)/users/([^/]+)/sessions")
-QUICK = "not SBX-11 and not A2A-05 and not DEC"  # a browser, a process, and what is no platform
+CHOSEN = "API-03 or API-07 or API-13 or A2A-04 or SBX-04 or SBX-10 or CTL-08 or MCP-01"
 LISTS = ("ListSessions", "ListTools", "ListMCPServices")
 
 
@@ -64,43 +63,12 @@ def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
     target = Target.of(double)
     before = _listed(target)
 
-    ended = runner.run(
-        [f"--platform-url={double.url}", "--platform-reference-app", "-k", QUICK], verbose=False
-    )
+    options = (f"--platform-url={double.url}", "--platform-reference-app", "--platform-examples=1")
+    ended = runner.run([*options, "-k", CHOSEN], verbose=False)
 
-    told = {clause.id: verdict for clause, verdict in ended.verdicts().items()}
-    assert set() == {id_ for id_, verdict in told.items() if verdict is Verdict.FAILED}
-    assert Verdict.PASSED == told["SVC-02"] == told["SBX-04"] == told["A2A-04"] == told["API-18"]
-    assert before == _listed(target)
-    assert {} == _sessions_of_checks(target)
-    assert {} == kept["store"]
-
-
-@pytest.mark.slow
-def test_nothing_is_left_behind_by_what_fails(
-    double: Emulator, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A check that fails half-way removes what it had made by then."""
-
-    def broken(*_: Any) -> None:
-        raise AssertionError("broken on purpose")
-
-    target = Target.of(double)
-    before = _listed(target)
-    # by import: a run of pytester's leaves a module that it has forgotten in its package
-    users, sandboxes, agents = (
-        importlib.import_module(f"doublecheck.contracts.{name}")
-        for name in ("agent_users", "sandboxes", "test_a2a")
-    )
-    monkeypatch.setattr(sandboxes.Sandbox, "with_session", broken)
-    monkeypatch.setattr(users.User, "post", broken)
-    monkeypatch.setattr(agents.Agent, "task", broken)
-
-    ended = runner.run(
-        [f"--platform-url={double.url}", "-k", "SBX-04 or API-08 or A2A-04"], verbose=False
-    )
-
-    assert {Verdict.FAILED} == set(ended.verdicts().values())
+    verdicts = {clause.id: verdict for clause, verdict in ended.verdicts().items()}
+    left_out = {"CTL-08": Verdict.NOT_OBSERVABLE}
+    assert {**dict.fromkeys(CHOSEN.split(" or "), Verdict.PASSED), **left_out} == verdicts
     assert before == _listed(target)
     assert {} == _sessions_of_checks(target)
     assert {} == kept["store"]

@@ -67,43 +67,17 @@ def test_displays_are_updated_and_outputs_cleared(notebook: NotebookKernel) -> N
     assert ["sandbox/agent_anonymous_default/one"] * 2 == ids
 
 
-def test_a_long_loop_that_clears_ends_with_its_last_turn(notebook: NotebookKernel) -> None:
-    """Though all turns come to more than a kernel passes on of one execution."""
-    ran = notebook.run(
-        "%%sandbox\nfrom IPython.display import clear_output\n"
-        "for step in range(10):\n"
-        "    clear_output(wait=True)\n    print(str(step) * 999_999)"
-    )
-
-    turns: list[str] = []
-    for kind, content in ran.messages:
-        if kind == "clear_output":
-            turns.append("")
-        else:
-            turns[-1] += content["text"]
-    assert ("9" * 999_999 + "\n", 10) == (turns[-1], len(turns))
-
-
-@pytest.mark.parametrize(
-    ("language", "forever", "state"),
-    [
-        ("python3", "kept = 1\nprint('begun')\nwhile True:\n    pass", "print(kept)"),
-        ("bash", "kept=1\n(echo begun; exec sleep 600)", "echo $kept"),
-    ],
-)
-def test_an_interrupted_cell_interrupts_its_code(
-    notebook: NotebookKernel, language: str, forever: str, state: str
-) -> None:
+def test_an_interrupted_cell_interrupts_its_code(notebook: NotebookKernel) -> None:
     """What it said had arrived by then, the message is short, and the session lives on."""
     failed = []
-    for kind, content in notebook.running(f"%%sandbox --language {language}\n{forever}"):
+    for kind, content in notebook.running("%%sandbox\nkept = 1\nprint('begun')\nwhile True: pass"):
         if kind == "stream" and "begun" in content["text"]:
             notebook.interrupt()
         if kind == "error":
             failed.append((content["ename"], len(content["traceback"])))
 
     assert [("InterruptedRunError", 1)] == failed
-    assert "1\n" == notebook.run(f"%%sandbox --language {language}\n{state}").stdout
+    assert "1\n" == notebook.run("%%sandbox\nprint(kept)").stdout
 
 
 def test_the_result_is_put_into_a_variable(notebook: NotebookKernel) -> None:
@@ -147,26 +121,16 @@ def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
     ("cell", "told"),
     [
         ("%%sandbox\n  \n", "The cell is empty"),
-        ("%%sandbox --language rust\n1", "There are: python3, javascript, typescript, bash."),
-        ("%%sandbox --sesion b\n1", "Did you mean '--session'?"),
-        ("%%sandbox --timeout soon\n1", "--timeout is a whole number of seconds from 1 to 300"),
-        ("%%sandbox --timeout 301\n1", "--timeout is a whole number of seconds from 1 to 300"),
-        ("%%sandbox --session\n1", "argument --session: expected one argument"),
+        ("%%sandbox --language rust\n1", "argument --language: invalid choice: 'rust'"),
+        ("%%sandbox --sesion b\n1", "unrecognized arguments: --sesion b"),
         ("%%sandbox --session 'a b\n1", "Close the quotation mark"),
-        ("%%sandbox --session ''\n1", "--session is empty"),
-        ("%%sandbox --session 'a b'\n1", "write letters, digits, '_' and '-', fewer than 200"),
-        ("%%sandbox javascript\n1", "%%sandbox --language javascript"),
-        ("%%sandbox b\n1", "a session is --session b"),
         (
             "%%sandbox --on nowhere\n1",
             "There is no platform 'nowhere' here. There are: double, ",
         ),
-        ("%%sandbox --out 1x\n1", "--out takes the name of a variable"),
         ("%sandbox sesions", "Did you mean 'sessions'?"),
         ("%sandbox clock advance soon", "A duration is 90s, 30m, 2h or 1h30m, not 'soon'."),
         ("%sandbox destroy nobody", "There is no living session 'nobody'."),
-        ("%sandbox use nowhere", "There is no platform 'nowhere' here"),
-        ("%sandbox log --last 0", "--last is how many"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(

@@ -26,13 +26,12 @@ def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
 
 
 def test_a_session_returns_to_its_snapshot(notebook: NotebookKernel) -> None:
-    """By the name that the snapshot was given; the tab key knows it."""
+    """By the name that the snapshot was given."""
     notebook.run("%%sandbox --session b\nx = [1]")
     taken = notebook.run("%sandbox snapshot loaded --session b").stdout
     notebook.run("%%sandbox --session b\nx.append(2)")
 
     assert "The session 'b' is kept as 'loaded'." in taken
-    assert ["loaded"] == notebook.complete("%sandbox resume lo")
     assert "as it was in 'loaded'" in notebook.run("%sandbox resume loaded").stdout
     assert "[1]" == notebook.run("%%sandbox --session b\nx").text
     assert "Did you mean 'loaded'?" in notebook.run("%sandbox resume loadd").stderr
@@ -117,23 +116,3 @@ def test_loading_twice_is_fine_and_unloading_ends_the_double(notebook: NotebookK
 
     assert notebook.run("%load_ext doublecheck\n%reload_ext doublecheck").error is None
     assert "platform, double at" in notebook.run("%sandbox").stdout
-
-
-def test_an_error_is_its_message_until_all_is_asked_for(notebook: NotebookKernel) -> None:
-    """The line that led there is the magic; ``%xmode Verbose`` has the frames, without variables."""
-    used = "%sandbox use http://127.0.0.1:1"
-    brief = notebook.run(used).error or ""
-    notebook.run("%xmode Verbose")
-    whole = notebook.run(used).error or ""
-    notebook.run("%xmode Context")
-
-    assert brief.startswith("UnreachableError: Nothing answers at http://127.0.0.1:1")
-    assert whole.startswith("Traceback (most recent call last):")
-    assert "in answers_as_double" in whole
-
-
-def test_help_fits_a_narrow_page(notebook: NotebookKernel) -> None:
-    """A notebook breaks longer lines within a word."""
-    told = notebook.run("%sandbox help").stdout
-
-    assert [] == [line for line in told.splitlines() if len(line) > 70]

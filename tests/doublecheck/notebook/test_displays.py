@@ -48,27 +48,6 @@ def test_a_stream_is_one_display_that_grows(notebook: NotebookKernel) -> None:
     assert shown[-1][1].startswith("<3 events: <AgentEvent coder 'one'>")
 
 
-def test_a_burst_is_shown_before_what_comes_next(notebook: NotebookKernel) -> None:
-    """Whatever the stream does then, which may be to wait; a burst may take its time to draw."""
-    notebook.run("from doublecheck.notebook import live_display\nlive_display._AT_ONCE_S = 3600")
-
-    shown = _displays(notebook, "doublecheck.show(said('one', 'two', 'three'))")
-
-    assert ["<1 event:", "<2 events:", "<3 events:"] == [
-        " ".join(text.split()[:2]) for _, text in shown
-    ]
-
-
-def test_what_was_shown_can_be_shown_again(notebook: NotebookKernel) -> None:
-    """In another cell it is a value as any other."""
-    notebook.run("events = doublecheck.show(said('one'))")
-
-    shown = notebook.run("events")
-
-    assert "<1 event: <AgentEvent coder 'one'>>" == shown.text
-    assert ">one<" in shown.html
-
-
 def test_a_stream_of_the_async_client_is_awaited(notebook: NotebookKernel) -> None:
     """The same function shows it."""
     shown = _displays(notebook, "len(await doublecheck.show(said_later('one', 'two')))")

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 from doublecheck.notebook.display.markup import element
 from doublecheck.reports import html
-from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
+from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 
 class Page(HTMLParser):
@@ -64,12 +64,6 @@ def test_what_was_not_carried_out_is_folded() -> None:
     assert "<summary>1 clause not checked</summary>" in folded
     assert "not offered: no mcp: MCP-01" in folded
     assert ('id="MCP-01"' in folded, 'id="MCP-01"' in shown) == (True, False)
-
-
-def test_an_interrupted_run_says_so() -> None:
-    """And how much of it there is."""
-    assert INTERRUPTED in Page(html.render([STAGING])).text
-    assert "Interrupted" not in Page(html.render([DOUBLE])).text
 
 
 def test_attributes_are_escaped() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck.contracts.clauses import find
 from doublecheck.contracts.run_result import Run
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
@@ -48,9 +47,3 @@ def test_a_report_is_written_by_the_suffix_of_its_file(tmp_path: Path) -> None:
     assert "staging" in written.read_text("utf-8")
     with pytest.raises(ReportError, match="must end in one of"):
         DOUBLE.write(tmp_path / "report.docx")
-
-
-def test_checks_and_clauses_are_lines_of_text() -> None:
-    """One each."""
-    assert "<Check INV-04 failed: test_x.py::test_a, 0.25 s>" == repr(STAGING.checks[0])
-    assert repr(find("PRB-01")).startswith("<Clause PRB-01 (must): GET /ping answers")

@@ -8,14 +8,6 @@ import sys
 import pytest
 
 from doublecheck.runner.progress_bar import Bar
-from tests.doublecheck.notebook.kernels import NotebookKernel
-
-BAR = """
-from doublecheck.runner.progress_bar import Bar
-
-with Bar("twin", after_s=0) as bar:
-    bar.show(1, 2, "probes")
-"""
 
 
 class Terminal(io.StringIO):
@@ -71,13 +63,3 @@ def test_without_tqdm_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         bar.show(1, 2, "probes")
 
     assert "" == terminal.getvalue()
-
-
-def test_a_notebook_shows_a_display_that_becomes_empty(notebook: NotebookKernel) -> None:
-    """No warning that there are no widgets, and no red block that stays."""
-    ran = notebook.run(BAR)
-
-    assert "" == ran.stderr
-    shown = [content["data"]["text/plain"] for _, content in ran.messages]
-    assert any("| 1/2 [" in one for one in shown)
-    assert "" == shown[-1]

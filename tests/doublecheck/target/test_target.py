@@ -4,7 +4,7 @@ import pytest
 
 from doublecheck import Credentials, Platform, Secret, Target
 from doublecheck.errors import CredentialsMissingError, TargetError, UnreachableError
-from doublecheck.target.facts import SURFACES, surface_of
+from doublecheck.target.facts import surface_of
 from doublecheck.target.target import is_loopback, named_url
 
 pytestmark = pytest.mark.smoke
@@ -31,13 +31,6 @@ def test_a_live_target_takes_from_the_environment_what_is_not_given() -> None:
     )
 
     assert expected == Target.find("https://app.example.com/", "live", environ=ENVIRON)
-
-
-def test_no_secret_is_in_its_repr() -> None:
-    """Neither the secret key nor the API key."""
-    shown = repr(Target.find("http://a", "live", environ=ENVIRON))
-
-    assert ("SKenv" in shown, "KEYenv" in shown, "AKenv" in shown) == (False, False, True)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +114,6 @@ def test_a_target_declares_its_surfaces() -> None:
     assert (False, True) == (double.offers("library"), double.offers("runtimes"))
     assert not live.offers("runtimes")
     assert ("live", "double", "staging") == (live.name, double.name, narrow.name)
-
-
-def test_a_double_in_this_process_offers_the_library(platform_server: Target) -> None:
-    """And everything else."""
-    assert SURFACES == platform_server.offered
 
 
 def test_each_surface_may_have_an_address_and_a_key_of_its_own() -> None:

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -126,25 +125,6 @@ def test_a_stream_is_kept_as_far_as_it_was_read(streaming: Target) -> None:
         assert 1 == len(list(events))
 
         assert b"data: one\n\ndata: two\n\n" == platform.exchanges[-1].body
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """The one that is installed with us."""
-    return "asyncio"
-
-
-@pytest.mark.anyio
-async def test_async_code_has_them_too(streaming: Target) -> None:
-    """Both whole answers and streams."""
-    async with AsyncPlatform(streaming) as platform:
-        await platform.ping()
-        async with aclosing(platform.stream("")) as events:
-            assert ["one", "two"] == [event.data async for event in events]
-
-        ping, stream = platform.exchanges
-    assert ("GET", 200) == (ping.request.method, ping.status)
-    assert b"data: one\n\ndata: two\n\n" == stream.body
 
 
 SECRETS = {

@@ -194,7 +194,35 @@ class AsyncPlatform:
         if this call creates it. ``on_output`` is called with each LiveOutput. Raises
         CredentialsMissingError, and InterruptedRunError for a KeyboardInterrupt during the run.
         """
-        call = sandbox.run_code(
+        sandbox.require_no_shell(language)
+        result = await self._run(
+            code,
+            language,
+            sandbox.read_result,
+            on_output,
+            user_id=user_id,
+            session_id=session_id,
+            instance_id=instance_id,
+            timeout_s=timeout_s,
+            ttl_s=ttl_s,
+        )
+        return checked(result, check)
+
+    async def _run(
+        self,
+        code: str,
+        language: str,
+        read: Callable[[httpx.Response], Ran],
+        on_output: OnOutput | None,
+        *,
+        user_id: str,
+        session_id: str,
+        instance_id: str | None,
+        timeout_s: int | None,
+        ttl_s: int | None,
+    ) -> Ran:
+        """Run code or a command in a session and pass its output to ``on_output``, if given."""
+        request = sandbox.run(
             self.target,
             code,
             language,
@@ -205,22 +233,12 @@ class AsyncPlatform:
             ttl_s=ttl_s,
             when=transport.signing_time(),
         )
-        if instance_id is not None:  # live outputs are of a user's sessions
-            return checked(await run_async(self._connection, call, "", None, on_output), check)
-        return checked(await self._run(call, user_id, session_id, on_output), check)
-
-    async def _run(
-        self, call: Call[Ran], user_id: str, session_id: str, on_output: OnOutput | None
-    ) -> Ran:
-        """Run code or a command in a session and pass its output to ``on_output``, if given."""
         outputs = None
-        if on_output is not None:
+        if on_output is not None and instance_id is None:  # live outputs are of a user's sessions
             outputs = event_stream.outputs(
-                self.target,
-                user_id=user_id,
-                session_id=session_id,
-                timeout_s=call.request.timeout_s,
+                self.target, user_id=user_id, session_id=session_id, timeout_s=request.timeout_s
             )
+        call = Call(request, read)
         return await run_async(self._connection, call, session_id, outputs, on_output)
 
     async def complete(
@@ -262,19 +280,18 @@ class AsyncPlatform:
         ResultError. ``on_output`` is called with each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
         KeyboardInterrupt during the run.
         """
-        call = data_plane.exec_bash(
-            self.target,
+        result = await self._run(
             command,
+            "bash",
+            data_plane.read_command,
+            on_output,
             user_id=user_id,
             session_id=session_id,
             instance_id=instance_id,
             timeout_s=timeout_s,
             ttl_s=ttl_s,
-            when=transport.signing_time(),
         )
-        if instance_id is not None:  # live outputs are of a user's sessions
-            return checked(await run_async(self._connection, call, "", None, on_output), check)
-        return checked(await self._run(call, user_id, session_id, on_output), check)
+        return checked(result, check)
 
     async def upload(
         self,
@@ -367,6 +384,16 @@ class AsyncPlatform:
                 raise
             return False
         return True
+
+    async def _sandbox_sessions(self) -> dict[str, str]:
+        """Return the names of the living sandbox sessions, by their SessionIds."""
+        sessions: dict[str, str] = {}
+        token: str | None = ""
+        while token is not None:
+            call = sandbox.sessions(self.target, token, transport.signing_time())
+            page, token = await self._call(call)
+            sessions |= page
+        return sessions
 
     async def sandbox(
         self,

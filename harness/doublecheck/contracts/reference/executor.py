@@ -1,26 +1,18 @@
 """What the reference application of A2A does.
 
-The first word of a message selects it:
+The first part of a message is a JSON object, whose ``do`` selects it:
 
 =========== =====================================================================
-``say``     an artifact with the other words
-``steps``   an artifact for each step, the next one when ``release`` has named the gate:
-            ``steps GATE one two``
-``release`` lets the steps of that gate go on by one
-``forget``  has the task store delete the task of that id
+``say``     an artifact with each of ``texts``
+``steps``   the same, the next one when ``release`` has named the ``gate``
+``reply``   a message with each of ``texts`` in a part of its own, and no task
+``heard``   an artifact with what ``execute()`` got, as JSON: texts, task, context
+``fail``    an artifact with each of ``texts``, then it raises
+``release`` lets the steps of the gate ``name`` go on by one
+``forget``  has the task store delete the task with the id ``name``
 =========== =====================================================================
 
-The last two are answered with a message: they make no task.
-
-A message whose first part is a JSON object selects by ``do``, so that texts may be anything:
-
-========== ======================================================================
-``say``    an artifact with each of ``texts``
-``steps``  the same, the next one when ``release`` has named the ``gate``
-``reply``  a message with each of ``texts`` in a part of its own, and no task
-``heard``  an artifact with what ``execute()`` got, as JSON: texts, task, context
-``fail``   an artifact with each of ``texts``, then it raises
-========== ======================================================================
+The last two are answered with a message: they make no task. Any other text is said back.
 """
 
 from __future__ import annotations
@@ -89,20 +81,13 @@ class Steps:
 
 
 def _order(message: Any) -> dict[str, Any]:
-    """Return what a message orders: the JSON of its first part, or its words."""
-    first, *_ = texts = _texts(message)
+    """Return what a message orders: the JSON of its first part, or to say its text."""
+    texts = _texts(message)
     try:
-        order = json.loads(first)
-        if isinstance(order, dict):
-            return order
+        order = json.loads(texts[0])
     except ValueError:
-        pass
-    do, *words = "\n".join(texts).split()
-    if do == "steps":
-        return {"do": do, "gate": words[0], "texts": words[1:]}
-    if do in ("release", "forget"):
-        return {"do": do, "name": words[0]}
-    return {"do": do, "texts": [" ".join(words)]}
+        order = None
+    return order if isinstance(order, dict) else {"do": "say", "texts": texts}
 
 
 def _heard(context: Any) -> str:

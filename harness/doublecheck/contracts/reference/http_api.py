@@ -44,26 +44,6 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Api
 
-    def do_GET(self) -> None:
-        """Answer a GET request."""
-        self._tell()
-
-    def do_POST(self) -> None:
-        """Answer a POST request."""
-        self._tell()
-
-    def do_PUT(self) -> None:
-        """Answer a PUT request."""
-        self._tell()
-
-    def do_PATCH(self) -> None:
-        """Answer a PATCH request."""
-        self._tell()
-
-    def do_DELETE(self) -> None:
-        """Answer a DELETE request."""
-        self._tell()
-
     def _tell(self) -> None:
         """Tell what was asked; a path that begins with ``failures`` names the status."""
         path = urlsplit(self.path)
@@ -84,6 +64,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(204, None)
         else:
             self._answer(201 if self.command == "POST" else 200, asked)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _tell  # noqa: N815
 
     def log_message(self, *_said: Any) -> None:
         """Log nothing."""

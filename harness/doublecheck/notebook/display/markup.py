@@ -61,6 +61,23 @@ def _attribute(name: str, value: Attribute) -> str:
     return f" {name}" if value is True else f' {name}="{escape(visible(str(value)))}"'
 
 
+_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def whole_page(title: str, style: str, *body: str | None) -> str:
+    """Return a self-contained page, which runs no script and loads nothing."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_PAGE_POLICY),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Markup(style)),
+    )
+    return f"<!doctype html>\n{element('html', head, element('body', *body), lang='en')}\n"
+
+
 GOOD, BAD, WARNING, INFO, ODD, QUIET = (
     "#2e8b57",
     "#d0453c",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 
 from doublecheck.results import CodeResult, Output
 
@@ -79,24 +78,6 @@ def test_a_traceback_keeps_its_colours() -> None:
     assert (
         '<span style="color: #d0453c; text-decoration-color: #d0453c">E</span>: &lt;v&gt;' in shown
     )
-
-
-def test_a_traceback_fits_a_narrow_page() -> None:
-    """The rule and the spaces with which IPython fills a terminal's line are left out."""
-    head = f"\x1b[31mE\x1b[39m{' ' * 40}Traceback (most recent call last)\n  a{' ' * 9}b"
-    error = Output("error", traceback=(f"\x1b[31m{'-' * 75}\x1b[39m", head))
-
-    shown = re.sub("<[^>]*>", "", render(error, status="error"))
-
-    assert "E  Traceback (most recent call last)\n  a         b" == shown
-
-
-def test_a_timeout_says_so() -> None:
-    """The error is that of the interrupt, which the code did not ask for."""
-    interrupted = Output("error", ename="KeyboardInterrupt", evalue="", traceback=("Kbd",))
-
-    assert ">too long</pre>" in render(interrupted, status="timeout")
-    assert "too long" not in render(interrupted, status="error")
 
 
 def test_a_failure_without_an_error_shows_its_message() -> None:

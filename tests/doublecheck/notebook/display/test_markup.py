@@ -21,27 +21,12 @@ def test_what_is_no_markup_is_escaped() -> None:
     assert "<script" not in shown
 
 
-def test_a_table_needs_a_cell_for_each_head() -> None:
-    """Numbers stand to the right, and what is None is empty."""
-    shown = markup.table(["what", "ms"], [["a", "1"], ["b", None]], right=["ms"])
-
-    assert (4, 3) == (shown.count("<td"), shown.count("text-align:right"))
-
-
 def test_a_long_text_says_how_much_is_missing() -> None:
     """And where all of it is."""
     expected = "xxx\n… 1,997 more characters; result.stdout has it all"
 
     assert expected == markup.clipped("x" * 2000, 3, whole="result.stdout")
     assert "xxx" == markup.clipped("xxx", 3)
-
-
-def test_the_parts_show_on_light_and_dark() -> None:
-    """No colour of the page's is assumed, and nothing is fetched."""
-    shown = markup.folded("all", markup.pre(markup.coloured("\x1b[30mblack\x1b[37mwhite\x1b[0m")))
-
-    assert ("#000" in shown, "#fff" in shown, "http" in shown) == (False, False, False)
-    assert "color: #808080" in shown
 
 
 def test_an_image_may_have_arrived_in_the_alphabet_of_urls() -> None:
