@@ -45,13 +45,7 @@ def test_an_unknown_tool_is_refused(shared: Emulator) -> None:
     ) == refused(shared, ToolId="t-other")
 
 
-@pytest.mark.parametrize(
-    "field",
-    [
-        "ToolId",
-        "UserSessionId",
-    ],
-)
+@pytest.mark.parametrize("field", ["ToolId", "UserSessionId"])
 def test_a_missing_field_is_named(shared: Emulator, field: str) -> None:
     """The message says which field is missing."""
     assert (400, "MissingParameter", f"The request is missing {field} parameter.") == refused(
@@ -98,31 +92,17 @@ def test_a_wrong_field_of_the_payload_is_named(shared: Emulator, field: str, val
     assert message.startswith(f"The parameter OperationPayload.{field} is invalid: ")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "cobol",
-    ],
-)
-def test_an_unknown_language_names_the_known(shared: Emulator, name: str) -> None:
+def test_an_unknown_language_names_the_known(shared: Emulator) -> None:
     """The message lists the languages."""
     known = "python3, python, javascript, js, node, typescript"
     assert (
         400,
         "InvalidParameter",
-        f"The language {name!r} is not known. Known are: {known}.",
-    ) == refused_payload(shared, kernel_name=name)
+        f"The language 'cobol' is not known. Known are: {known}.",
+    ) == refused_payload(shared, kernel_name="cobol")
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "",
-        "../x",
-        "a" * 201,
-    ],
-    ids=lambda value: repr(value)[:12],
-)
+@pytest.mark.parametrize("value", ["", "../x", "a" * 201], ids=lambda value: repr(value)[:12])
 def test_a_session_id_of_other_characters_is_refused(shared: Emulator, value: str) -> None:
     """1 to 200 letters, digits, _ and -, as the public client has it (U-USER-SESSION-CHARS)."""
     status, code, message = refused(shared, UserSessionId=value)
@@ -139,13 +119,7 @@ def test_a_session_id_may_have_200_characters(shared: Emulator) -> None:
     assert longest == result(shared, "1", longest)["UserSessionId"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "python3",
-        "Python",
-    ],
-)
+@pytest.mark.parametrize("name", ["python3", "Python"])
 def test_python_has_these_names(shared: Emulator, name: str) -> None:
     """One kernel answers to each, and the answer has the name that was asked for."""
     inner = run(shared, "print(1)", "plain", language=name)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
@@ -88,10 +89,7 @@ def test_the_platform_s_clock_does_not_age_a_signature(double: Emulator) -> None
     assert 404 == send(signed(double, {**body_of(double, "1"), "ToolId": "t-x"})).status_code
 
 
-@pytest.mark.parametrize(
-    "variant",
-    ["veadk", "SDK"],
-)
+@pytest.mark.parametrize("variant", ["veadk", "SDK"])
 def test_the_real_clients_headers_verify_at_the_wire(shared: Emulator, variant: str) -> None:
     """An unsigned token (veadk) and a signed context with a signed token (SDK) both pass."""
     request = signed(shared, {**body_of(shared, "1"), "ToolId": "t-x"})
@@ -122,120 +120,75 @@ def as_sdk(double: Emulator, request: HttpRequest) -> HttpRequest:
     return changed(sent, Authorization=client_signer.authorization(key, signed, signature, scope))
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
-        "invoketool",
-        "ListUsers",
-    ],
-)
-def test_an_unknown_action_is_named(shared: Emulator, action: str) -> None:
-    """CTL-06: the refusal says which operation there is not."""
-    response = post(shared, action, VERSION)
-
-    assert {
-        "status": 404,
-        "Code": "InvalidActionOrVersion",
-        "CodeN": 100008,
-        "Message": f"Could not find operation {action} for version {VERSION}.",
-    } == error_of(response)
+UNBUILT = "is part of the platform, but this version of agentdouble has not built it yet."
 
 
 @pytest.mark.parametrize(
-    "version",
+    ("asked", "status", "code", "message"),
     [
-        "2025-10-31",
+        (
+            ("ListUsers",),
+            *(404, ("InvalidActionOrVersion", 100008)),
+            f"Could not find operation ListUsers for version {VERSION}.",
+        ),
+        (
+            ("InvokeTool", "2025-10-31"),
+            *(404, ("InvalidActionOrVersion", 100008)),
+            "Could not find operation InvokeTool for version 2025-10-31.",
+        ),
+        (
+            ("CreateSkill",),
+            *(501, ("NotImplemented", None)),
+            f"The action CreateSkill {UNBUILT}",
+        ),
+        (
+            ("ListThings", "2018-01-01", "id"),
+            *(501, ("NotImplemented", None)),
+            f"The action ListThings of the service id {UNBUILT}",
+        ),
     ],
 )
-@pytest.mark.parametrize(
-    "action",
-    [
-        "InvokeTool",
-    ],
-)
-def test_another_version_is_named(shared: Emulator, action: str, version: str) -> None:
-    """CTL-06: the refusal says which version there is not, for every action."""
-    error = error_of(post(shared, action, version))
+def test_an_action_that_is_not_there_is_named(
+    shared: Emulator, asked: Any, status: int, code: tuple[str, int | None], message: str
+) -> None:
+    """CTL-06: unknown, of another version, not built, of another service; nothing is made up."""
+    error = error_of(post(shared, *asked))
 
-    assert (404, f"Could not find operation {action} for version {version}.") == (
-        error["status"],
-        error["Message"],
+    assert (status, *code, message) == (
+        *(error["status"], error["Code"], error.get("CodeN"), error["Message"]),
     )
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
-        "CreateSkill",
-    ],
-)
-def test_an_action_that_is_not_built_says_so(shared: Emulator, action: str) -> None:
-    """What the platform has and the double does not is refused by name, never made up."""
-    assert {
-        "status": 501,
-        "Code": "NotImplemented",
-        "Message": f"The action {action} is part of the platform, but this version of "
-        "agentdouble has not built it yet.",
-    } == error_of(post(shared, action, VERSION))
-
-
-@pytest.mark.parametrize(
-    "service",
-    [
-        "id",
-    ],
-)
-def test_an_action_of_another_service_says_so(shared: Emulator, service: str) -> None:
-    """The platform's command line asks other services as well; none is taken for this one."""
-    assert {
-        "status": 501,
-        "Code": "NotImplemented",
-        "Message": f"The action ListThings of the service {service} is part of the platform, but "
-        "this version of agentdouble has not built it yet.",
-    } == error_of(post(shared, "ListThings", "2018-01-01", service))
-
-
-def post(double: Emulator, action: str, version: str, service: str = "agentkit") -> httpx.Response:
+def post(
+    double: Emulator,
+    action: str,
+    version: str = VERSION,
+    service: str = "agentkit",
+    content: bytes = b"{}",
+) -> httpx.Response:
     url = httpx.URL(double.url, params={"Action": action, "Version": version})
     headers = signing.sign(
         "POST",
         str(url),
-        b"{}",
+        content,
         credentials=double.credentials,
         region="cn-beijing",
         service=service,
         when=dt.datetime.now(dt.timezone.utc),
     )
-    return http.post(url, content=b"{}", headers=headers)
+    return http.post(url, content=content, headers=headers)
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
-    [
-        (b"{", "is not JSON"),
-        (b"[" * 200_000, "is not JSON"),
-        (b"[]", "is not a JSON object"),
-    ],
+    [(b"{", "is not JSON"), (b"[" * 200_000, "is not JSON"), (b"[]", "is not a JSON object")],
     ids=lambda value: str(value[:20]),
 )
 def test_a_body_that_is_no_json_object_is_refused(
     shared: Emulator, body: bytes, message: str
 ) -> None:
     """Whatever the body is, the answer is an error envelope."""
-    headers = signing.sign(
-        "POST",
-        f"{shared.url}/?Action=InvokeTool&Version={VERSION}",
-        body,
-        credentials=shared.credentials,
-        region="cn-beijing",
-        service="agentkit",
-        when=dt.datetime.now(dt.timezone.utc),
-    )
-    response = http.post(
-        f"{shared.url}/?Action=InvokeTool&Version={VERSION}", content=body, headers=headers
-    )
-
-    error = error_of(response)
+    error = error_of(post(shared, "InvokeTool", content=body))
     assert (400, "InvalidParameter") == (error["status"], error["Code"])
     assert message in error["Message"]
 

@@ -38,13 +38,12 @@ def url(hosting: Hosting) -> str:
         ),
     ],
 )
-@pytest.mark.parametrize("method", ["POST"])
 def test_a_request_without_a_key_of_the_service_is_refused(
-    url: str, method: str, sent: dict[str, Any], what: str, challenge: str
+    url: str, sent: dict[str, Any], what: str, challenge: str
 ) -> None:
     """A key that is missing, wrong or elsewhere opens nothing (MCP-02)."""
     answer = mcp_wire.http.request(
-        method, url, json=mcp_wire.INITIALIZE, headers={"Accept": mcp_wire.ACCEPT, **sent}
+        "POST", url, json=mcp_wire.INITIALIZE, headers={"Accept": mcp_wire.ACCEPT, **sent}
     )
 
     assert (401, f"The request {what}: {SEND_ONE}") == mcp_wire.error(answer)

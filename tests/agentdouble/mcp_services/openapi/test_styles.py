@@ -136,12 +136,11 @@ def test_what_is_in_a_path_stays_in_its_segment(api: str, value: str, expected: 
     assert expected == target(api, "path", value, parameter("path", None, None))
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1"])
-def test_a_header_has_no_line_breaks(api: str, value: str) -> None:
+def test_a_header_has_no_line_breaks(api: str) -> None:
     """The message names the argument."""
     document = openapi_3({"parameters": [parameter("header", None, None)]})
 
     assert (
         "Argument 'color': a header cannot have line breaks or other control characters."
-        == refused(document, api, {"color": value})
+        == refused(document, api, {"color": "a\r\nX-Evil: 1"})
     )
