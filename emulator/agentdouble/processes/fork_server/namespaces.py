@@ -32,7 +32,7 @@ def enter(
     uid, gid = os.geteuid(), os.getegid()
     linux.unshare(own | linux.CLONE_NEWNS | memory)
     if own & linux.CLONE_NEWUSER:
-        _stay(uid, gid)
+        map_user("self", uid, gid)
     # Mounts here do not reach the host. The host's unmounts reach this namespace; otherwise those
     # mounts would stay busy.
     linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
@@ -62,12 +62,12 @@ def _join(pid: int, flags: int) -> None:
         os.close(there)
 
 
-def _stay(uid: int, gid: int) -> None:
-    """Map this user and group to themselves in the new user namespace."""
-    own = Path("/proc/self")
-    (own / "uid_map").write_text(f"{uid} {uid} 1")
-    (own / "setgroups").write_text("deny")  # the kernel requires it before gid_map
-    (own / "gid_map").write_text(f"{gid} {gid} 1")
+def map_user(pid: int | str, uid: int, gid: int) -> None:
+    """Map a user and a group to themselves in the user namespace of a process."""
+    of_process = Path(f"/proc/{pid}")
+    (of_process / "uid_map").write_text(f"{uid} {uid} 1")
+    (of_process / "setgroups").write_text("deny")  # the kernel requires it before gid_map
+    (of_process / "gid_map").write_text(f"{gid} {gid} 1")
 
 
 def raise_loopback() -> None:

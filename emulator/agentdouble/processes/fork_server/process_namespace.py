@@ -15,10 +15,9 @@ import os
 import signal
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, NoReturn
 
-from agentdouble.processes.fork_server import linux, processes, signals
+from agentdouble.processes.fork_server import linux, namespaces, processes, signals
 
 _FOR_EVER_S = 2**31 - 1
 
@@ -154,7 +153,7 @@ class ProcessNamespace:
             if pid == 0:
                 _be_init(parent)
         if self._user:
-            _map_user(pid)
+            namespaces.map_user(pid, os.geteuid(), os.getegid())
         return pid
 
     def _fork(self) -> int:
@@ -230,15 +229,6 @@ def _shrink() -> None:
         os.execvp("sleep", ("sleep", str(_FOR_EVER_S)))  # noqa: S606, S607 (any one will do)
     while True:
         signal.pause()
-
-
-def _map_user(pid: int) -> None:
-    """Map this user and group to themselves in the user namespace of a process."""
-    uid, gid = os.geteuid(), os.getegid()
-    of_process = Path(f"/proc/{pid}")
-    (of_process / "uid_map").write_text(f"{uid} {uid} 1")
-    (of_process / "setgroups").write_text("deny")  # Linux requires it before gid_map
-    (of_process / "gid_map").write_text(f"{gid} {gid} 1")
 
 
 @contextmanager
