@@ -47,10 +47,7 @@ def test_what_is_missing_is_told_with_what_brings_it(
 
     code, findings = told(command_line, AGENTDOUBLE_BROWSER="no-such")
 
-    remedies = {
-        "javascript": INSTALL,
-        "browser": chromium.INSTALL,
-    }
+    remedies = {"javascript": INSTALL, "browser": chromium.INSTALL}
     assert remedies == {name: findings[name]["remedy"] for name in remedies}
     assert all(findings[name]["says"].startswith("not here: ") for name in remedies)
     assert (0, "not here: no no-such") == (code, findings["browser"]["says"])
