@@ -8,17 +8,15 @@ surface hangs, its checks fail.
 
 from __future__ import annotations
 
-import queue
-import threading
+import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from agentdouble import invoke_tool
-from doublecheck.client import transport
+from doublecheck.client import loop_thread, transport
 from doublecheck.errors import (
     CredentialsRefusedError,
     DoubleCheckError,
@@ -28,6 +26,7 @@ from doublecheck.errors import (
 )
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
+from doublecheck.values.sandbox import OnOutput
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import redact, secrets_of
@@ -60,20 +59,17 @@ def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface
     for surface in _PROBES:
         if target.offers(surface):
             by_address.setdefault(target.at(surface), []).append(surface)
-    asked = [_Address(target, surfaces) for surfaces in by_address.values()]
-    _probe_all(target, asked, patience_s)
-    return {surface: found for one in asked for surface, found in one.problems().items()}
+    return _ask(target, list(by_address.values()), patience_s)
 
 
 def problem(
     target: Target, surface: Surface, patience_s: float | None = None
 ) -> DoubleCheckError | None:
     """Return the error if a surface does not answer as a platform, or None."""
-    if probed(surface) not in _PROBES:
+    surface = probed(surface)
+    if surface not in _PROBES:
         return None
-    asked = _Address(target, [probed(surface)])
-    _probe_all(target, [asked], patience_s)
-    return asked.problems().get(probed(surface))
+    return _ask(target, [[surface]], patience_s).get(surface)
 
 
 def none_left(target: Target, found: Mapping[Surface, DoubleCheckError]) -> bool:
@@ -86,94 +82,80 @@ def probed(surface: Surface) -> Surface:
     return _BEHIND.get(surface, surface)
 
 
-def _probe_all(target: Target, asked: Sequence[_Address], patience_s: float | None) -> None:
-    """Send all probes at once; the time limit also applies to answers that arrive slowly."""
+def _ask(
+    target: Target, addresses: Sequence[Sequence[Surface]], patience_s: float | None
+) -> Mapping[Surface, DoubleCheckError]:
+    """Send all probes at once, in a thread with a loop of its own."""
     patience_s = PATIENCE_S if patience_s is None else patience_s
     options = {**transport.options(target, patience_s), "timeout": patience_s}
-    ended: queue.SimpleQueue[None] = queue.SimpleQueue()
-    with transport.client(**options) as client:
-        for probe in [probe for one in asked for probe in one.probes]:
-            threading.Thread(target=probe.run, args=(client, ended), daemon=True).start()
-        with suppress(queue.Empty):
-            while not all(one.ended for one in asked):
-                answered = all(one.answered or one.ended for one in asked)
-                ended.get(timeout=_GRACE_S if answered else patience_s + _MARGIN_S)
-        for error in (probe.unexpected for one in asked for probe in one.probes):
-            if error is not None:
-                raise error
+
+    async def ask(_on_output: OnOutput) -> Mapping[Surface, DoubleCheckError]:
+        async with transport.client_async(**options) as client:
+            found = await asyncio.gather(
+                *(_ask_address(client, target, surfaces, patience_s) for surfaces in addresses)
+            )
+        return {surface: error for errors in found for surface, error in errors.items()}
+
+    return loop_thread.run(ask, lambda _output: None)
 
 
-class _Address:
-    """The surfaces at one address, and the request that probes them."""
+async def _ask_address(
+    client: httpx.AsyncClient, target: Target, surfaces: Sequence[Surface], patience_s: float
+) -> Mapping[Surface, DoubleCheckError]:
+    """Return the problems of the surfaces at one address."""
+    quick = [surface for surface in surfaces if surface not in _SLOW]
+    requests = {
+        surface: calls.request(target, "GET", _PROBES[surface], surface=surface)
+        for surface in quick or surfaces[:1]
+    }
+    tasks = {
+        asyncio.ensure_future(_probe(client, request)): surface
+        for surface, request in requests.items()
+    }
+    pending, answers = set(tasks), dict[Surface, DoubleCheckError | None]()
+    silent: dict[Surface, DoubleCheckError] = {
+        surface: NoAnswerError(request.url, "its answer is incomplete")
+        for surface, request in requests.items()
+    }
+    while pending:
+        wait_s = _GRACE_S if answers else patience_s + _MARGIN_S
+        done, pending = await asyncio.wait(
+            pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not done:
+            break
+        for task in done:
+            try:
+                answers[tasks[task]] = task.result()
+            except DoubleCheckError as error:
+                silent[tasks[task]] = error
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    wrong = {surface: error for surface, error in answers.items() if error is not None}
+    if len(wrong) < len(answers):  # what hangs meanwhile is for the checks of its surface
+        return wrong
+    found = wrong or silent
+    first = next(iter(found.values()))
+    return {surface: found.get(surface, first) for surface in surfaces}
 
-    def __init__(self, target: Target, surfaces: Sequence[Surface]) -> None:
-        self._surfaces = surfaces
-        quick = [one for one in surfaces if one not in _SLOW]
-        self.probes = [_Probe(target, one) for one in quick or surfaces[:1]]
 
-    @property
-    def answered(self) -> bool:
-        return any(one.answered for one in self.probes)
-
-    @property
-    def ended(self) -> bool:
-        return all(one.ended for one in self.probes)
-
-    def problems(self) -> Mapping[Surface, DoubleCheckError]:
-        heard = [one for one in self.probes if one.answered or not self.answered]
-        told = {one.surface: one.problem for one in heard}
-        found = {surface: problem for surface, problem in told.items() if problem is not None}
-        if len(found) < len(told):
-            return found
-        first = next(iter(found.values()))
-        return {surface: found.get(surface, first) for surface in self._surfaces}
-
-
-class _Probe:
-    """One request and the problem that it found."""
-
-    def __init__(self, target: Target, surface: Surface) -> None:
-        self.surface = surface
-        self._request = calls.request(target, "GET", _PROBES[surface], surface=surface)
-        self.answered = False
-        self.ended = False
-        self.unexpected: Exception | None = None
-        self.problem: DoubleCheckError | None = self._no_answer("its answer is incomplete")
-
-    def run(self, client: httpx.Client, ended: queue.SimpleQueue[None]) -> None:
-        try:
-            with transport.translated(self._request.url):
-                self.problem = self._wrong_address(client)
-                self.answered = True
-        except DoubleCheckError as error:
-            self.problem = error
-        except Exception as error:  # of a test run that forbids sockets, or of a closed client
-            self.unexpected = error
-        self.ended = True
-        ended.put(None)
-
-    def _wrong_address(self, client: httpx.Client) -> DoubleCheckError | None:
-        url = self._request.url
-        with client.stream(**transport.arguments(self._request)) as response:
+async def _probe(client: httpx.AsyncClient, request: calls.Request) -> DoubleCheckError | None:
+    """Return the error if something else than a platform answers; raise one without an answer."""
+    url = request.url
+    with transport.translated(url):
+        async with client.stream(**transport.arguments(request)) as response:
             if response.has_redirect_location:
                 return WrongAddressError(url, f"redirects to {_redirect_target(response)}")
             if calls.media_type(response) == "text/html" and response.is_success:
                 return WrongAddressError(url, "answers with a web page")
             if not is_stream(response):  # such an answer need not end
-                _read(response)
-        return None
-
-    def _no_answer(self, reason: str) -> DoubleCheckError:
-        return NoAnswerError(self._request.url, reason)
-
-
-def _read(response: httpx.Response) -> None:
-    """Read an answer as far as it is of any use: one that breaks off, or drips, is no answer."""
-    read = 0
-    for chunk in response.iter_raw():
-        read += len(chunk)
-        if read > _READ_BYTES:
-            return
+                read = 0
+                async for chunk in response.aiter_raw():
+                    read += len(chunk)
+                    if read > _READ_BYTES:
+                        break
+    return None
 
 
 def _redirect_target(response: httpx.Response) -> str:
