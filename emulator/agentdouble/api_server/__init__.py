@@ -4,6 +4,5 @@
 PATHS = (
     *("/apps/{rest:path}", "/run", "/run_sse", "/list-apps", "/version", "/apps"),
     *("/docs", "/agent-identity/finalize"),
-    *("/dev/{rest:path}", "/debug/trace/{rest:path}", "/builder/{rest:path}"),
 )
 RUN_LIVE = "/run_live"

@@ -109,18 +109,6 @@ _UNBUILT = {
     ("GET", "/docs"): "The page of its routes",
     ("POST", "/agent-identity/finalize"): "The agent identity",
 }
-# what `adk web` has, and the real API server does not have either
-_DEVELOPMENT = {
-    "/dev/{rest:path}": "development interface",
-    "/debug/trace/{rest:path}": "traces of events",
-    "/builder/{rest:path}": "agent builder",
-    "/apps/{app}/metrics-info": "evaluation",
-    **{
-        f"/apps/{{app}}/{page}{rest}": "evaluation"
-        for page in ("eval_sets", "eval-sets", "eval_results", "eval-results")
-        for rest in ("", "/{rest:path}")
-    },
-}
 _log = logging.getLogger(__name__)
 
 
@@ -233,7 +221,6 @@ def unbuilt_routes() -> list[BaseRoute]:
     """Return routes of the real server that are beyond section 4.2; they answer 501."""
     return [
         *(route(method, path, _unbuilt(feature)) for (method, path), feature in _UNBUILT.items()),
-        *(_development(path, page) for path, page in _DEVELOPMENT.items()),
         WebSocketRoute(RUN_LIVE, _run_live),
     ]
 
@@ -244,15 +231,6 @@ def _unbuilt(feature: str) -> Endpoint:
         raise ApiError(501, str(NotBuiltError(f"{feature} of API-server mode")))
 
     return refuse
-
-
-def _development(path: str, page: str) -> Route:
-    @hidden
-    async def refuse(_request: Request) -> Response:
-        has = "`adk web` has it, for the same agents directory"
-        raise ApiError(501, f"API-server mode does not have google-adk's {page}; {has}.")
-
-    return Route(path, refuse, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
 
 
 async def _run_live(websocket: WebSocket) -> None:

@@ -342,27 +342,6 @@ def test_what_is_beyond_the_specification_is_refused_by_name(
     assert why.startswith(f"{what} of API-server mode is part of the platform")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "what"),
-    [
-        ("GET", "/dev/apps/echo/debug/trace/session/s1", "development interface"),
-        ("GET", "/debug/trace/e1", "traces of events"),
-        ("POST", "/builder/save", "agent builder"),
-        ("GET", "/apps/echo/eval_sets", "evaluation"),
-        ("POST", "/apps/echo/eval-sets/a/run", "evaluation"),
-        ("GET", "/apps/echo/metrics-info", "evaluation"),
-    ],
-)
-def test_what_only_adk_web_has_is_refused_by_name(
-    shared: Emulator, method: str, path: str, what: str
-) -> None:
-    """With the command that has it."""
-    status, why = detail(http.request(method, shared.url + path, json={}))
-
-    assert 501 == status
-    assert f"API-server mode does not have google-adk's {what}; `adk web` has it" in why
-
-
 def test_the_live_run_is_refused_by_name(shared: Emulator) -> None:
     """Before the WebSocket opens."""
     url = shared.url.replace("http", "ws", 1) + "/run_live?app_name=echo&user_id=u&session_id=s"
