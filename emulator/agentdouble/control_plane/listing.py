@@ -90,11 +90,20 @@ class ListNamed(Paging):
         return matches
 
 
-class ListMade(ListNamed):
-    """The body of an action that lists created items: filters and time windows."""
+class Made(Paging):
+    """The window of a List action over the time of creation."""
 
     CreateTimeAfter: Moment | None = None
     CreateTimeBefore: Moment | None = None
+
+    def has(self, item: Item) -> bool:
+        """Return whether an item was created in the window."""
+        return within(item["CreatedAt"], self.CreateTimeAfter, self.CreateTimeBefore)
+
+
+class ListMade(ListNamed, Made):
+    """The body of an action that lists created items: filters and time windows."""
+
     UpdateTimeAfter: Moment | None = None
     UpdateTimeBefore: Moment | None = None
 
@@ -103,7 +112,7 @@ class ListMade(ListNamed):
         matches_named = super().matching(fields)
         return lambda item: (
             matches_named(item)
-            and within(item["CreatedAt"], self.CreateTimeAfter, self.CreateTimeBefore)
+            and self.has(item)
             and within(item["UpdatedAt"], self.UpdateTimeAfter, self.UpdateTimeBefore)
         )
 

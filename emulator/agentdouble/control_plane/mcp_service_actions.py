@@ -136,12 +136,8 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             authorizer,
             self._sources,
         )
-        if (
-            authorizer is None
-            and isinstance(backend, McpBackend)
-            and isinstance(before, McpBackend)
-        ):
-            return replace(backend, headers=before.headers)
+        if authorizer is None and isinstance(backend, McpBackend):
+            return replace(backend, headers=getattr(before, "headers", {}))
         if authorizer is None and isinstance(backend, OpenApiBackend):
             return replace(backend, auth=getattr(before, "auth", None))
         return backend
@@ -150,14 +146,14 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         given, backend = one.fields, one.backend
         fields, _ = mcp_backends.configuration(backend)
         document = backend.document if isinstance(backend, OpenApiBackend) else None
-        outbound = {name: given[name] for name in (mcp_auth.OUTBOUND,) if name in given}
+        outbound = given.get(mcp_auth.OUTBOUND)
         return {
             **self._listed(one),
             "BackendType": given.get("BackendType", "Custom"),
             "BackendConfiguration": given.get("BackendConfiguration", fields),
             "ProtocolConfiguration": {"ProtocolConvertConfiguration": document} if document else {},
             mcp_auth.INBOUND: mcp_auth.shown(given.get(mcp_auth.INBOUND), one.keys),
-            **outbound,
+            **({mcp_auth.OUTBOUND: outbound} if outbound else {}),
         }
 
     def _listed(self, one: Service) -> dict[str, Any]:

@@ -44,13 +44,11 @@ _FIELD_OF = {
     "memory_limit": "MemoryMb",
     **{key: field for field, key in _SCALING.items()},
 }
-_ACTED_ON = frozenset(
-    (
-        *("RuntimeId", "Name", "ClientToken", "ReleaseEnable", "ArtifactType", "ArtifactUrl"),
-        *("Envs", "AuthorizerConfiguration", "MemoryMb", *_SCALING),
-    )
-)
-_SHOWN = frozenset(("Description", "ProjectName", "Tags"))
+_ACTED_ON = {
+    *("RuntimeId", "Name", "ClientToken", "ReleaseEnable", "ArtifactType", "ArtifactUrl"),
+    *("Envs", "AuthorizerConfiguration", "MemoryMb", *_SCALING),
+}
+_SHOWN = {"Description", "ProjectName", "Tags"}
 
 
 class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
@@ -184,7 +182,7 @@ def _changes(request: RuntimeFields) -> dict[str, Any]:
 
 def _fields(request: RuntimeFields) -> dict[str, Any]:
     """Return the fields that are stored and shown, but have no effect; note them as unread."""
-    stored = request.model_dump(mode="json", exclude=set(_ACTED_ON), exclude_none=True)
+    stored = request.model_dump(mode="json", exclude=_ACTED_ON, exclude_none=True)
     journal.note_unread(sorted(stored.keys() - _SHOWN))
     return stored
 

@@ -14,7 +14,7 @@ from agentdouble import journal, ledger
 from agentdouble.control_plane import listing
 from agentdouble.control_plane.described import Actions, action
 from agentdouble.control_plane.endpoints import endpoint
-from agentdouble.control_plane.listing import Filter, Listed, Paging
+from agentdouble.control_plane.listing import Filter, Listed, Made
 from agentdouble.control_plane.wire import (
     EnvList,
     Moment,
@@ -89,12 +89,10 @@ class GetSessionLogs(OneSession):
     Limit: int = Field(100, ge=1, le=LINES)
 
 
-class ListSessions(Paging):
+class ListSessions(Made):
     """The body of ListSessions."""
 
     ToolId: str
-    CreateTimeAfter: Moment | None = None
-    CreateTimeBefore: Moment | None = None
     ExpireTimeAfter: Moment | None = None
     ExpireTimeBefore: Moment | None = None
     Filters: list[Filter] | None = None
@@ -120,24 +118,17 @@ class ResumeSessionFromSnapshot(OneSnapshot):
     Ttl: Seconds | None = None
 
 
-class ListSessionSnapshots(Paging):
+class ListSessionSnapshots(Made):
     """The body of ListSessionSnapshots."""
 
     ToolId: str
     SessionId: str | None = None
     UserSessionId: str | None = None
     SnapshotType: str | None = None
-    CreateTimeAfter: Moment | None = None
-    CreateTimeBefore: Moment | None = None
 
 
-_FILTERS = {
-    "Id": "SessionId",
-    "SessionId": "SessionId",
-    "UserSessionId": "UserSessionId",
-    "Status": "Status",
-    "ToolType": "ToolType",
-}
+_FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
+_FILTERS = {"Id": "SessionId", **dict(zip(_FIELDS, _FIELDS, strict=True))}
 
 
 class ShownSession(TypedDict):
@@ -170,7 +161,10 @@ class SessionActions(Actions):
     )
     async def create(self, request: CreateSession) -> dict[str, Any]:
         """Create a session, or return the living one with the same UserSessionId."""
-        _refuse_what_would_mislead(request)
+        if request.ImageInfo is not None:
+            raise NotBuiltError("A session's own image (ImageInfo)")
+        if request.TosMountPoints:
+            raise NotBuiltError("Object storage in a sandbox (TosMountPoints)")
         name = request.UserSessionId
         if name is None:
             name = f"u-{secrets.token_hex(10)}"
@@ -194,12 +188,12 @@ class SessionActions(Actions):
         """Return a session."""
         self._tools.get(request.ToolId)
         try:
-            return dict(self._shown(await self._look_up(request)))
+            found: Instance | EndedInstance = await self._look_up(request)
         except InstanceEndedError:
             if not _ended_are_shown():
                 raise
-        ended = self._instances.look_up_ended(request.SessionId, request.ToolId)
-        return dict(self._shown(ended))
+            found = self._instances.look_up_ended(request.SessionId, request.ToolId)
+        return dict(self._shown(found))
 
     @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
     async def list(self, request: ListSessions) -> dict[str, Any]:
@@ -211,9 +205,7 @@ class SessionActions(Actions):
             one
             for one in self._listed(request.ToolId)
             if matches(one.item)
-            and listing.within(
-                one.item["CreatedAt"], request.CreateTimeAfter, request.CreateTimeBefore
-            )
+            and request.has(one.item)
             and listing.within(
                 one.item["ExpireAt"], request.ExpireTimeAfter, request.ExpireTimeBefore
             )
@@ -265,18 +257,13 @@ class SessionActions(Actions):
     @action("GetSessionLogs", GetSessionLogs, Logs=str)
     async def logs(self, request: GetSessionLogs) -> dict[str, Any]:
         """Return the log of a session, the last Limit lines."""
-        log = await self._log(request)
-        return {"Logs": log.text(request.Limit)}
-
-    async def _log(self, request: OneSession) -> SessionLog:
-        """Return the log of a session, which is kept for a while after its end."""
         try:
-            return (await self._look_up(request)).log
-        except InstanceEndedError:
+            log: SessionLog | None = (await self._look_up(request)).log
+        except InstanceEndedError:  # its log is kept for a while
             log = self._instances.look_up_ended(request.SessionId, request.ToolId).log
             if log is None:
                 raise
-            return log
+        return {"Logs": log.text(request.Limit) if log else ""}
 
     async def _look_up(self, request: OneSession) -> Instance:
         return await self._instances.look_up(request.SessionId, request.ToolId)
@@ -299,13 +286,6 @@ class SessionActions(Actions):
             "Endpoint": endpoint(one) if isinstance(one, Instance) else "",
             "InternalEndpoint": "",
         }
-
-
-def _refuse_what_would_mislead(request: CreateSession) -> None:
-    if request.ImageInfo is not None:
-        raise NotBuiltError("A session's own image (ImageInfo)")
-    if request.TosMountPoints:
-        raise NotBuiltError("Object storage in a sandbox (TosMountPoints)")
 
 
 def _status(instance: Instance) -> Literal["Ready", "Paused"]:

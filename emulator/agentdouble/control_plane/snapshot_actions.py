@@ -16,16 +16,6 @@ from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshot, SessionSnapshots
 from agentdouble.sandbox.tools import Tools
 
-TYPE: Literal["Manual"] = "Manual"
-
-
-class Metadata(TypedDict):
-    """A key of SessionMetadata."""
-
-    Key: str
-    Type: str
-    Value: str
-
 
 class ShownSnapshot(TypedDict):
     """A snapshot of a session; ``Reason`` says what is not in it, or why its state is gone."""
@@ -38,7 +28,7 @@ class ShownSnapshot(TypedDict):
     SessionId: str
     SandboxId: str
     UserSessionId: str
-    SessionMetadata: list[Metadata]
+    SessionMetadata: list[dict[str, str]]
     CreatedAt: str
 
 
@@ -88,12 +78,7 @@ class SnapshotActions(Actions):
             for one in self._snapshots.of_tool(request.ToolId)
         )
         found = [
-            one
-            for one in every
-            if wanted.items() <= one.item.items()
-            and listing.within(
-                one.item["CreatedAt"], request.CreateTimeAfter, request.CreateTimeBefore
-            )
+            one for one in every if wanted.items() <= one.item.items() and request.has(one.item)
         ]
         newest_first = ledger.choose("U-SNAPSHOT-ORDER") == "newest-first"
         items, token = listing.page(request, found, newest_first=newest_first)
@@ -133,7 +118,7 @@ class SnapshotActions(Actions):
 def _shown(one: SessionSnapshot) -> ShownSnapshot:
     return {
         "SnapshotId": one.id,
-        "SnapshotType": TYPE,
+        "SnapshotType": "Manual",
         "Status": "Ready" if one.gone is None else "Failed",
         "Reason": one.reason,
         "ToolId": one.key.tool_id,

@@ -135,19 +135,7 @@ class ResourceActions(Actions, Generic[R, C, U]):
 
 READY = "Ready"
 _OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")
-_HEEDED = frozenset(
-    (
-        "ToolId",
-        "Name",
-        "ToolType",
-        "ClientToken",
-        "Description",
-        "ProjectName",
-        "Envs",
-        "Tags",
-        "EnableSnapshot",
-    )
-)
+_HEEDED = {"Description", "ProjectName", "Envs", "Tags", "EnableSnapshot"}
 
 
 class ShownTool(CreateTool):
@@ -174,18 +162,9 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
     shown = ShownTool
     filters = ("Name", "Description", "Status", "ToolType")
     unlisted = (
-        "AssociatedRuntimes",
-        "PolicyName",
-        "CpuMilli",
-        "MemoryMb",
-        "SkillSpaceId",
-        "EnableObjectSetIsolation",
-        "EnableSecurity",
-        "EnableSnapshot",
-        "LarkAppId",
-        "LarkAppSecret",
-        "TosMountConfig",
-        "UseCodingPlan",
+        *("AssociatedRuntimes", "PolicyName", "CpuMilli", "MemoryMb", "SkillSpaceId"),
+        *("EnableObjectSetIsolation", "EnableSecurity", "EnableSnapshot", "LarkAppId"),
+        *("LarkAppSecret", "TosMountConfig", "UseCodingPlan"),
     )
 
     def __init__(self, tools: Tools, instances: Instances, snapshots: SessionSnapshots) -> None:

@@ -74,11 +74,6 @@ def back(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
     ]
 
 
-def without_content(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
-    """Return a backend's headers for the caller, without those that describe its content."""
-    return [(name, value) for name, value in back(answered) if not name.startswith(b"content-")]
-
-
 METHODS = ("GET", "POST", "DELETE")
 REDIRECTS = 3
 
@@ -262,7 +257,9 @@ def _is_receipt(answer: Answer, asked: bytes) -> bool:
 
 def _without_content(answer: Answer) -> Response:
     response = Response(status_code=answer.status)
-    response.raw_headers += without_content(answer.headers)
+    response.raw_headers += [
+        one for one in back(answer.headers) if not one[0].startswith(b"content-")
+    ]
     return response
 
 

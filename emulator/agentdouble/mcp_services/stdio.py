@@ -41,7 +41,6 @@ _UNHEARD = 64  # messages for a client that does not listen yet; the oldest is f
 _PAUSE_S = 0.001  # after a message that nobody wants, so that a flood leaves time for others
 _END_WITHIN_S = 1.0
 _LAST_ANSWERS_S = 2.0
-_READ_WITHIN_S = 30.0
 
 _log = logging.getLogger(__name__)
 
@@ -148,10 +147,7 @@ class Session:
                 tasks.start_soon(self._watch, message.id, pending)
             self._write_line(message)
             try:
-                await asyncio.wait_for(self._started.input.drain(), _READ_WITHIN_S)
-            except asyncio.TimeoutError:
-                self._started.note(f"has read nothing for {_READ_WITHIN_S:g} s")
-                break
+                await self._started.input.drain()
             except (OSError, RuntimeError):  # it has ended, and its last output is still read
                 return
         tasks.cancel_scope.cancel()

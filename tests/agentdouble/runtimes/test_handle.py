@@ -11,9 +11,7 @@ from agentdouble import Emulator
 from agentdouble.errors import (
     DeclarationError,
     UnknownRuntimeError,
-    UnknownVersionError,
 )
-from agentdouble.runtimes.runtime import Status
 from tests.agentdouble.calling import http
 
 APPLICATIONS = Path(__file__).with_name("applications")
@@ -54,22 +52,6 @@ def test_a_runtime_is_made_used_and_deleted(double: Emulator) -> None:
     assert 404 == http.get(f"{address}/a/path").status_code
     with pytest.raises(UnknownRuntimeError, match=r"no runtime 'made'\. There are declared\."):
         double.runtimes.delete("made")
-
-
-def test_an_update_makes_a_version_and_a_release_brings_one_back(double: Emulator) -> None:
-    """What is not changed stays; without a release the one before stays in force."""
-    double.runtimes.create("made", **SAYING, environment={"SAYS": "first"})
-
-    assert 2 == double.runtimes.update("made", environment={"SAYS": "second"}, release=False)
-    assert [1, 2] == [one.number for one in double.runtimes.versions("made")]
-    assert "first" == says(double, "made")
-    double.runtimes.release("made")
-    assert "second" == says(double, "made")
-    assert Status("Ready") == double.runtimes.status("made")
-    double.runtimes.release("made", 1)
-    assert "first" == says(double, "made")
-    with pytest.raises(UnknownVersionError, match="has no version 3; it has 1 to 2"):
-        double.runtimes.release("made", 3)
 
 
 def test_a_reset_leaves_what_is_declared(double: Emulator) -> None:

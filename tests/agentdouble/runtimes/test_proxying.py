@@ -205,16 +205,6 @@ def test_half_an_answer_is_not_taken_for_a_whole_one(url: str, path: str) -> Non
         client.get(f"{url}/{path}")
 
 
-def test_the_journal_has_what_went_through_the_gateway(double: Emulator, url: str) -> None:
-    """As it has everything."""
-    double.journal.clear()
-    client.post(f"{url}/count", content=b"123")
-    [entry] = double.journal.entries()
-
-    assert ("POST", f"{url}/count", 200) == (entry.method, entry.url, entry.status)
-    assert ("123", "3") == (entry.request_body, entry.response_body)
-
-
 def test_an_instance_that_dies_takes_only_its_own_requests_along(tmp_path: Path) -> None:
     """They get a clear answer, or a broken one; the next request starts another instance."""
     with Emulator(runtimes=[table("mortal", "answering.py", tmp_path)]) as double:

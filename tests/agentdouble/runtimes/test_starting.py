@@ -43,10 +43,6 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
         {"application": "imports_nothing_there:app"},
         f"{ENDED} 1: ModuleNotFoundError: No module named 'nothing_of_that_name'",
     ),
-    "no such attribute": (
-        {"application": "without_app:app"},
-        f"{ENDED} 1: AttributeError: module 'without_app' has no attribute 'app'",
-    ),
     "no such file": (
         {"application": "not_there.py:app"},
         f"{ENDED} 1: FileNotFoundError: [Errno 2] No such file or directory: '{{directory}}/not_there.py'",

@@ -137,7 +137,6 @@ def _same_origin(one: httpx.URL, other: httpx.URL) -> bool:
 
 
 LONGEST_ERROR = 4000  # characters
-LONGEST_STRUCTURED = 1024**2  # characters of JSON that is read, which holds up everybody else
 _SHORTEST_SECRET = 6  # shorter secrets may be ordinary words
 
 
@@ -181,8 +180,6 @@ def _refusal(answer: Answer, secrets: Iterable[str]) -> str:
 
 def _json(answer: Answer) -> mcp.types.CallToolResult:
     text = _decoded(answer, "replace")
-    if len(text) > LONGEST_STRUCTURED:
-        return _text(text)
     try:
         value = strict_json.loads(text)
     except (ValueError, RecursionError):
