@@ -1,6 +1,6 @@
 """``/_emulator/events``: everything that happens in a double, as server-sent events.
 
-Each event has an ``id:``, an ``event:`` and one line ``data:`` with a JSON object. It says how its
+Each event has an ``event:`` and one line ``data:`` with a JSON object. It says how its
 subject is *now*, in the words of the route that lists these subjects, and in ``happened`` what
 happened to it since its last event, oldest first. What happens to one subject within 50 ms is one
 event, so a quick request is one event: ``"happened": ["opened", "answered"]``.
@@ -8,8 +8,7 @@ event, so a quick request is one event: ``"happened": ["opened", "answered"]``.
 =========== ======================================================= ==============================
 event       happened                                                data, beside ``happened``
 =========== ======================================================= ==============================
-listening                                                           ``{}``: first, of a stream
-                                                                    that resumes nothing
+listening                                                           ``{}``: first
 resync                                                              ``{}``: events were missed;
                                                                     read again what you show
 request     opened, answered                                        an entry of ``/journal``, in
@@ -29,11 +28,9 @@ double      reset                                                   ``{}``: also
 journal     cleared                                                 ``{}``
 =========== ======================================================= ==============================
 
-``?only=request,session`` leaves the other events out, but for ``listening`` and ``resync``. With
-the header ``Last-Event-ID`` a stream resumes after that event. If that is not possible, because
-the double is another one, or the event is too long ago, the first event is ``resync``. So it is
-in the middle of a stream whose client reads too slowly. Every event, these two included, has an id
-to resume from. A line ``:`` comes every 15 seconds. A stream ends when the double stops.
+``?only=request,session`` leaves the other events out, but for ``listening`` and ``resync``. A client
+that reads too slowly loses the events that wait for it, and gets ``resync``; one that connects again
+reads what it shows again. A line ``:`` comes every 15 seconds. A stream ends when the double stops.
 """
 
 from __future__ import annotations
@@ -67,14 +64,14 @@ class _Routes:
         self._events = events
 
     async def follow(self, request: Request) -> Response:
-        """Send what happens in the double, from now on or from after ``Last-Event-ID``."""
+        """Send what happens in the double, from now on."""
         only = request.query_params.get("only")
         wanted = NAMES if only is None else [one for one in only.split(",") if one]
         for name in wanted:
             if name not in NAMES:
                 refusal = guard.Refusal(400, "BadRequest", _unknown(name))
                 return guard.render_json(request, refusal)
-        listening = self._events.listen(request.headers.get("last-event-id"))
+        listening = self._events.listen()
         return ListenerResponse(listening, _writer({*wanted, *ABOUT_THE_STREAM}))
 
 
@@ -85,7 +82,7 @@ def _writer(wanted: Collection[str]) -> Callable[[Listener], AsyncGenerator[str,
                 if event is None:
                     yield ":\n\n"
                 elif event.name in wanted:
-                    yield f"id: {event.id}\nevent: {event.name}\ndata: {event.data}\n\n"
+                    yield f"event: {event.name}\ndata: {event.data}\n\n"
 
     return written
 

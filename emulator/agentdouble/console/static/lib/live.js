@@ -29,7 +29,6 @@ let changes = 0; // since the last drawing
 let pauseMs = CALM_MS;
 let drawnAt = 0;
 let clockRead = 0;
-let seen = ""; // the id of the last event
 
 /** Call a function after each change: at once, and then with pauses, the longer ones when much happens.
  * @param {() => void} listener */
@@ -117,8 +116,7 @@ export async function follow() {
   let wait = 250;
   for (;;) {
     try {
-      const stream = await open("/events", { headers: seen ? { "Last-Event-ID": seen } : {} });
-      if (seen) become("live"); // a stream that resumes greets nobody; one of another double sends "resync"
+      const stream = await open("/events");
       for await (const event of events(stream)) {
         await take(event);
         wait = 250;
@@ -132,8 +130,8 @@ export async function follow() {
   }
 }
 
-/** @param {{id: string, kind: string, data: any}} event */
-async function take({ id, kind, data }) {
+/** @param {{kind: string, data: any}} event */
+async function take({ kind, data }) {
   const before = double.status;
   if (kind === "listening" || kind === "resync" || kind === "double" || kind === "journal") await readAll();
   else if (kind === "request") put(double.requests, data, "id");
@@ -141,7 +139,6 @@ async function take({ id, kind, data }) {
   else if (kind === "session") putSession(data);
   else if (kind === "fault") await read("faults");
   else double.news[kind] = (double.news[kind] ?? 0) + 1;
-  seen = id;
   become("live");
   if (before === "live") changed();
 }
