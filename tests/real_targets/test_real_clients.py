@@ -63,7 +63,7 @@ def test_an_agent_of_adk_calls_an_a2a_application(
     """Its remote agent reads the card and passes the answer on."""
     card = f"{double.url}/.well-known/agent.json"
 
-    assert "hello" == _answer(implementation, tmp_path, CALL_AN_AGENT, card)
+    assert "say hello" == _answer(implementation, tmp_path, CALL_AN_AGENT, card)
 
 
 @case("agentkit-sdk-python")
