@@ -11,14 +11,13 @@ import contextvars
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from typing_extensions import NotRequired, TypedDict
 
 from agentdouble import ledger, mistakes
 from agentdouble.guard import Refusal
@@ -111,22 +110,6 @@ class _Response:
 
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
-
-
-class JsonRpcErrorFields(TypedDict):
-    """The code and the message of a JSON-RPC error."""
-
-    code: int
-    message: str
-    data: NotRequired[Any]
-
-
-class JsonRpcError(TypedDict):
-    """A JSON-RPC error; one that belongs to no particular request has no id."""
-
-    jsonrpc: Literal["2.0"]
-    id: int | str | None
-    error: JsonRpcErrorFields
 
 
 _MESSAGE = dict[str, Any]

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from typing_extensions import TypedDict
 
-from agentdouble.guard import ErrorBody
 from agentdouble.openapi import Answer, Format, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.surfaces.applications import HostedApplications
@@ -30,22 +29,6 @@ _HINTS = {
 }
 
 
-class Listed(TypedDict):
-    """A surface, and what answers at its paths."""
-
-    name: str
-    paths: Mapping[str, str]
-
-
-class Document(TypedDict):
-    """What a double serves, and what to try."""
-
-    name: str
-    version: str
-    surfaces: list[Listed]
-    hints: Mapping[str, str]
-
-
 class LandingPage(Surface):
     """The page at ``/``, unless the application at ``/invoke`` answers there."""
 
@@ -56,7 +39,7 @@ class LandingPage(Surface):
 
     def format(self) -> Format:
         """Return a format with a name, which this surface does not show on its own page."""
-        return Format("Landing page", error=ErrorBody)
+        return Format("Landing page")
 
     def _answer(self, request: Request) -> Response:
         """Return the page as HTML to a browser, and as JSON to a program."""
@@ -68,7 +51,7 @@ class LandingPage(Surface):
             )
         return JSONResponse(self._document(), headers=headers)
 
-    def _document(self) -> Document:
+    def _document(self) -> dict[str, Any]:
         described = [(one.name, one.paths()) for one in self.context.surfaces]
         return {
             "name": "agentdouble",
@@ -84,7 +67,9 @@ class LandingPage(Surface):
         return _PAGE.format(version=version, sections=surfaces + _section("Next", _HINTS))
 
 
-@described({"GET": Operation(answers=(Answer(Document), Answer(str, media_type="text/html")))})
+@described(
+    {"GET": Operation(answers=(Answer(dict[str, Any]), Answer(str, media_type="text/html")))}
+)
 class _Otherwise:
     """Return the page at the root, unless the application has one there."""
 

@@ -15,7 +15,6 @@ from starlette.routing import BaseRoute, Route
 from agentdouble import mcp_hosting
 from agentdouble.control_plane.routes import Action
 from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
-from agentdouble.mcp_hosting.endpoint import JsonRpcError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import LONGEST_LINE, CommandBackend
 from agentdouble.openapi import Format
@@ -142,7 +141,7 @@ class MCPServices(Surface):
 
     def format(self) -> Format:
         """Return the format of JSON-RPC, and that a request needs a key of its service."""
-        return Format(self.name, error=JsonRpcError, security=("serviceKey",))
+        return Format(self.name, security=("serviceKey",))
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage services."""
