@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from typing_extensions import TypedDict
 
 from agentdouble import mistakes
 
@@ -37,26 +36,13 @@ class Refusal:
     message: str
 
 
-class ErrorFields(TypedDict):
-    """What was refused or failed, for people, and a short name of it for programs."""
-
-    message: str
-    type: str
-
-
-class ErrorBody(TypedDict):
-    """An error in the format of the simple application."""
-
-    error: ErrorFields
-
-
 Render = Callable[[HTTPConnection, Refusal], Response]
 SignsItself = Callable[[HTTPConnection], bool]
 
 
 def render_json(_connection: HTTPConnection, refusal: Refusal) -> Response:
     """Return a refusal in the format of the simple application's errors."""
-    body: ErrorBody = {"error": {"message": refusal.message, "type": refusal.kind}}
+    body = {"error": {"message": refusal.message, "type": refusal.kind}}
     headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
     return JSONResponse(body, refusal.status, headers)
 

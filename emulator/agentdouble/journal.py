@@ -15,11 +15,9 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated
+from typing import Any
 
-from pydantic import Field
 from starlette.types import Scope
-from typing_extensions import TypedDict
 
 from agentdouble import causes
 from agentdouble.clock import Clock
@@ -39,35 +37,6 @@ _NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encodi
 
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
-
-
-class ShortEntry(TypedDict):
-    """A request in short."""
-
-    id: int
-    at: str
-    method: str
-    url: str
-    session: Annotated[str | None, Field(description="The SessionId of the session it used.")]
-    caused_by: Annotated[int | None, Field(description="The id of the entry whose code sent it.")]
-    status: int | None
-    duration_ms: float | None
-    received_bytes: Annotated[int, Field(description="The size of the body, or of all messages.")]
-    sent_bytes: int
-    unknowns: list[str]
-    unread: list[str]
-    faults: list[str]
-    failures: list[str]
-
-
-class EntryFields(ShortEntry):
-    """A complete request, with its answer."""
-
-    request_headers: dict[str, str]
-    request_body: str
-    response_headers: dict[str, str]
-    response_body: str
-    curl: str
 
 
 @dataclass
@@ -129,37 +98,16 @@ class Entry:
             words += ["--data-raw", self.request_body]
         return shlex.join(words)
 
-    def to_dict(self, *, bodies: bool = True) -> EntryFields | ShortEntry:
+    def to_dict(self, *, bodies: bool = True) -> dict[str, Any]:
         """Return the entry as JSON-ready data, with headers and bodies if ``bodies`` is true."""
-        if not bodies:
-            return {
-                "id": self.id,
-                "at": self.at.isoformat(),
-                "method": self.method,
-                "url": self.url,
-                "session": self.session,
-                "caused_by": self.caused_by,
-                "status": self.status,
-                "duration_ms": self.duration_ms,
-                "received_bytes": self.received_bytes,
-                "sent_bytes": self.sent_bytes,
-                "unknowns": self.unknowns,
-                "unread": self.unread,
-                "faults": self.faults,
-                "failures": self.failures,
-            }
-        return {
+        short = {
             "id": self.id,
             "at": self.at.isoformat(),
             "method": self.method,
             "url": self.url,
             "session": self.session,
             "caused_by": self.caused_by,
-            "request_headers": dict(self.request_headers),
-            "request_body": self.request_body,
             "status": self.status,
-            "response_headers": dict(self.response_headers),
-            "response_body": self.response_body,
             "duration_ms": self.duration_ms,
             "received_bytes": self.received_bytes,
             "sent_bytes": self.sent_bytes,
@@ -167,6 +115,15 @@ class Entry:
             "unread": self.unread,
             "faults": self.faults,
             "failures": self.failures,
+        }
+        if not bodies:
+            return short
+        return {
+            **short,
+            "request_headers": dict(self.request_headers),
+            "request_body": self.request_body,
+            "response_headers": dict(self.response_headers),
+            "response_body": self.response_body,
             "curl": self.curl(),
         }
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from typing_extensions import TypedDict
 
 from agentdouble import guard
 from agentdouble.errors import (
@@ -36,14 +36,6 @@ from agentdouble.surfaces.resetting import reset_routes
 from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
 from agentdouble.surfaces.unknown_routes import unknown_routes
 from agentdouble.what_if.routes import what_if_routes
-
-
-class Time(TypedDict):
-    """The platform's time, its distance from the wall clock's, and whether it stands still."""
-
-    now: str
-    offset_s: float
-    frozen: bool
 
 
 class Admin(Surface):
@@ -111,7 +103,7 @@ class Admin(Surface):
         """Return the platform's time."""
         return JSONResponse(self._time())
 
-    def _time(self) -> Time:
+    def _time(self) -> dict[str, Any]:
         clock = self.context.clock
         return {
             "now": clock.now().isoformat(),

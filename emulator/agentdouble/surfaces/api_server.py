@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
-from agentdouble.guard import ErrorBody
 from agentdouble.openapi import Format
 from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.surface import Context, LateApp, Surface
@@ -58,7 +57,7 @@ class ApiServerMode(Surface):
         """Return the format of FastAPI's errors."""
         from agentdouble.api_server.sessions import Detail
 
-        return Format(self.name, error=Detail | ErrorBody)
+        return Format(self.name, error=Detail | dict[str, Any])
 
     async def restore(self) -> None:
         if self.context.store.outlives:
