@@ -21,7 +21,6 @@
     ├── NotADoubleError           only a double supports an operation
     ├── FaultError                the double does not accept a fault, or it did not fire
     ├── FailedCellError           a notebook's cell failed in the sandbox
-    ├── FrozenLoopError           an async test froze the clock of its own event loop
     ├── UnexpectedHostError       with platform_mock, a request went to another host
     │   └── UnseenRequestError    with platform_mock, another library than httpx was used
     ├── FolderError               a folder cannot be written, or has other files
@@ -226,17 +225,6 @@ class FailedCellError(DoubleCheckError):
         return list(self.lines)
 
 
-class FrozenLoopError(DoubleCheckError):
-    """An async test froze the clock of its own event loop, so its timers never fire."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The clock of this test's event loop is frozen, so its timers never fire. With "
-            "freezegun: freeze_time(..., real_asyncio=True). With time-machine: from version 3 on "
-            "it leaves that clock alone."
-        )
-
-
 class UnexpectedHostError(DoubleCheckError):
     """With platform_mock, a request went to another host than the cloud's: ``host``."""
 
@@ -273,11 +261,11 @@ class FolderError(DoubleCheckError):
 class ChecksCrashedError(DoubleCheckError):
     """The process of the checks ended; ``lines`` are its last printed lines."""
 
-    def __init__(self, code: int, ended: int, chosen: int, lines: Sequence[str]) -> None:
+    def __init__(self, code: int, lines: Sequence[str]) -> None:
         printed = "".join(f"\n  {line}" for line in lines) or " nothing."
         super().__init__(
-            f"The process that ran the checks ended with {_exit(code)} after {ended} of "
-            f"{chosen} checks, without a report. Its last output:{printed}"
+            f"The process that ran the checks ended with {_exit(code)}, without a report. "
+            f"Its last output:{printed}"
         )
         self.code = code
         self.lines = tuple(lines)

@@ -83,7 +83,6 @@ def _library(frame: FrameType | None) -> str | None:
 
 try:
     import respx
-    from respx.mocks import Mocker
     from respx.models import AllMockedAssertionError, PassThrough
 except ImportError:
     raise MissingExtraError(
@@ -155,7 +154,6 @@ class PlatformMock:
         with (
             patch.object(httpx.HTTPTransport, "handle_request", handle_request),
             patch.object(httpx.AsyncHTTPTransport, "handle_async_request", handle_async_request),
-            self._unseen_by_respx(),
         ):
             yield
 
@@ -175,32 +173,6 @@ class PlatformMock:
         except UnseenRequestError as error:  # a mock let it pass
             self.unexpected.remove(error)
             raise self.refused(UnexpectedHostError(error.host, self.hosts)) from None
-
-    @contextmanager
-    def _unseen_by_respx(self) -> Iterator[None]:
-        """Let the cloud's requests pass where respx comes before httpx's transports.
-
-        It does with ``using="httpx"``.
-        """
-        handle, handle_async = vars(Mocker)["handler"], vars(Mocker)["async_handler"]
-
-        def handler(mocker: type[Mocker], request: httpx.Request) -> Any:
-            self._let_pass(request)
-            return handle.__func__(mocker, request)
-
-        async def async_handler(mocker: type[Mocker], request: httpx.Request) -> Any:
-            self._let_pass(request)
-            return await handle_async.__func__(mocker, request)
-
-        with (
-            patch.object(Mocker, "handler", classmethod(handler)),
-            patch.object(Mocker, "async_handler", classmethod(async_handler)),
-        ):
-            yield
-
-    def _let_pass(self, request: httpx.Request) -> None:
-        if request.url.host in self.hosts:
-            raise PassThrough("The double answers.", request=request, origin=respx.Route())
 
     def __repr__(self) -> str:
         return f"<PlatformMock of {', '.join(self.hosts)} at {self.target.url}>"

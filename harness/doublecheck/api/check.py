@@ -32,7 +32,6 @@ def check(
     *,
     target: str | None = None,
     only: str | None = None,
-    k: str | None = None,
     level: str | None = None,
     strict_should: bool = False,
     allow_writes: bool = False,
@@ -43,8 +42,7 @@ def check(
 
     ``platform`` is an open platform or a URL; alternatively, ``target`` names a target of the
     configuration. Without either, the environment and the configuration decide; by default a double
-    is started. ``only`` selects clauses: ``"INV or PRB"``; ``k`` is
-    another name for it. ``level`` is ``"full"``, the default, or ``"smoke"``: a first look, for which
+    is started. ``only`` selects clauses: ``"INV or PRB"``. ``level`` is ``"full"``, the default, or ``"smoke"``: a first look, for which
     nothing has to be deployed. With ``strict_should``, a clause that is
     only recommended can also fail the run. With ``allow_writes``, checks also create and delete
     things on a live platform. Each check tries ``examples`` generated inputs, by default 6, and 2 on
@@ -58,7 +56,7 @@ def check(
     found = _subject(
         platform, target, allow_writes=allow_writes, level=level, examples=examples, seed=seed
     )
-    return check_target.run_checks(found, only=only or k, strict_should=strict_should)
+    return check_target.run_checks(found, only=only, strict_should=strict_should)
 
 
 def _subject(

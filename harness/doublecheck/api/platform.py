@@ -27,7 +27,6 @@ class Platform(sync_client.Platform):
         self,
         *,
         only: str | None = None,
-        k: str | None = None,
         level: str | None = None,
         strict_should: bool = False,
         allow_writes: bool = False,
@@ -39,7 +38,7 @@ class Platform(sync_client.Platform):
 
         return check_target(
             self.target,
-            only=only or k,
+            only=only,
             level=level,
             strict_should=strict_should,
             allow_writes=allow_writes,
@@ -59,7 +58,6 @@ class AsyncPlatform(async_client.AsyncPlatform):
         self,
         *,
         only: str | None = None,
-        k: str | None = None,
         level: str | None = None,
         strict_should: bool = False,
         allow_writes: bool = False,
@@ -74,7 +72,7 @@ class AsyncPlatform(async_client.AsyncPlatform):
 
         return await check_target_async(
             self.target,
-            only=only or k,
+            only=only,
             level=level,
             strict_should=strict_should,
             allow_writes=allow_writes,

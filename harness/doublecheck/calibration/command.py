@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from doublecheck.calibration.findings import Finding
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
 from doublecheck.errors import CalibrationError, MissingExtraError, TargetError
+from doublecheck.notebook.display.markup import Markup, coloured, pre
 from doublecheck.sanitize import visible
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
@@ -119,6 +121,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 SETTLED, NOTHING_SETTLED = 0, 3
+_COLUMNS = 120  # of a notebook
 
 
 def calibrate(
@@ -146,7 +149,9 @@ def calibrate(
     if as_json:
         print(json.dumps(_document(target.url, found), indent=2))  # noqa: T201
     else:
-        show(found, output, Console())
+        console = Console()
+        show(found, console)
+        console.print(Text(_sum(found, output)), soft_wrap=True)
     return SETTLED if settled else NOTHING_SETTLED
 
 
@@ -167,7 +172,14 @@ def _document(target: str, found: Sequence[Finding]) -> dict[str, Any]:
     return {"target": target, "findings": [asdict(one) | {"settled": one.settled} for one in found]}
 
 
-def show(found: Sequence[Finding], output: Path, console: Console) -> None:
+def render(found: Sequence[Finding]) -> Markup:
+    """Return the findings as a notebook shows them."""
+    console = Console(file=io.StringIO(), force_terminal=True, force_jupyter=False, width=_COLUMNS)
+    show(found, console)
+    return pre(coloured(console.file.getvalue()))  # type: ignore[attr-defined]
+
+
+def show(found: Sequence[Finding], console: Console) -> None:
     """Print the settled unknowns as a table, and group the others by reason."""
     console.print()
     settled = [one for one in found if one.settled]
@@ -177,7 +189,6 @@ def show(found: Sequence[Finding], output: Path, console: Console) -> None:
     for reason, unknowns in _unsettled(found).items():
         console.print(Text(f"not settled: {visible(reason)}", "yellow"), soft_wrap=True)
         console.print(Padding(Text(", ".join(unknowns), "dim"), (0, 0, 1, 2)))
-    console.print(Text(_sum(found, output)), soft_wrap=True)
 
 
 def _printed_table(settled: Sequence[Finding]) -> rich_table.Table:

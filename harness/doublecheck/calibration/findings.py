@@ -13,21 +13,7 @@ from agentdouble import ledger
 from agentdouble.ledger import Unknown
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError
-from doublecheck.notebook.display.markup import (
-    GOOD,
-    INFO,
-    Markup,
-    badge,
-    box,
-    code,
-    element,
-    folded,
-    joined,
-    quiet,
-    table,
-    title,
-)
-from doublecheck.notebook_repr import Series, Shown, counted
+from doublecheck.notebook_repr import Series, counted
 from doublecheck.probes import NotSettledError, Probe, probes
 from doublecheck.probes.probing import Patience, Probing
 from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
@@ -39,8 +25,8 @@ _UNSEEN = "no probe can tell its answers apart from outside"
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
 
 
-@dataclass(frozen=True)
-class Finding(Shown, drawn_by="calibration.findings.finding"):
+@dataclass(frozen=True, repr=False)
+class Finding:
     """The result of a probe: the name of an answer, or "" and the reason why there is none."""
 
     unknown: str
@@ -72,7 +58,7 @@ class Finding(Shown, drawn_by="calibration.findings.finding"):
         return next((one.meaning for one in answers if one.name == self.answer), "")
 
 
-class Findings(Series[Finding], noun="finding", drawn_by="calibration.findings.render"):
+class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.render"):
     """The findings of a calibration; ``target`` is the address of the platform."""
 
     target: str
@@ -171,40 +157,3 @@ def _text(content: bytes) -> str:
         if len(kept) <= _BODY_CHARS
         else f"{kept[:_BODY_CHARS]}... ({len(kept) - _BODY_CHARS} more characters)"
     )
-
-
-def render(findings: Findings) -> Markup:
-    """Return the findings as HTML; answers that differ from a double's defaults stand out."""
-    settled = findings.settled
-    others = [one for one in findings if not one.settled]
-    return box(
-        title("What the deployment answers", badge(f"{len(settled)} settled", GOOD)),
-        element("div", code(findings.target)),
-        _settled(settled) if settled else None,
-        folded(f"{len(others)} not settled", _unsettled(others)) if others else None,
-    )
-
-
-def finding(one: Finding) -> Markup:
-    """Return one finding as HTML."""
-    return box(_settled([one]) if one.settled else _unsettled([one]))
-
-
-def _settled(findings: Iterable[Finding]) -> Markup:
-    rows = [(_id(one), _answer(one), one.meaning) for one in findings]
-    return table(("unknown", "answer", ""), rows)
-
-
-def _unsettled(findings: Iterable[Finding]) -> Markup:
-    return table(("unknown", "why there is no answer"), ([_id(x), x.reason] for x in findings))
-
-
-def _id(one: Finding) -> Markup:
-    return element("b", one.unknown, style="white-space:nowrap")
-
-
-def _answer(one: Finding) -> Markup:
-    usual = ledger.find(one.unknown).default.name == one.answer
-    told = None if usual else badge("not the double's own", INFO)
-    lived = None if one.lived else quiet(" (the double cannot live that yet)")
-    return joined((code(one.answer), " ", told, lived))

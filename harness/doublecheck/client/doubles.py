@@ -64,8 +64,7 @@ def is_double(target: Target) -> bool:
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
     """Start a double in this process; ``module:app`` is also accepted as an application.
 
-    The settings may also be given as a mapping ``settings``, as in a PlatformConfig. Raises
-    MissingExtraError if the double is not installed.
+    Raises MissingExtraError if the double is not installed.
     """
     import agentdouble
 
@@ -76,14 +75,7 @@ def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> E
     from agentdouble.apps.loading import load
 
     served = (load(app) if isinstance(app, str) else app for app in apps)
-    return double(*served, **_merged(settings)).start()
-
-
-def _merged(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    within = settings.get("settings")
-    if not isinstance(within, Mapping):
-        return settings
-    return {**within, **{name: one for name, one in settings.items() if name != "settings"}}
+    return double(*served, **settings).start()
 
 
 @contextmanager

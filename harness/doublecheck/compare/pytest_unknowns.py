@@ -15,28 +15,23 @@ from doublecheck.target import pytest_options
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from doublecheck.client._sync.platform import Platform
     from doublecheck.target.target import Target
 
 RELIED_ON = "platform_unknowns"
 SWEPT = "platform_sweep"
-_HEADER = "x-agentdouble-unknowns"
 _SERVER, _PLATFORM = _FIXTURES = ("_doublecheck_server", "_doublecheck_platform")
 
 
 class Noting:
     """Records after each test which unknowns the double's answers relied on.
 
-    Answers name the unknowns in a header. It is read from the double's journal, because code under
-    test has its own clients. ``shared`` says that other workers use the same double: its journal
-    then also has their requests, so only the answers to the fixtures' own Platform count. ``running``
-    says that the double, and so its journal, is older than the tests.
+    They are read from the double's journal, because code under test has its own clients.
+    ``running`` says that the double, and so its journal, is older than the tests.
     """
 
-    def __init__(self, *, strict: bool, running: bool, shared: bool) -> None:
+    def __init__(self, *, strict: bool, running: bool) -> None:
         self._strict = strict
         self._running = running
-        self._shared = shared
         self._journals: dict[str, _Journal] = {}
         self.target: Target | None = None  # the target of the last test
         self.in_force: Mapping[str, str] = {}  # the answers of its double
@@ -45,7 +40,7 @@ class Noting:
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
         """Skip the requests made before the tests began."""
         result = yield
-        needed = self._running and not self._shared and fixturedef.argname == _SERVER
+        needed = self._running and fixturedef.argname == _SERVER
         if needed and getattr(result, "admin", False):
             self._journal(result).relied_on()
         return result
@@ -53,7 +48,7 @@ class Noting:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Skip the requests of the last test's teardown."""
-        if not self._shared and not set(_FIXTURES).isdisjoint(getattr(item, "fixturenames", ())):
+        if not set(_FIXTURES).isdisjoint(getattr(item, "fixturenames", ())):
             for journal in self._journals.values():
                 journal.relied_on()
         return (yield)
@@ -79,8 +74,6 @@ class Noting:
         self.target = _target(item)
         if self.target is None:
             return []
-        if self._shared:
-            return sorted(_by_headers(item.funcargs.get(_PLATFORM)))  # type: ignore[attr-defined]
         journal = self._journal(self.target)
         relied_on = sorted(journal.relied_on())
         self.in_force = journal.in_force
@@ -134,14 +127,6 @@ def report_property(report: pytest.TestReport, name: str) -> str:
     return str(dict(report.user_properties).get(name, ""))
 
 
-def _by_headers(platform: Platform | None) -> set[str]:
-    named: set[str] = set()
-    for exchange in getattr(platform, "exchanges", ()):
-        headers = {name.lower(): value for name, value in exchange.headers.items()}
-        named.update(headers.get(_HEADER, "").replace(",", " ").split())
-    return named
-
-
 def _refusal(relied_on: list[str]) -> str:
     from agentdouble import ledger
 
@@ -184,26 +169,22 @@ def configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             "--platform-strict and --platform-sweep exclude each other: choose one of them."
         )
-    shared = _shared(config)
-    if sweep and shared:
-        raise pytest.UsageError(
-            "--platform-sweep changes the answers of the double, and these workers share one "
-            "that runs already: leave out -n, or --platform-url, so that each has its own."
-        )
+    if not pytest_options.in_process(config) and hasattr(config, "workerinput"):
+        if strict or sweep:
+            raise pytest.UsageError(
+                "--platform-strict and --platform-sweep need a double of their own, and these "
+                "workers share one that runs already: leave out -n, or --platform-url."
+            )
+        return  # the journal has the requests of all workers
     if config.getoption("platform_profile"):
         _take_profile(config)
-    noting = Noting(strict=strict, running=not pytest_options.in_process(config), shared=shared)
+    noting = Noting(strict=strict, running=not pytest_options.in_process(config))
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
     config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
     if sweep:
         from doublecheck.compare.pytest_sweep import Sweeping
 
         config.pluginmanager.register(Sweeping(noting), "doublecheck-unknowns-sweeping")
-
-
-def _shared(config: pytest.Config) -> bool:
-    """Whether several workers use one double."""
-    return not pytest_options.in_process(config) and hasattr(config, "workerinput")
 
 
 def _take_profile(config: pytest.Config) -> None:

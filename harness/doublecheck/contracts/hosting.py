@@ -14,13 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import reference_files, wire
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.secret import Secret
 from doublecheck.target.facts import variable
 
@@ -112,7 +110,7 @@ class Hosted:
         """Return a reference runtime for another identity; skip the check if there is no key."""
         key = self._platform.target.other_key
         if key is None:
-            _unseen(f"needs the key of another identity: {variable('other_api_key')}")
+            not_observable(f"needs the key of another identity: {variable('other_api_key')}")
         return self.with_key(name, key)
 
     def identities(self, name: str) -> tuple[Platform, ...]:
@@ -166,7 +164,7 @@ class Hosted:
         body = {"Filters": [{"Name": "Name", "Values": [name]}]}
         found: list[Mapping[str, Any]] = self._call_action("ListRuntimes", body)["AgentKitRuntimes"]
         if not found:
-            _unseen(f"needs the reference application as a runtime, {name}")
+            not_observable(f"needs the reference application as a runtime, {name}")
         return found[0]
 
     def _call_action(self, action: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -178,7 +176,3 @@ def _key_of(shown: Mapping[str, Any]) -> Secret | None:
     authorizer = shown.get("AuthorizerConfiguration") or {}
     key = (authorizer.get("KeyAuth") or {}).get("ApiKey")
     return Secret(key) if key else None
-
-
-def _unseen(why: str) -> NoReturn:
-    pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {why}")

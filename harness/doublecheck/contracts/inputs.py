@@ -194,31 +194,23 @@ def _cut(text: str) -> str:
 # U+2028 and U+0085 end a line for str.splitlines(), but not for JSON and SSE.
 FRAGMENTS = (
     "a",
-    "Z",
     "0",
     " ",
-    "  ",
     "\t",
     "\n",
-    "\n\n",
     "ü",
     "e\N{COMBINING ACUTE ACCENT}",
-    "日本語",
     "🦉",
     "\N{LINE SEPARATOR}",
     "\N{NEXT LINE}",
     '"',
     "'",
     "\\",
-    "\\n",
     "{}",
-    "[1]",
     "null",
-    "true",
     "<b>&amp;</b>",
     "%20+",
     "data: x",
-    ": comment",
     "$HOME `id` {{x}}",
     "x" * 33,
 )
@@ -307,17 +299,13 @@ def unusual_ids() -> Input:
     """Ids with what some platforms do not take: they may refuse them, but not change them."""
     parts = (
         "a",
-        "Z",
-        "0",
         "@",
         ":",
         "+",
         " ",
         "ü",
         "e\N{COMBINING ACUTE ACCENT}",
-        "日",
         "%41",
-        "~",
     )
     some = st.lists(st.sampled_from(parts), min_size=1, max_size=8).map("".join)
     rich = "Änne.é+日本@example.com: 1 %41"

@@ -11,7 +11,7 @@ import pytest
 
 from agentdouble import invoke_tool
 from agentdouble.code_tool import DEFAULT_AGENT, Invocation
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Sandbox:
         else:
             why = "the platform lists no such session"
         if not ended:
-            pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: no session can be ended: {why}")
+            not_observable(f"no session can be ended: {why}")
 
     def body(
         self, code: str, language: str = PYTHON, *, ttl_s: int | None = TTL_S
@@ -132,16 +132,9 @@ def succeeded(result: CodeResult) -> CodeResult:
 
 
 _MAKE = """
-import json, os, subprocess, sys, tempfile
-import colorsys
+import json, os, subprocess, tempfile
 kept = {mark!r}
-def kept_function():
-    return kept
-class Kept:
-    mark = kept
-kept_object = Kept()
-colorsys.mark = kept
-sys.path.append('/' + kept)
+json.mark = kept
 os.environ['DOUBLECHECK_MARK'] = kept
 home = os.getcwd()
 for place in (home, tempfile.gettempdir()):
@@ -153,25 +146,19 @@ process = subprocess.Popen(['sleep', '600'])
 print(json.dumps([home, tempfile.gettempdir()]))
 """
 _LOOK = """
-import json as _json, os as _os, sys as _sys
+import json as _json, os as _os
 def _content(path):
     try:
         with open(path) as file:
             return file.read()
     except OSError:
         return None
-def _call(name):
-    return globals()[name]() if name in globals() else None
 _mark = globals().get('kept')
 _here = _os.path.basename(_os.getcwd())
 _process = globals().get('process')
 print(_json.dumps({{
     'variable': _mark,
-    'function': _call('kept_function'),
-    'object': getattr(globals().get('kept_object'), 'mark', None),
-    'import': getattr(globals().get('colorsys'), 'mark', None),
-    'module': getattr(_sys.modules.get('colorsys'), 'mark', None),
-    'path of imports': next((one[1:] for one in _sys.path if one[1:] in {marks!r}), None),
+    'module': getattr(_json, 'mark', None),
     'environment': _os.environ.get('DOUBLECHECK_MARK'),
     'file at home': _content(_os.path.join({home!r}, {file!r})),
     'temporary file': _content(_os.path.join({tmp!r}, {file!r})),
@@ -181,13 +168,11 @@ print(_json.dumps({{
 """
 _MAKE_JAVASCRIPT = """
 let kept = {mark};
-const keptFunction = () => kept;
 globalThis.keptGlobal = kept;
 """
 _LOOK_JAVASCRIPT = """
 console.log(JSON.stringify({
     "let of JavaScript": typeof kept === "undefined" ? null : kept,
-    "function of JavaScript": typeof keptFunction === "undefined" ? null : keptFunction(),
     "global of JavaScript": globalThis.keptGlobal ?? null,
 }));
 """

@@ -18,7 +18,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a, calls
@@ -216,7 +216,7 @@ def _require_ours(platform: Platform, url: str) -> None:
     if urlsplit(url)[:2] == urlsplit(target.a2a)[:2]:
         return
     assert target.kind != "double", f"{url} is not at {target.a2a}"
-    pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: the card names another host than was asked")
+    not_observable("the card names another host than was asked")
 
 
 @clause("A2A-04", writes=True)

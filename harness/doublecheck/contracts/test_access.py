@@ -17,7 +17,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.inputs import Input, for_each
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict, not_observable
 
 if TYPE_CHECKING:
     import httpx
@@ -87,9 +87,7 @@ def kept(hosted: Hosted, keep: Keep) -> Kept:
     if platform.target.api_key is None:
         answer = platform.request("GET", "/list-apps")
         assert _is_refusal(answer), "the gateway asks for no key"
-        pytest.skip(
-            f"{Verdict.NOT_OBSERVABLE.value}: the control plane shows no key of the runtime"
-        )
+        not_observable("the control plane shows no key of the runtime")
     return keep(platform)
 
 

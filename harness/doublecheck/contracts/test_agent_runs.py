@@ -74,18 +74,6 @@ def test_a_stream_has_events_as_json(user: User, said: str) -> None:
     assert texts(events) == texts(user.history(session))[1:]
 
 
-@clause("API-08", reference_app=True, writes=True)
-@for_each(said=inputs.histories())
-def test_a_stream_has_every_event(user: User, said: list[str]) -> None:
-    """All that the agent says in a turn, in order, each once, and with every part."""
-    session = user.create()
-    several = [*said, *said]
-
-    assert several == texts(user.order(session, "events", "/run_sse", texts=several))
-    (event,) = user.order(session, "parts", "/run_sse", texts=several)
-    assert several == [part["text"] for part in event.parts]
-
-
 @clause("API-09", writes=True)
 @for_each(cost=2, chunks=inputs.histories())
 def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> None:

@@ -84,29 +84,6 @@ def test_a_session_has_its_history(user: User, said: list[str]) -> None:
     assert [] == texts(user.history(untouched))
 
 
-@clause("API-05", reference_app=True, writes=True)
-@for_each(cost=2, said=inputs.histories())
-def test_the_history_has_every_event_of_a_turn(user: User, said: list[str]) -> None:
-    """Several replies, calls of tools and their answers, as the run returned them."""
-    session = user.create()
-    args = {"list": [1, None], "text": said[0]}
-
-    replies = user.order(session, "events", texts=said)
-    called = user.order(session, "call", args=args, response=args, reply="done")
-    user.order(session, "stream", "/run_sse", streaming=True, chunks=["a ", "b"])
-
-    kept = [event.parts for event in user.history(session) if event.role != "user"]
-    calls = [one for event in user.history(session) for one in event.function_calls]
-    answers = [one for event in user.history(session) for one in event.function_responses]
-    expected = [event.parts for event in (*replies, *called) if event.role != "user"]
-    assert expected == kept[: len(expected)]
-    assert ([args], [args]) == (
-        [one["args"] for one in calls],
-        [one["response"] for one in answers],
-    )
-    assert "a b" == user.history(session)[-1].text
-
-
 @clause("API-06", writes=True)
 @pytest.mark.parametrize("named", [False, True], ids=["generated", "named"])
 def test_a_deleted_session_does_not_exist(

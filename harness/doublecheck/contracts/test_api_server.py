@@ -108,18 +108,6 @@ def test_an_application_that_is_not_listed_does_not_run(
             assert not there or "hello" not in "".join(texts(nearly.history(session)))
 
 
-@clause("API-16", reference_app=True, writes=True)
-def test_the_application_that_is_named_runs(user: User, user_elsewhere: User) -> None:
-    """Each of two answers as itself."""
-    if user_elsewhere == user:
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: the platform lists a single application")
-    said = texts(user.say(user.create(), "who?"))
-    said_elsewhere = texts(user_elsewhere.say(user_elsewhere.create(), "who?"))
-
-    assert ["who?"] == said
-    assert said != said_elsewhere
-
-
 @clause("API-18", writes=True)
 def test_users_sessions_are_separate(user: User, other_user: User, user_elsewhere: User) -> None:
     """One id is another session for each user and application, with a history of its own."""

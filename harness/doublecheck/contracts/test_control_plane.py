@@ -31,7 +31,7 @@ from doublecheck.contracts.sandboxes import (
     printed,
     succeeded,
 )
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target import pytest_options
 from doublecheck.target.facts import variable
 from doublecheck.wire.calls import Request
@@ -167,7 +167,7 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
         yield platform
         return
     if not pytest_options.plan_of(request.config).in_process:
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {address} does not speak https")
+        not_observable(f"{address} does not speak https")
     with (
         serving_double(tls=True, kernel_start_timeout_s=START_WITHIN_S) as target,
         Platform(target) as other,
@@ -205,7 +205,7 @@ def _invoked(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
     if answer.is_success:
         return answer
     if body["OperationType"] == "ExecBash":
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: InvokeTool runs no commands: {answer.text}")
+        not_observable(f"InvokeTool runs no commands: {answer.text}")
     pytest.fail(f"refused: HTTP {answer.status_code} {answer.text}")
 
 
@@ -340,7 +340,6 @@ def _is_known(platform: Platform, sandbox: Sandbox, known: Credentials) -> None:
         for one in (known, wrong)
     ]
     if refusals[0] == refusals[1]:
-        pytest.skip(
-            f"{Verdict.NOT_OBSERVABLE.value}: a wrong secret is refused in the same words, so "
-            "nothing shows that the platform knows the key (U-ERROR-SHAPE)"
+        not_observable(
+            "a wrong secret is refused in the same words, so nothing shows that the platform knows the key (U-ERROR-SHAPE)"
         )

@@ -18,7 +18,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import hosting, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.hosting import Hosted
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import Verdict, not_observable
 
 SAID = "é 日本語 🦉"
 PRINTED = (SAID, f"{SAID} {'0123456789' * 100} end", "second", "a - Z0", SAID * 20, "last")
@@ -95,7 +95,7 @@ def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
 def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Platform) -> None:
     """Each runtime counts its own requests by status, its failures, and the time that they took."""
     if not platform.target.admin:
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: where a platform shows its figures is open")
+        not_observable("where a platform shows its figures is open")
     app = hosted.at(hosting.SIMPLE)
     wire.invoke(app, {"do": "say", "prompt": ""})
     before, elsewhere = (_figures(platform, one) for one in (hosting.SIMPLE, hosting.NEIGHBOUR))

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 
 from doublecheck.client._sync.mcp import McpClient
@@ -103,16 +102,6 @@ def test_an_agent_is_asked_by_its_tool(mcp_client: McpClient, prompt: str) -> No
     assert prompt.upper() == text_of(mcp_client.call("shout", prompt=prompt))
 
 
-@clause("MCP-06")
-@pytest.mark.parametrize("given", [{}, {"prompt": None}, {"prompt": ["a"]}], ids=str)
-def test_an_agent_is_not_asked_without_a_prompt(
-    mcp_client: McpClient, given: dict[str, Any]
-) -> None:
-    """The prompt is required, and a text; the agent is asked with the next one."""
-    assert is_refused(mcp_client, "shout", given)
-    assert "NEXT" == text_of(mcp_client.call("shout", prompt="next"))
-
-
 Schema = Mapping[str, Any]
 
 DESCRIPTIONS = {
@@ -201,26 +190,6 @@ def test_a_complex_object_arrives_as_such(mcp_client: McpClient, given: dict[str
     expected = {"size": "small", "express": None, **given, "order": order}
 
     assert wire.same(expected, structured_of(mcp_client.call("place", **given)))
-
-
-@clause("MCP-04")
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"order": {"customer": "ann", "items": [{"count": 1}]}},
-        {"order": {"customer": "ann", "items": "tea"}},
-        {"order": {}},
-        {"order": {"customer": "ann"}, "size": "LARGE"},
-        {"order": {"customer": "ann"}, "express": "perhaps"},
-    ],
-    ids=["field", "list", "required", "enum", "optional"],
-)
-def test_what_the_schema_does_not_allow_is_an_error(
-    mcp_client: McpClient, given: dict[str, Any]
-) -> None:
-    """The function is not called with another object than its types describe."""
-    assert is_refused(mcp_client, "place", given)
-    assert structured_of(mcp_client.call("place", order={"customer": "ann"}))
 
 
 def _takes(tools: Any, name: str) -> tuple[dict[str, Any], list[str]]:

@@ -15,7 +15,7 @@ from doublecheck.contracts import forgeries, mcp_servers
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import Input, for_each
 from doublecheck.contracts.mcp_servers import Make, Service, ask, client, open_session
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target.facts import variable
 from doublecheck.wire import mcp
 from doublecheck.wire.calls import Request
@@ -138,7 +138,7 @@ def keyed(mcp_server: McpServer) -> McpServer:
     """The server, with its key; skip the check if it has none."""
     if not mcp_server.headers.get(AUTHORIZATION):
         held_in = f"{variable('api_key')} or DOUBLECHECK_MCP_API_KEY"
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: needs a server with a key, set in {held_in}")
+        not_observable(f"needs a server with a key, set in {held_in}")
     return mcp_server
 
 

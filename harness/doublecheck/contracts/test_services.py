@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import strategies as st
 
-from agentdouble.mcp_services import McpBackend
 from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, verdicts, wire
@@ -75,22 +74,6 @@ def test_an_error_of_a_backend_is_one_through_its_service(through: McpClient) ->
     for tool, given in (("add", {"a": "many", "b": 1}), ("nobodys", {}), ("join", {})):
         assert is_refused(through, tool, given), f"{tool}({given}) is told as a success"
         assert "5" == text_of(through.call("add", a=2, b=3))
-
-
-@clause("SVC-01", writes=True)
-def test_each_service_has_its_own_backend(service: Service, make_service: Make) -> None:
-    """Two services in front of two servers list the tools of their own one."""
-    with http_api.serving() as api:
-        things = make_service(http_api.definition(api.address))
-        server = things.server
-        other = make_service(McpBackend(server.url, headers=dict(server.headers)))
-        names = {}
-        for name, one in (("one", service), ("behind", things), ("other", other)):
-            with one.client() as tools:
-                names[name] = sorted(tool.name for tool in tools.tools())
-
-    assert names["one"] != names["behind"]
-    assert names["behind"] == names["other"]
 
 
 @clause("SVC-03", writes=True)

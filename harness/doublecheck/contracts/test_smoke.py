@@ -12,13 +12,12 @@ import uuid
 from typing import Any
 
 import httpx
-import pytest
 
 from agentdouble.signing import Credentials
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target.facts import variable
 from doublecheck.wire import a2a, api_server, event_stream, mcp
 from doublecheck.wire.mcp import McpServer
@@ -46,7 +45,7 @@ def test_each_tool_has_a_valid_schema(platform: Platform) -> None:
     try:
         from jsonschema import validators
     except ImportError:
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: needs a validator: pip install jsonschema")
+        not_observable("needs a validator: pip install jsonschema")
     with platform.mcp() as client:
         schemas = {tool.name: tool.input_schema for tool in client.tools()}
 
@@ -61,7 +60,7 @@ def test_an_mcp_server_refuses_without_its_key(platform: Platform) -> None:
     key = platform.target.key_of("mcp")
     if key is None:
         held_in = f"{variable('api_key')} or DOUBLECHECK_MCP_API_KEY"
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: needs a server with a key, set in {held_in}")
+        not_observable(f"needs a server with a key, set in {held_in}")
     wrong: tuple[dict[str, str], ...] = (
         {},
         {"Authorization": "Bearer wrong"},
@@ -135,7 +134,7 @@ def test_an_unknown_session_is_refused(platform: Platform) -> None:
 def test_a_tool_that_nobody_has_is_refused(platform: Platform) -> None:
     """The request is signed, so that only its tool is wrong."""
     if platform.target.credentials is None:
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: needs a key pair, set in {KEYS}")
+        not_observable(f"needs a key pair, set in {KEYS}")
 
     assert wire.refusal(wire.control_plane(platform, NO_TOOL))
 
@@ -153,7 +152,7 @@ def test_an_unsigned_request_is_refused(platform: Platform) -> None:
 def test_a_wrong_signature_is_refused(platform: Platform) -> None:
     """The refusal is about the signature: a right one is refused for its tool."""
     if platform.target.credentials is None:
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: needs a key pair, set in {KEYS}")
+        not_observable(f"needs a key pair, set in {KEYS}")
     known = platform.target.address().credentials
     wrong = Credentials(known.access_key, known.secret_key[::-1])
 
@@ -170,9 +169,7 @@ def _require_about_the_signature(platform: Platform, refused: httpx.Response) ->
     keys = platform.target.credentials
     if keys is None or _code(wire.control_plane(platform, NO_TOOL)) == _code(refused):
         told = "the request is refused for its tool, whatever its signature"
-        pytest.skip(
-            f"{Verdict.NOT_OBSERVABLE.value}: {told}; the full level asks with {variable('tool_id')}"
-        )
+        not_observable(f"{told}; the full level asks with {variable('tool_id')}")
 
 
 def _code(refused: httpx.Response) -> str:

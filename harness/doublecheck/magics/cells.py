@@ -126,10 +126,13 @@ class Cell:
     def run(self, platform: Platform, on_output: OnOutput | None = None) -> Result:
         """Run it and return its result."""
         who: dict[str, Any] = {"user_id": self.options.user, "session_id": self.options.session}
-        how: dict[str, Any] = {"timeout_s": self.options.timeout_s, "on_output": on_output}
+        who["timeout_s"] = self.options.timeout_s
         if self.options.language != BASH:
-            return platform.run_code(self.code, self.options.language, **who, **how)
-        return platform.exec_bash(self.code, **who, **how)
+            return platform.run_code(self.code, self.options.language, on_output=on_output, **who)
+        result = platform.exec_bash(self.code, **who)
+        sys.stdout.write(result.stdout)
+        sys.stderr.write(result.stderr)
+        return result
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:

@@ -11,6 +11,7 @@ from doublecheck.probes.probing import (
     Probing,
     answered_meanwhile,
     background,
+    one_of,
     probe,
     unlike,
 )
@@ -56,10 +57,8 @@ def session_duplicate(at: Probing) -> str:
     path = f"{_sessions(at)}/s-{at.token}"
     at.finally_(lambda: at.ask("DELETE", path))
     first, second = (at.ask("POST", path, {}).status_code for _ in range(2))
-    answers = {409: "409", 400: "400", 200: "existing"}
-    if first != 200 or second not in answers:
-        raise unlike("the two creations are answered", f"HTTP {first} and {second}")
-    return answers[second]
+    answers = {(200, 409): "409", (200, 400): "400", (200, 200): "existing"}
+    return one_of(answers, (first, second), "the two creations are answered HTTP")
 
 
 @probe("U-SESSION-LIST", "api_server", writes=True)
@@ -79,10 +78,8 @@ def session_delete(at: Probing) -> str:
     known, unknown = at.ask("DELETE", path), at.ask("DELETE", path)
     if known.status_code == 204:
         return "204"
-    answers = {200: "null", 404: "404-unknown"}
-    if known.status_code != 200 or unknown.status_code not in answers:
-        raise unlike("the answers are", f"HTTP {known.status_code}, {unknown.status_code}")
-    return answers[unknown.status_code]
+    answers = {(200, 200): "null", (200, 404): "404-unknown"}
+    return one_of(answers, (known.status_code, unknown.status_code), "the answers are HTTP")
 
 
 def _agent(at: Probing) -> str:
@@ -136,10 +133,7 @@ def unknown_session(at: Probing) -> str:
     path = f"{_sessions(at)}/s-{at.token}"
     at.finally_(lambda: at.ask("DELETE", path))
     status = at.ask("POST", "/run", _run_body(at, f"s-{at.token}", "hello")).status_code
-    answers = {404: "404", 200: "create"}
-    if status not in answers:
-        raise unlike("the answer is", f"HTTP {status}")
-    return answers[status]
+    return one_of({404: "404", 200: "create"}, status, "the answer is HTTP")
 
 
 @probe("U-RUN-ERROR", "api_server", writes=True, reference=True)
@@ -162,9 +156,7 @@ def stream_error(at: Probing) -> str:
     last = data_of(answer.content)[-1:]
     fields = json.loads(last[0]).keys() if last else set()
     answers = {("error",): "error-only", ("error", "error_details"): "detailed"}
-    if tuple(sorted(fields)) not in answers:
-        raise unlike("the last line is", last)
-    return answers[tuple(sorted(fields))]
+    return one_of(answers, tuple(sorted(fields)), "the last line has")
 
 
 @probe("U-RUN-CONCURRENT", "api_server", writes=True, reference=True)
@@ -190,10 +182,7 @@ def at_once(at: Probing) -> str:
 
 def _session(at: Probing) -> str:
     """Create a session that is deleted at the end; return its id."""
-    path = _sessions(at)
-    made = at.ask("POST", path, {}).json()["id"]
-    at.finally_(lambda: at.ask("DELETE", f"{path}/{made}"))
-    return str(made)
+    return str(_made(at)["id"])
 
 
 def _run_body(at: Probing, session: str, message: str) -> dict[str, Any]:

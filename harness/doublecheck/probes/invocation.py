@@ -6,7 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from doublecheck.probes.probing import NotSettledError, Probing, json_of, legible, probe, unlike
+from doublecheck.probes.probing import (
+    NotSettledError,
+    Probing,
+    json_of,
+    legible,
+    one_of,
+    probe,
+    unlike,
+)
 from doublecheck.wire.calls import json_content
 from doublecheck.wire.event_stream import data_of
 
@@ -77,10 +85,7 @@ def stream_error(at: Probing) -> str:
 def chunk(at: Probing) -> str:
     """Make the entrypoint yield a word."""
     first = _data(_invoke(at, {"do": "stream", "chunks": ["word"]}))[0]
-    answers = {"word": "raw", '"word"': "json"}
-    if first not in answers:
-        raise unlike("the event is", first)
-    return answers[first]
+    return one_of({"word": "raw", '"word"': "json"}, first, "the event is")
 
 
 @probe("U-PROBE-BODIES", "application")
@@ -184,12 +189,10 @@ def arguments(at: Probing) -> str:
 @probe("U-MCP-UNAUTHORIZED", "control_plane", "mcp", writes=True)
 def unauthorized(at: Probing) -> str:
     """Call a service without its key."""
-    url = _url(_service(at))
+    url = _service(at)["Path"]
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     status = at.ask("POST", url, ping, surface="services").status_code
-    if status not in (401, 403):
-        raise unlike("the answer is", f"HTTP {status}")
-    return str(status)
+    return one_of({401: "401", 403: "403"}, status, "the answer is HTTP")
 
 
 def _service(at: Probing) -> dict[str, Any]:
@@ -208,9 +211,3 @@ def _service(at: Probing) -> dict[str, Any]:
     at.finally_(lambda: at.act("DeleteMCPService", MCPServiceId=made))
     found: dict[str, Any] = at.act("GetMCPService", MCPServiceId=made).ok()["MCPService"]
     return found
-
-
-def _url(shown: dict[str, Any]) -> str:
-    """Return the path of a service at the platform."""
-    path: str = shown["Path"]
-    return path

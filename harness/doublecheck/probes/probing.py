@@ -262,6 +262,13 @@ def unlike(what: str, found: object) -> NotSettledError:
     return NotSettledError(f"{what}, which is none of the alternatives': {found!s:.200}")
 
 
+def one_of(answers: Mapping[Any, str], found: Any, what: str) -> str:
+    """Return the alternative for what was found; raise NotSettledError if it fits none."""
+    if found not in answers:
+        raise unlike(what, found)
+    return answers[found]
+
+
 def background(function: Callable[[], T]) -> Future[T]:
     """Run a blocking call in a separate thread."""
     future: Future[T] = Future()

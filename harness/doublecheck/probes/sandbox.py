@@ -16,9 +16,9 @@ from doublecheck.probes.probing import (
     answered_meanwhile,
     background,
     inner,
+    one_of,
     printed,
     probe,
-    unlike,
 )
 
 MOMENT_S = 3  # more than one second, to which a timestamp may be truncated
@@ -67,10 +67,7 @@ def bash_state(at: Probing) -> str:
     """Set a variable with one command and print it with the next."""
     at.run("mark=kept", "bash").ok()
     found = printed(at.run("echo value:$mark", "bash"))
-    answers = {"value:kept": "kept", "value:": "fresh"}
-    if found not in answers:
-        raise unlike("the command prints", found)
-    return answers[found]
+    return one_of({"value:kept": "kept", "value:": "fresh"}, found, "the command prints")
 
 
 @probe("U-KERNEL-NAMES", "sandbox", writes=True)
@@ -195,18 +192,14 @@ def carries(at: Probing) -> str:
     _resume(at, _take(at, session)).ok()
     found = printed(at.run("import os; print('mark' in globals(), os.path.exists('mark'))"))
     answers = {"True True": "memory", "False True": "files"}
-    if found not in answers:
-        raise unlike("variable and file are there", found)
-    return answers[found]
+    return one_of(answers, found, "variable and file are there")
 
 
 @probe("U-SNAPSHOT-STATUS", "sandbox", "control_plane", writes=True)
 def status(at: Probing) -> str:
     """Read the Status of a snapshot's creation."""
-    found = str(_create(at, at.begin()).ok().get("Status"))
-    if found not in ("Ready", "Creating"):
-        raise unlike("its Status is", found)
-    return found.lower()
+    found = _create(at, at.begin()).ok().get("Status")
+    return one_of({"Ready": "ready", "Creating": "creating"}, found, "its Status is")
 
 
 @probe("U-SNAPSHOT-RETENTION", "sandbox", "control_plane", writes=True)
@@ -216,9 +209,7 @@ def retention(at: Probing) -> str:
     _create(at, session, RetentionCount=1).ok()
     if _create(at, session, RetentionCount=1).error:
         return "refused"
-    if len(_listed(at)) != 1:
-        raise unlike("snapshots are kept:", len(_listed(at)))
-    return "newest"
+    return one_of({1: "newest"}, len(_listed(at)), "snapshots are kept:")
 
 
 @probe("U-SNAPSHOT-ORDER", "sandbox", "control_plane", writes=True)
@@ -229,10 +220,7 @@ def order(at: Probing) -> str:
     at.patience.wait(MOMENT_S)
     second = _take(at, session)
     answers = {(second, first): "newest-first", (first, second): "oldest-first"}
-    listed = _listed(at)
-    if listed not in answers:
-        raise unlike("the list has", listed)
-    return answers[listed]
+    return one_of(answers, _listed(at), "the list has")
 
 
 @probe("U-SNAPSHOT-LIVING", "sandbox", "control_plane", writes=True)

@@ -17,12 +17,10 @@ from doublecheck.client import transport
 from doublecheck.client._sync.connection import Connection
 from doublecheck.sanitize import visible
 from doublecheck.target.target import Target
-from doublecheck.values.double import JournalEntry
 from doublecheck.values.failures import plain
 from doublecheck.values.sandbox import BashResult, CodeResult
 from doublecheck.wire import admin
-from doublecheck.wire.calls import Request
-from doublecheck.wire.exchanges import Exchange, without_secrets
+from doublecheck.wire.exchanges import Exchange, of_entry, without_secrets
 from doublecheck.wire.results import body_of, code_of, result_of
 
 _SHOWN = 20
@@ -60,15 +58,8 @@ def _journal(target: Target) -> list[Exchange] | None:
     with suppress(Exception), closing(Connection(target, timeout_s=_WITHIN_S).http) as http:
         call = admin.journal(target)
         entries = call.read(http.request(**transport.arguments(call.request)))
-        return [_of_entry(entry) for entry in entries]
+        return [of_entry(entry) for entry in entries]
     return None  # a mock of the test answers for the double, for example
-
-
-def _of_entry(entry: JournalEntry) -> Exchange:
-    asked, answered = entry.request_body.encode(), entry.response_body.encode()
-    request = Request(entry.method, entry.url, entry.request_headers, asked)
-    elapsed_s = (entry.duration_ms or 0) / 1000
-    return Exchange(request, entry.status, entry.response_headers, answered, elapsed_s=elapsed_s)
 
 
 def _is_reset(exchange: Exchange) -> bool:

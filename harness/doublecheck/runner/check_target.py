@@ -2,7 +2,7 @@
 
 pytest takes over the streams of its process, and a notebook's kernel has a running loop and shows
 everything that is printed. So the checks run in another process: it gets the keys in the
-environment, and sends its progress line by line.
+environment, and prints a line for each check that begins.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ import dataclasses
 import functools
 import json
 import os
-import selectors
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from agentdouble.processes.fork_server import signals
 from doublecheck.client import transport
@@ -38,68 +36,66 @@ if TYPE_CHECKING:
 
 # The module path is that of this process; it does not contain the folder of the start.
 _BEGIN = (
-    "import json, sys; order = json.loads(sys.stdin.readline()); sys.path[:] = order['path']; "
-    "from doublecheck.runner import child_process; child_process.main(order['arguments'])"
+    "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
+    "from doublecheck.runner import child_process; "
+    "child_process.main(order['report'], order['arguments'])"
 )
-_TICK_S = 0.25
 _PATIENCE_S = 20.0  # seconds; an interrupted run still stops its double
 _LAST_LINES = 8
-_READ = 64 * 1024
 
 
 class ChecksProcess:
-    """A run of the checks with some pytest options; use it in a with statement.
-
-    ``chosen`` is the number of its checks, ``ended`` the number of finished ones, and ``at`` the
-    running check. ``document`` is its report, after it has arrived.
-    """
+    """A run of the checks with some pytest options; use it in a with statement."""
 
     def __init__(self, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
-        self.chosen = self.ended = 0
-        self.at = ""
-        self.document: Mapping[str, Any] | None = None
-        self._unread = b""  # stored here, because an interrupt may come between any two lines
-        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
-        self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
-            [sys.executable, "-c", _BEGIN],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._printed,
-            env={**environ, "PY_COLORS": "0"},  # a notebook's kernel requests colours
-            start_new_session=True,  # no interrupt of our group reaches it
-        )
-        self._begin(arguments)
+        self._folder = tempfile.TemporaryDirectory(prefix="doublecheck-")
+        self._report = Path(self._folder.name, "report.json")
+        self._printed = Path(self._folder.name, "printed.txt")
+        order = {
+            "path": [one for one in sys.path if one],
+            "arguments": list(arguments),
+            "report": str(self._report),
+        }
+        with self._printed.open("wb") as printed:
+            self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
+                [sys.executable, "-c", _BEGIN, json.dumps(order)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=printed,
+                encoding="utf-8",
+                env={**environ, "PY_COLORS": "0"},  # a notebook's kernel requests colours
+                start_new_session=True,  # no interrupt of our group reaches it
+            )
 
-    def advance(self) -> Iterator[None]:
-        """Yield after each message, and several times a second, until the run is over.
+    @property
+    def _channel(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
 
-        Raises ChecksCrashedError if the process ends without a report.
-        """
-        for line in self._lines():
-            if line:
-                self._take(json.loads(line))
-            yield
-        code = self._process.wait()
-        if self.document is None:
-            raise ChecksCrashedError(code, self.ended, self.chosen, self._last_lines())
+    @property
+    def _lifeline(self) -> IO[str]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    def progress(self) -> Iterator[tuple[int, int, str]]:
+        """Yield the number of finished checks, of all checks, and the next one's name."""
+        for line in self._channel:
+            ended, chosen, name = line.split(maxsplit=2)
+            yield int(ended), int(chosen), name.strip()
+        self._process.wait()
 
     def interrupt(self) -> None:
-        """Interrupt the run and wait until it has ended and its results are known.
+        """Tell the run to end; its report then says that it was interrupted."""
+        self._lifeline.close()
 
-        If it does not end in time, or at a second interrupt, it is killed.
-        """
-        until = time.monotonic() + _PATIENCE_S
-        try:
-            with suppress(BrokenPipeError):  # it died before it got its order
-                self._lifeline.close()
-            for line in self._lines():
-                if line:
-                    self._take(json.loads(line))
-                elif time.monotonic() > until:
-                    break
-        except KeyboardInterrupt:  # after a second interrupt, do not wait any longer
-            pass
-        self._end()
+    def document(self) -> Mapping[str, Any]:
+        """Return the report; raise ChecksCrashedError if the process ended without one."""
+        if not self._report.exists():
+            printed = self._printed.read_text("utf-8", errors="replace").splitlines()
+            lines = [line for line in printed if line.strip()]
+            raise ChecksCrashedError(self._process.wait(), lines[-_LAST_LINES:])
+        document: Mapping[str, Any] = json.loads(self._report.read_text("utf-8"))
+        return document
 
     def __enter__(self) -> ChecksProcess:
         return self
@@ -110,58 +106,19 @@ class ChecksProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is not None and not self._printed.closed:
-            self.interrupt()
-        self._end()
+        self.end()
+        self._folder.cleanup()
 
-    def _begin(self, arguments: Sequence[str]) -> None:
-        order = {"path": [one for one in sys.path if one], "arguments": list(arguments)}
-        with suppress(BrokenPipeError):  # the process is dead, and its output says why
-            self._lifeline.write(json.dumps(order).encode() + b"\n")
-            self._lifeline.flush()
-
-    def _end(self) -> None:
-        """Kill the process; its fork server then ends all kernels."""
+    def end(self) -> None:
+        """Wait until the run has ended by itself, but not for long; then kill it."""
+        self.interrupt()
+        # after a second interrupt, do not wait any longer
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            self._process.wait(_PATIENCE_S)
         with suppress(ProcessLookupError, PermissionError):  # macOS denies it if it is ending
-            signals.send_to_group(self._process.pid, signal.SIGKILL)
+            signals.send_to_group(self._process.pid, signal.SIGKILL)  # its fork server ends kernels
         self._process.wait()
-        for stream in (self._process.stdout, self._lifeline, self._printed):
-            if stream is not None:
-                with suppress(BrokenPipeError):
-                    stream.close()
-
-    @property
-    def _lifeline(self) -> Any:
-        return self._process.stdin
-
-    def _take(self, message: Mapping[str, Any]) -> None:
-        self.chosen = message.get("chosen", self.chosen)
-        self.at = message.get("begun", self.at)
-        self.ended += "ended" in message
-        self.document = message.get("run", self.document)
-
-    def _lines(self) -> Iterator[bytes]:
-        """Yield each line that the process writes, and an empty one after a silent interval."""
-        assert self._process.stdout is not None
-        channel = self._process.stdout.fileno()
-        with selectors.DefaultSelector() as selector:
-            selector.register(channel, selectors.EVENT_READ)
-            while True:
-                line, ends, rest = self._unread.partition(b"\n")
-                if ends:
-                    self._unread = rest
-                    yield line
-                elif not selector.select(_TICK_S):
-                    yield b""
-                elif read := os.read(channel, _READ):
-                    self._unread += read
-                else:
-                    return
-
-    def _last_lines(self) -> list[str]:
-        self._printed.seek(0)
-        printed = self._printed.read().decode(errors="replace")
-        return [line for line in printed.splitlines() if line.strip()][-_LAST_LINES:]
+        self._channel.close()
 
 
 def check_target(
@@ -170,31 +127,34 @@ def check_target(
     only: str | None = None,
     level: str | None = None,
     strict_should: bool = False,
-    cancelled: threading.Event | None = None,
+    on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
     **of_the_run: Any,
 ) -> Report:
     """Check a platform and return the report; see ``doublecheck.check``.
 
-    Set ``cancelled`` to interrupt the checks. ``of_the_run`` are fields of the target that the run
+    ``on_begun`` gets the process of the checks; ``of_the_run`` are fields of the target that the run
     sets.
     """
     require_runnable()
     require_consistent(level, strict_should)
     found = subject.from_target(target, level=level, **of_the_run)
-    return run_checks(found, only=only, strict_should=strict_should, cancelled=cancelled)
+    return run_checks(found, only=only, strict_should=strict_should, on_begun=on_begun)
 
 
 async def check_target_async(target: Target, **given: Any) -> Report:
     """Check a platform in a thread; a cancelled call waits until the checks have ended."""
-    cancelled, context = threading.Event(), contextvars.copy_context()
-    check = functools.partial(check_target, target, **given, cancelled=cancelled)
+    begun: list[ChecksProcess] = []
+    context = contextvars.copy_context()
+    check = functools.partial(check_target, target, **given, on_begun=begun.append)
     checks = asyncio.get_running_loop().run_in_executor(None, context.run, check)
     with transport.interruptible():
         try:
             return await asyncio.shield(checks)
         except asyncio.CancelledError:
-            cancelled.set()
+            for process in begun:
+                process.interrupt()
             await asyncio.wait({checks})
+            checks.exception()  # that they were interrupted is no news
             raise
 
 
@@ -220,34 +180,31 @@ def run_checks(
     *,
     only: str | None,
     strict_should: bool,
-    cancelled: threading.Event | None = None,
+    on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
 ) -> Report:
-    """Run the checks; raise InterruptedChecksError if they are interrupted or cancelled."""
+    """Run the checks; raise InterruptedChecksError if they are interrupted."""
     choice = [] if only is None else run_command.selection(only)
     strict = ["--platform-strict-should"] if strict_should else []
     arguments = [*subject.arguments, *strict, *choice]
-    with ChecksProcess(arguments, subject.environ) as process, Bar("contract checks") as bar:
+    with ChecksProcess(arguments, subject.environ) as process:
+        on_begun(process)
         try:
-            for _ in process.advance():
-                bar.show(process.ended, process.chosen, process.at)
-                if cancelled is not None and cancelled.is_set():
-                    raise KeyboardInterrupt
+            with Bar("contract checks") as bar:
+                for ended, chosen, name in process.progress():
+                    bar.show(ended, chosen, name)
         except KeyboardInterrupt:
-            process.interrupt()
-            raise InterruptedChecksError(_report(process, subject)) from None
-    report = _report(process, subject)
+            process.end()
+        report = _report(process.document(), subject)
+    if report.run.interrupted:
+        raise InterruptedChecksError(report)
     if not report.run.checks:
         raise run_command.nothing_matches(f"only={only!r}", "only='INV'")
     return report
 
 
-def _report(process: ChecksProcess, subject: Subject) -> Report:
-    from doublecheck.contracts.run_result import Run
+def _report(document: Mapping[str, Any], subject: Subject) -> Report:
     from doublecheck.reports.document import from_document  # this module needs pytest
-    from doublecheck.reports.report import Report
 
-    if process.document is None:  # interrupted before there were any results
-        run = Run((), pytest_exit=2, interrupted=True)
-        return Report(subject.name, subject.kind, subject.url, run)
-    report = from_document(process.document)
-    return dataclasses.replace(report, name=subject.name, kind=subject.kind, url=subject.url)
+    return dataclasses.replace(
+        from_document(document), name=subject.name, kind=subject.kind, url=subject.url
+    )

@@ -1,4 +1,4 @@
-"""The process of the checks: it runs pytest, and writes lines of JSON about its progress.
+"""The process of the checks: it runs pytest, and prints a line for each check that begins.
 
 The lines go to the original standard output; all other output goes to standard error. Standard
 input is the lifeline: when it closes, because the parent no longer waits or is dead, this process
@@ -11,25 +11,32 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
 
 import pytest
 
+from doublecheck import atomic_files
+from doublecheck.contracts.run_result import Run
 from doublecheck.reports.document import to_document
 from doublecheck.reports.report import Report
 from doublecheck.runner import runner
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run the checks with these pytest options and report the run."""
+def main(report: str, arguments: Sequence[str]) -> None:
+    """Run the checks with these pytest options and write the report to a file."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the signal may have been ignored
     _watch(os.dup(0))
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
-        os.dup2(2, 1)
-        reporter = ProgressReporter(channel)
-        run = runner.run(arguments, verbose=False, plugins=[reporter])
-        reporter.send(run=to_document(Report("", "double", None, run)))
+    run = Run((), pytest_exit=2, interrupted=True)
+    try:
+        with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
+            os.dup2(2, 1)
+            run = runner.run(arguments, verbose=False, plugins=[ProgressReporter(channel)])
+    except KeyboardInterrupt:  # before pytest began, or after it ended
+        pass
+    document = to_document(Report("", "double", None, run))
+    atomic_files.write(Path(report), json.dumps(document))
 
 
 def _watch(lifeline: int) -> None:
@@ -44,20 +51,16 @@ def _watch(lifeline: int) -> None:
 
 
 class ProgressReporter:
-    """A pytest plugin that reports the progress of the checks."""
+    """A pytest plugin that prints how many checks have ended, of how many, and which begins."""
 
     def __init__(self, channel: TextIO) -> None:
         self._channel = channel
-
-    def send(self, **message: Mapping[str, Any] | int | str) -> None:
-        """Write one line."""
-        print(json.dumps(message), file=self._channel, flush=True)
+        self._chosen = self._begun = 0
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.send(chosen=len(session.items))
+        self._chosen = len(session.items)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.send(begun=nodeid.rpartition("::")[2])
-
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.send(ended=nodeid.rpartition("::")[2])
+        name = nodeid.rpartition("::")[2]
+        print(self._begun, self._chosen, name, file=self._channel, flush=True)
+        self._begun += 1

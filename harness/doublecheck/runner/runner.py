@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from rich import progress
-from rich.console import Console
 
 from doublecheck import contracts
 from doublecheck.contracts.run_result import Check, Run
@@ -22,68 +19,6 @@ __all__ = [
     "Run",
     "run",
 ]
-
-_AFTER_S = 1.0  # seconds; a shorter run needs no progress
-_Status = tuple[str, str, object]
-
-
-@contextlib.contextmanager
-def shown(*, wanted: bool) -> Iterator[Sequence[Progress]]:
-    """Yield the pytest plugin that shows progress if stderr is a terminal, else None."""
-    if not wanted or not sys.stderr.isatty():
-        yield ()
-        return
-    # a separate stream, because pytest captures stderr while a check runs
-    with open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as terminal:  # noqa: PTH123
-        console = Console(file=terminal)
-        plugin = Progress(console)
-        try:
-            yield () if console.is_dumb_terminal else (plugin,)
-        finally:
-            plugin.stop()
-
-
-class Progress:
-    """A pytest plugin that shows the progress of a run and clears it at the end."""
-
-    def __init__(self, console: Console, *, after_s: float = _AFTER_S) -> None:
-        self._bar = progress.Progress(
-            progress.BarColumn(bar_width=20),
-            progress.MofNCompleteColumn(),
-            progress.TimeElapsedColumn(),
-            progress.TextColumn("{task.description}", markup=False),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._task = self._bar.add_task("")
-        self._due = time.monotonic() + after_s
-
-    def stop(self) -> None:
-        """Remove the progress line."""
-        self._bar.stop()
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._bar.update(self._task, total=len(session.items))
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self._bar.update(self._task, description=nodeid.rpartition("::")[2])
-        if time.monotonic() >= self._due:
-            self._bar.start()
-
-    def pytest_runtest_logfinish(self) -> None:
-        self._bar.advance(self._task)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_report_teststatus(self) -> Generator[None, _Status, _Status]:
-        category, _, _ = yield
-        return category, "", ""  # it is counted, but prints no dot
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        self.stop()
-
 
 _FOLDER = Path(contracts.__file__).parent
 _UNWANTED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
@@ -114,11 +49,8 @@ def run(
         *("-p", "no:cacheprovider", "-p", "doublecheck.plugin"),
         *("--no-header", "--tb=short", "-rN", "-v" if verbose else "-qq"),
     ]
-    with shown(wanted=not verbose) as bars, _clean_room():
-        if bars:
-            options += ["-o", "console_output_style=classic"]
-        with contextlib.redirect_stdout(sys.stderr):
-            ended = pytest.main([*options, *arguments], plugins=[collector, *bars, *plugins])
+    with _clean_room(), contextlib.redirect_stdout(sys.stderr):
+        ended = pytest.main([*options, *arguments], plugins=[collector, *plugins])
     return collector.run(int(ended))
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from doublecheck.notebook_repr import Shown
 from doublecheck.secret import Secret
 from doublecheck.target.facts import variable
 from doublecheck.target.target import Target
+from doublecheck.values.double import JournalEntry
 from doublecheck.wire.calls import Request
 
 HIDDEN = REDACTED
@@ -90,9 +92,6 @@ def _forms(secret: str) -> Iterator[str]:
     yield from (json.dumps(secret)[1:-1], repr(secret)[1:-1])
 
 
-_PLAIN = re.compile(r"[\n\t\x20-\x7e\u00a0-\U0010ffff]*")
-
-
 @dataclass(frozen=True, repr=False)
 class Exchange(Shown, drawn_by="notebook.display.double.exchange"):
     """A request and its answer.
@@ -115,6 +114,14 @@ class Exchange(Shown, drawn_by="notebook.display.double.exchange"):
         came = self.error or self.status or "under way"
         asked = f"{self.request.method} {redacted_text(self.request.url)}"
         return f"<Exchange {asked} {came} {self.elapsed_s * 1000:.0f} ms>"
+
+
+def of_entry(entry: JournalEntry) -> Exchange:
+    """Return the exchange that an entry of a double's journal describes."""
+    content, body = entry.request_body.encode(), entry.response_body.encode()
+    request = Request(entry.method, entry.url, entry.request_headers, content)
+    elapsed_s = (entry.duration_ms or 0) / 1000
+    return Exchange(request, entry.status, entry.response_headers, body, elapsed_s=elapsed_s)
 
 
 def redacted(exchange: Exchange) -> Exchange:
@@ -177,7 +184,9 @@ def curl(exchange: Exchange) -> str:
         words += ["-H", _header(name, value)]
     if request.content and not _value(request.headers, "content-type"):
         words += ["-H", "Content-Type:"]  # otherwise curl would add one
-    return _with_content(" ".join(words), request.content)
+    if request.content:
+        words += ["--data-raw", shlex.quote(redacted_text(request.content.decode()))]
+    return " ".join(words)
 
 
 def _obstacle(exchange: Exchange) -> str | None:
@@ -192,7 +201,10 @@ def _obstacle(exchange: Exchange) -> str | None:
         return "its URL has the token of a session, which ends with the session"
     if exchange.request_cut:
         return f"its body is longer than the {len(request.content)} bytes that were kept"
-    return None
+    with suppress(UnicodeDecodeError):
+        if "\0" not in request.content.decode():
+            return None
+    return "its body is no text"
 
 
 def _header(name: str, value: str) -> str:
@@ -202,16 +214,6 @@ def _header(name: str, value: str) -> str:
         held_in = variable("api_key")
         return f'"{name}: Bearer ${held_in}"'
     return shlex.quote(f"{name}: {redacted_header(name, value)}")
-
-
-def _with_content(line: str, content: bytes) -> str:
-    if not content:
-        return line
-    text = content.decode(errors="replace")
-    if _PLAIN.fullmatch(text) and text.encode() == content:
-        return f"{line} --data-raw {shlex.quote(redacted_text(text))}"
-    octets = "".join(f"\\{octet:03o}" for octet in content)
-    return f"printf '{octets}' | {line} --data-binary @-"
 
 
 def _value(headers: Mapping[str, str], name: str) -> str:

@@ -28,8 +28,8 @@ def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:
     assert (type(found), target.url) == (type(found[:1]), found[:1].target)
     assert {"U-PROBE-BODIES": "text"} == profiles.read(written).unknowns
     html = found._repr_mimebundle_()["text/html"]
-    assert "not the double&#x27;s own" in html
-    assert "1 not settled" in html
+    assert "U-PROBE-BODIES" in html
+    assert "not settled" in html
 
 
 def test_an_interrupted_calibration_keeps_what_it_has(

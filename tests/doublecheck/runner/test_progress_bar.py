@@ -46,6 +46,7 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_log_is_shown_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Standard error is a file there."""
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
 
     with Bar("twin", after_s=0) as bar:

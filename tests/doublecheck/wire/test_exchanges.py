@@ -172,7 +172,6 @@ REQUESTS = {
         {"Content-Type": "application/json"},
         b'{"prompt": "it\'s $HOME `x` \\"q\\"\\n\xc3\xbc"}',
     ),
-    "bytes": Request("POST", "/invoke", {}, b"\xff\x00%d\\"),
     "put": Request("PUT", "/invoke", {"X-Empty": "", "user_id": "u 1"}, b"@file"),
     "delete": Request("DELETE", "/ping"),
 }

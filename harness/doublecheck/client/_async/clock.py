@@ -52,7 +52,6 @@ class AsyncPlatformClock:
         return self._seen.now
 
     def __repr__(self) -> str:
-        # sync only: self._seen = self._connection.peek(admin.clock, self._seen)
         return f"<AsyncPlatformClock {self._seen or self._connection.target.url}>"
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
 
 import httpx
 
 from doublecheck.client import transport
-from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
 from doublecheck.wire import event_stream
 from doublecheck.wire.calls import Call, Request
@@ -48,15 +47,6 @@ class AsyncConnection:
         ):
             response = await self.http.request(**transport.arguments(request))
             return recording.answered(response)
-
-    async def peek(self, ask: Callable[[Target], Call[T]], known: T | None) -> T | None:
-        """Return the answer to a call for a repr, without recording it; ``known`` if none comes."""
-        with suppress(DoubleCheckError):
-            call = ask(self.target)
-            transport.refuse_closed(self.http, self.target.url)
-            with transport.translated(call.request.url):
-                return call.read(await self.http.request(**transport.arguments(call.request)))
-        return known
 
     @asynccontextmanager
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:

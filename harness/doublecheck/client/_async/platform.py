@@ -94,10 +94,6 @@ class AsyncPlatform:
         self._copies: list[str] = []  # the SessionIds of copies that were made here
         self._session_snapshots: list[str] = []
 
-    def before_each(self, hook: Callable[[httpx.Request], Awaitable[None]]) -> None:
-        """Call a hook before each request; its exceptions propagate to the caller."""
-        self._connection.http.event_hooks["request"].append(hook)
-
     @property
     def url(self) -> str:
         """The URL of the application."""
@@ -213,7 +209,7 @@ class AsyncPlatform:
         code: str,
         language: str,
         read: Callable[[httpx.Response], Ran],
-        on_output: OnOutput | None,
+        on_output: OnOutput | None = None,
         *,
         user_id: str,
         session_id: str,
@@ -221,7 +217,7 @@ class AsyncPlatform:
         timeout_s: int | None,
         ttl_s: int | None,
     ) -> Ran:
-        """Run code or a command in a session and pass its output to ``on_output``, if given."""
+        """Run code or a command in a session; pass the outputs of code to ``on_output``, if given."""
         request = sandbox.run(
             self.target,
             code,
@@ -271,20 +267,18 @@ class AsyncPlatform:
         instance_id: str | None = None,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
-        on_output: OnOutput | None = None,
         check: bool = False,
     ) -> BashResult:
         """Run a command in the terminal of a user's session (SBX-09).
 
         A command that fails also returns a result, with its ``exit_code``; with ``check`` it raises
-        ResultError. ``on_output`` is called with each LiveOutput. Raises CredentialsMissingError, and InterruptedRunError for a
-        KeyboardInterrupt during the run.
+        ResultError. Raises CredentialsMissingError, and InterruptedRunError for a KeyboardInterrupt
+        during the run.
         """
         result = await self._run(
             command,
             "bash",
             data_plane.read_command,
-            on_output,
             user_id=user_id,
             session_id=session_id,
             instance_id=instance_id,

@@ -5,7 +5,6 @@ The first part of a message is a JSON object, whose ``do`` selects it:
 =========== =====================================================================
 ``say``     an artifact with each of ``texts``
 ``steps``   the same, the next one when ``release`` has named the ``gate``
-``reply``   a message with each of ``texts`` in a part of its own, and no task
 ``heard``   an artifact with what ``execute()`` got, as JSON: texts, task, context
 ``fail``    an artifact with each of ``texts``, then it raises
 ``release`` lets the steps of the gate ``name`` go on by one
@@ -44,8 +43,7 @@ class Steps:
         do, texts = order["do"], order.get("texts", [])
         if do in ("release", "forget"):
             self._obey(do, order["name"])
-        if do in ("release", "forget", "reply"):
-            await event_queue.enqueue_event(_message(*(texts or [do])))
+            await event_queue.enqueue_event(_message(do))
             return
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
 
@@ -113,7 +111,7 @@ def _text_part(text: str) -> Any:
     return new_text_part(text)
 
 
-def _message(*texts: str) -> Any:
+def _message(text: str) -> Any:
     """Return an agent's message of either version of the A2A SDK."""
     try:
         from a2a.helpers import new_text_message
@@ -121,8 +119,5 @@ def _message(*texts: str) -> Any:
         from a2a import utils
 
         older: Any = utils
-        message = older.new_agent_text_message(texts[0])
-    else:
-        message = new_text_message(texts[0])
-    message.parts.extend(_text_part(text) for text in texts[1:])
-    return message
+        return older.new_agent_text_message(text)
+    return new_text_message(text)

@@ -2,15 +2,13 @@
 
 Services can stand in front of it. Every answer but those of ``failThing`` and ``removeThing`` is a
 JSON object with the ``number`` of the request, its ``method``, ``path`` (the decoded segments),
-``query`` (names and values), ``trace`` (the header X-Trace) and ``body``. The standard library is
-all that it needs: ``python http_api.py`` serves it at ``HOST`` and ``PORT``.
+``query`` (names and values), ``trace`` (the header X-Trace) and ``body``.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,10 +24,9 @@ class Api(ThreadingHTTPServer):
     """The server; ``asked`` are the requests that it has answered."""
 
     daemon_threads = True
-    allow_reuse_address = True
 
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__((host, port), Handler)
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[dict[str, Any]] = []
         self.numbers = itertools.count(1)
 
@@ -83,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving() -> Iterator[Api]:
     """Serve the API in a thread, at a free port of this machine."""
-    with Api("127.0.0.1", 0) as api:
+    with Api() as api:
         thread = threading.Thread(target=api.serve_forever, args=(_ENDS_WITHIN_S,), daemon=True)
         thread.start()
         try:
@@ -145,8 +142,3 @@ _FIND = _operation(
     _query("exact", type="boolean"),
     {"name": "X-Trace", "in": "header", "type": "string"},
 )
-
-
-if __name__ == "__main__":
-    with Api(os.environ.get("HOST", "127.0.0.1"), int(os.environ.get("PORT", "8000"))) as served:
-        served.serve_forever()

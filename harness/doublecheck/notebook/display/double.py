@@ -29,7 +29,7 @@ from doublecheck.notebook.display.markup import (
     tree,
 )
 from doublecheck.notebook_repr import clock_time, counted
-from doublecheck.wire.exchanges import Exchange, curl, redacted, redacted_text
+from doublecheck.wire.exchanges import Exchange, curl, of_entry, redacted, redacted_text
 
 if TYPE_CHECKING:
     from doublecheck.values.double import JournalEntry, Session
@@ -140,9 +140,7 @@ def _request_line(method: str, url: str) -> Markup:
 def _entry_details(shown: JournalEntry) -> Iterator[Markup]:
     if shown.unread:
         yield element("div", quiet(f"Nothing acted on: {', '.join(shown.unread)}."))
-    yield _section("Request", shown.request_headers, shown.request_body)
-    yield _section("Answer", shown.response_headers, shown.response_body)
-    yield folded("curl", pre(redacted_text(shown.curl)))
+    yield from _exchange_details(of_entry(shown))
 
 
 def _exchange_row(shown: Exchange) -> list[str | None]:
