@@ -47,10 +47,6 @@ def render_json(_connection: HTTPConnection, refusal: Refusal) -> Response:
     return JSONResponse(body, refusal.status, headers)
 
 
-def _never(_connection: HTTPConnection) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Policy:
     """Who may call, and how large a request may be.
@@ -70,7 +66,7 @@ class Policy:
     body_limits: Mapping[str, int] = field(default_factory=dict)
     api_key: str | None = field(default=None, repr=False)
     token: str = field(default="", repr=False)
-    signed: SignsItself = _never
+    signed: SignsItself = lambda _connection: False
     render: Render = render_json
 
     def limit_of(self, connection: HTTPConnection) -> int:

@@ -19,7 +19,6 @@
     ├── CardError                 an agent card that lacks required fields (also a ValueError)
     ├── TurnTimeoutError          an A2A executor whose turn has not ended in time
     ├── ActionError               a control-plane action that is refused, with the platform's code
-    │   └── ClientTokenError      another request had the same ClientToken
     ├── SignatureError            a control-plane request whose signature does not verify
     ├── EnvelopeError             an answer that is not the envelope of section 2.8
     ├── PlatformError             an answer that is the platform's error envelope

@@ -220,19 +220,6 @@ class ActionError(AgentDoubleError):
         self.data = data
 
 
-class ClientTokenError(ActionError):
-    """Another request had the same ClientToken; it made the ``kind`` with the id ``id``."""
-
-    def __init__(self, kind: str, id_: str) -> None:
-        super().__init__(
-            "InvalidParameter",
-            "The parameter ClientToken is invalid: "
-            f"another request, which made the {kind} {id_!r}, had it.",
-        )
-        self.kind = kind
-        self.id = id_
-
-
 class SignatureError(AgentDoubleError):
     """A signature does not verify; ``code`` is the platform's own error code.
 

@@ -162,7 +162,7 @@ class Services(Registry[Service]):
         """Create a service, or return the one that the same request with the same token created.
 
         Without ``keys`` the service gets one. Raises ServiceNameError, ServiceNameTakenError,
-        ServiceKeyError, and ClientTokenError if another request had the token.
+        ServiceKeyError, and ActionError if another request had the token.
         """
         check_name(name)
         checked = check_keys(name, keys or (make_key(name, DEFAULT_KEY),))

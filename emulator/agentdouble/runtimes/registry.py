@@ -114,7 +114,7 @@ class RuntimeRegistry(Registry[Managed]):
     ) -> Managed:
         """Create a runtime, or return the one that the same request with the same token created.
 
-        Raises DeclarationError, RuntimeNameError, and ClientTokenError if another request had the
+        Raises DeclarationError, RuntimeNameError, and ActionError if another request had the
         token.
         """
         return await unbroken(self._create(table, fields or {}, client_token, request))

@@ -57,7 +57,7 @@ class Tools(Registry[Tool]):
     ) -> Tool:
         """Make a tool, or return the tool of an earlier request with the same token and content.
 
-        Raises SandboxError if the ledger says so (U-TOOL-NAMES), and ClientTokenError if a
+        Raises SandboxError if the ledger says so (U-TOOL-NAMES), and ActionError if a
         different request used the token.
         """
         said = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from agentdouble.clock import Clock
-from agentdouble.errors import ClientTokenError
+from agentdouble.errors import ActionError
 from agentdouble.event_bus import EventBus
 from agentdouble.state.store import Change, Record, Store, unbroken
 
@@ -128,7 +128,7 @@ class Registry(Generic[R]):
     async def _add(self, new: R) -> R:
         """Add a resource, or return the one that the same request with the same token created.
 
-        Raises ClientTokenError if another request used the token.
+        Raises ActionError if another request used the token.
         """
         return await unbroken(self._add_once(new))
 
@@ -144,7 +144,8 @@ class Registry(Generic[R]):
     def _made_already(self, client_token: str | None, request: str | None) -> R | None:
         made = self.made_by(client_token)
         if made is not None and made.request != request:
-            raise ClientTokenError(self.noun, made.id)
+            why = f"another request, which made the {self.noun} {made.id!r}, had it"
+            raise ActionError("InvalidParameter", f"The parameter ClientToken is invalid: {why}.")
         return made
 
     async def _begin(self, new: R) -> R:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentdouble.clock import Clock
-from agentdouble.errors import ClientTokenError
+from agentdouble.errors import ActionError
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 pytestmark = pytest.mark.smoke
@@ -112,7 +112,7 @@ def test_a_client_token_makes_one_thing() -> None:
     async def do(lamps: Lamps) -> None:
         first, second = await asyncio.gather(lamps.create("red", "t"), lamps.create("red", "t"))
         assert first is second
-        with pytest.raises(ClientTokenError, match="another request, which made the lamp 'l-red'"):
+        with pytest.raises(ActionError, match="another request, which made the lamp 'l-red'"):
             await lamps.create("green", "t")
 
     _, kept = after(do)
