@@ -1,23 +1,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
-import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from doublecheck import AsyncPlatform, Credentials, Platform, Target
+from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.errors import InterruptedRunError
 from doublecheck.results import CodeResult, Completion, LiveOutput, Output
-from doublecheck.target.target import Kind
-from tests.doublecheck import bad_servers
 
 PYTHON = """
 import base64, sys
@@ -231,135 +225,14 @@ def test_a_run_that_is_cancelled_says_its_last(target: Target) -> None:
     assert ("begun", "last\n") == (said[0][:5], "".join(said)[-5:])
 
 
-@pytest.mark.parametrize(
-    ("output", "shown"),
-    [
-        (("stream", {"name": "stdout", "text": "x" * 99}), "name='stdout' text='xxxx"),
-        (("display_data", {"data": {"text/plain": "a", "image/png": PNG}}), "text/plain image/png"),
-        (("error", {"ename": "E", "evalue": "e", "traceback": []}), "ename='E' evalue='e'"),
-        (("clear_output", {"wait": True}), "wait=True"),
-    ],
-)
-def test_an_output_shows_itself_in_a_line(output: tuple[str, dict[str, Any]], shown: str) -> None:
-    """What it is, and the start of what it says."""
-    line = repr(LiveOutput(*output))
-
-    assert line.startswith(f"<LiveOutput {output[0]} {shown}")
-    assert len(line) < 80
-
-
-# ---- where nothing can be heard ----
-
-RESULT = {
-    "success": True,
-    "message": "",
-    "data": {
-        "status": "ok",
-        "execution_count": 1,
-        "code": "1",
-        "outputs": [
-            {"output_type": "stream", "name": "stdout", "text": "out\n"},
-            {"output_type": "display_data", "data": {"text/plain": "d"}, "metadata": {}},
-            {
-                "output_type": "execute_result",
-                "data": {"text/plain": "1"},
-                "metadata": {},
-                "execution_count": 1,
-            },
-            {"output_type": "error", "ename": "E", "evalue": "e", "traceback": ["a", "b"]},
-        ],
-    },
-}
-AT_THE_END = [
-    LiveOutput("stream", {"name": "stdout", "text": "out\n"}),
-    LiveOutput("display_data", {"data": {"text/plain": "d"}, "metadata": {}}),
-    LiveOutput(
-        "execute_result", {"data": {"text/plain": "1"}, "metadata": {}, "execution_count": 1}
-    ),
-    LiveOutput("error", {"ename": "E", "evalue": "e", "traceback": ["a", "b"]}),
-]
-MISSED = LiveOutput(
-    "stream",
-    {
-        "name": "stderr",
-        "text": "[some outputs came too fast to be shown live; the result has all of them]\n",
-    },
-)
-Events = Sequence[tuple[str, dict[str, Any]]]
-LISTENING: Events = [("listening", {})]
-ONE: Events = [
-    ("output", {"msg_type": "stream", "content": {"name": "stdout", "text": "out\n"}}),
-]
-DROPPED: Events = [*ONE, ("dropped", {"messages": 3}), ("finished", {"status": "ok"})]
-SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-NO_ROUTE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-NO_EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 0\r\n\r\n"
-
-
-class Answering:
-    """Runs no code: answers what is asked with the same, and who listens with ``events``.
-
-    They are sent when the code is asked for; with ``leaves`` the connection ends after them.
-    """
-
-    def __init__(self, head: bytes, events: Events, *, leaves: bool = False) -> None:
-        self._head = head
-        self._events = events
-        self._leaves = leaves
-        self._listener: socket.socket | None = None
-
-    def __call__(self, connection: socket.socket) -> None:
-        asked = connection.recv(65536)
-        if asked.startswith(b"GET"):
-            connection.sendall(self._head)
-            self._send(connection, LISTENING if self._head is SSE else [], "")
-            self._listener = connection
-            return
-        if self._listener is not None:
-            name = re.search(rb"x-agentdouble-run: (\w+)", asked, re.I)
-            self._send(self._listener, self._events, name[1].decode() if name else "")
-            if self._leaves:
-                self._listener.shutdown(socket.SHUT_WR)
-        result = {"ToolId": "t", "SessionId": "s-1", "Result": json.dumps(RESULT)}
-        body = {"ResponseMetadata": {"RequestId": "r"}, "Result": result}
-        content = json.dumps(body).encode()
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content))
-        connection.sendall(content)
-
-    def _send(self, connection: socket.socket, events: Events, run: str) -> None:
-        for kind, data in events:
-            said = json.dumps({"run": run, **data})
-            connection.sendall(f"event: {kind}\ndata: {said}\n\n".encode())
-
-
-@pytest.mark.parametrize(
-    ("kind", "server", "expected"),
-    [
-        pytest.param("live", Answering(NO_ROUTE, []), AT_THE_END, id="a live platform"),
-        pytest.param("double", Answering(NO_ROUTE, []), AT_THE_END, id="an older double"),
-        pytest.param("double", Answering(NO_EVENTS, []), AT_THE_END, id="another server"),
-        pytest.param("double", Answering(SSE, [], leaves=True), AT_THE_END, id="nothing heard"),
-        pytest.param("double", Answering(SSE, DROPPED), [AT_THE_END[0], MISSED], id="some dropped"),
-        pytest.param(
-            "double",
-            Answering(SSE, ONE, leaves=True),
-            [AT_THE_END[0], MISSED],
-            id="broken off amid it",
-        ),
-    ],
-)
-def test_nothing_is_lost_where_nothing_is_heard(
-    kind: Kind, server: Answering, expected: list[LiveOutput]
-) -> None:
-    """The outputs are handed over when the result is here; where some are missing, that is said."""
+def test_a_live_platform_hands_over_its_outputs_at_the_end(target: Target) -> None:
+    """It has no way to be listened to."""
     said: list[LiveOutput] = []
-    with bad_servers.serving(server) as serving:
-        target = Target(serving.url, kind, tool_id="t-1", credentials=Credentials("AK", "SK"))
-        with Platform(target) as platform:
-            result = platform.run_code("1", on_output=said.append)
+    with Platform(replace(target, kind="live")) as live:
+        result = live.run_code("print('out')\n6 * 7", session_id="live", on_output=said.append)
 
-    assert expected == said
-    assert 4 == len(result.outputs)
+    assert ["stream", "execute_result"] == [output.msg_type for output in said]
+    assert result.outputs == as_shown(said)
 
 
 def test_a_session_s_kernel_completes_code(platform: Platform) -> None:

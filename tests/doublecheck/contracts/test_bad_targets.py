@@ -72,15 +72,6 @@ def test_a_target_that_falls_silent_is_not_blamed(check: Callable[..., Run]) -> 
     ], run.checks
 
 
-def test_a_web_site_cannot_be_asked(check: Callable[..., Run]) -> None:
-    """The address is wrong, and nothing is known of the platform."""
-    with bad_servers.serving(answer(b"<html>", "text/html")) as server:
-        run = check(server.url, "API-01")
-
-    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks} & CARRIED_OUT
-    assert any("answers with a web page" in one.reason for one in run.checks)
-
-
 @pytest.mark.parametrize(
     ("clause", "module"), [("API-01", "api_server"), ("API-15", "api_server"), ("A2A-01", "a2a")]
 )
