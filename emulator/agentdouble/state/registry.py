@@ -138,8 +138,7 @@ class Registry(Generic[R]):
 
     async def _add_once(self, new: R) -> R:
         async with self._changing:
-            made = self._made_already(new.client_token, new.request)
-            return made or await self._begin(new)
+            return self._made_already(new.client_token, new.request) or await self._begin(new)
 
     def _made_already(self, client_token: str | None, request: str | None) -> R | None:
         made = self.made_by(client_token)
