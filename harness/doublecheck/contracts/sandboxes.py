@@ -158,7 +158,7 @@ _here = _os.path.basename(_os.getcwd())
 _process = globals().get('process')
 print(_json.dumps({{
     'variable': _mark,
-    'module': getattr(_json, 'mark', None),
+    'import': getattr(globals().get('json'), 'mark', None),
     'environment': _os.environ.get('DOUBLECHECK_MARK'),
     'file at home': _content(_os.path.join({home!r}, {file!r})),
     'temporary file': _content(_os.path.join({tmp!r}, {file!r})),
