@@ -10,24 +10,12 @@ from typing import Any
 import pytest
 
 from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
-from agentdouble.mcp_services import OpenApiBackend
-from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import http, send, signed
 
 NUMBERS = ["NaN", "Infinity", "-Infinity", "1e999", "-1.5E+400"]
 CONTENT = {"role": "user", "parts": [{"text": "hi"}]}
 MESSAGE = {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
-CALL = mcp_wire.message("tools/call", {"name": "echo", "arguments": {"x": "@"}})
 SEND = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}
-KEY = "k" * 32
-API = {
-    "openapi": "3.1.0",
-    "info": {"title": "api", "version": "1"},
-    "servers": [{"url": "http://127.0.0.1:9"}],
-    "paths": {
-        "/echo": {"post": {"operationId": "echo", "responses": {"default": {"description": "x"}}}}
-    },
-}
 RUN = {"appName": "echo", "userId": "ann", "sessionId": "s", "newMessage": CONTENT}
 SESSIONS = "/apps/echo/users/ann/sessions"
 
@@ -37,8 +25,6 @@ BODIES = [  # "@" is the number
     ("PATCH", f"{SESSIONS}/s", {"stateDelta": {"x": "@"}}, 422),
     ("POST", "/run", {**RUN, "stateDelta": {"x": "@"}}, 422),
     ("POST", "/run_sse", {**RUN, "stateDelta": {"x": "@"}}, 422),
-    ("POST", "/mcp", CALL, 400),
-    ("POST", "/mcp/api", CALL, 400),
     ("POST", "/", {**SEND, "params": {"message": MESSAGE, "metadata": {"x": "@"}}}, 200),
     ("POST", "/message:send", {"message": MESSAGE, "metadata": {"x": "@"}}, 400),
     ("POST", "/_emulator/clock", {"advance": "@"}, 400),
@@ -61,7 +47,6 @@ def double() -> Iterator[Emulator]:
         return x
 
     with Emulator(simple, mcp, A2AApp(runner="echo"), pool_size=0) as double:
-        double.mcp.create("api", OpenApiBackend.load(API), key=KEY)
         yield double
 
 
@@ -79,8 +64,6 @@ def test_a_body_with_one_is_refused(
     """As any body that is no JSON is refused there, with the number and its place."""
     headers = {
         "Content-Type": "application/json",
-        "Accept": mcp_wire.ACCEPT,
-        **({"Authorization": f"Bearer {KEY}"} if path == "/mcp/api" else {}),
         "A2A-Version": "1.0",
     }
     answer = http.request(

@@ -198,7 +198,12 @@ def test_a_tool_is_made_changed_and_deleted(
 
 
 def test_a_service_is_the_same_by_command_and_by_page(
-    opened: Page, double: Emulator, command: Callable[..., str], backend: str, tmp_path: Path
+    opened: Page,
+    double: Emulator,
+    command: Callable[..., str],
+    backend: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From an address with a token, a definition that is dropped, and a command."""
     go(opened, "/tools")
@@ -226,9 +231,8 @@ def test_a_service_is_the_same_by_command_and_by_page(
     program = [sys.executable, "-c", 'import time; time.sleep(int("60"))', "a b"]
     command("mcp", "create", "address2", backend, "--bearer", f"file:{token}")
     command("mcp", "create", "pets2", str(definition))
-    command(
-        "mcp", "create", "program2", "--directory", HERE, "--env", "LEVEL=debug", "--", *program
-    )
+    monkeypatch.chdir(HERE)
+    command("mcp", "create", "program2", "--env", "LEVEL=debug", "--", *program)
 
     for name in ("address", "pets", "program"):
         by_page, by_command = stored(double, name), stored(double, f"{name}2")

@@ -71,7 +71,7 @@ def test_each_failure_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is wrong, what raised, what was left out, what cannot be made; the others run."""
-    wrong = "import json; json.dump({'keys': {'keyed': 7}}, open('outcome', 'w'))"
+    wrong = "import json; json.dump({'keys': {'runtime': 7}}, open('outcome', 'w'))"
     choose(
         monkeypatch,
         Client("wrong", Here("mcp", wrong), "", ("keys", "more")),
@@ -86,7 +86,7 @@ def test_each_failure_is_told(
     assert 1 == code
     assert [
         "wrong: more was not run",
-        "wrong: keys: keyed is 7 instead of 'You said: hello'",
+        "wrong: keys: runtime is 7 instead of 'hello'",
         "raising: boom",
         "absent: There is no network.",
     ] == [line for line in printed.splitlines() if line and not line.startswith("|")]
