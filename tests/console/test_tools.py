@@ -117,6 +117,7 @@ def command(
 ) -> Iterator[Callable[..., str]]:
     """Run ``agentdouble`` for the double; return what it prints."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.chdir(HERE)
 
     def run(*words: str) -> str:
         from agentdouble.cli.app import app
@@ -198,12 +199,7 @@ def test_a_tool_is_made_changed_and_deleted(
 
 
 def test_a_service_is_the_same_by_command_and_by_page(
-    opened: Page,
-    double: Emulator,
-    command: Callable[..., str],
-    backend: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    opened: Page, double: Emulator, command: Callable[..., str], backend: str, tmp_path: Path
 ) -> None:
     """From an address with a token, a definition that is dropped, and a command."""
     go(opened, "/tools")
@@ -231,7 +227,6 @@ def test_a_service_is_the_same_by_command_and_by_page(
     program = [sys.executable, "-c", 'import time; time.sleep(int("60"))', "a b"]
     command("mcp", "create", "address2", backend, "--bearer", f"file:{token}")
     command("mcp", "create", "pets2", str(definition))
-    monkeypatch.chdir(HERE)
     command("mcp", "create", "program2", "--env", "LEVEL=debug", "--", *program)
 
     for name in ("address", "pets", "program"):

@@ -88,7 +88,7 @@ class DatabaseStore(Store):
         self._writing = asyncio.Lock()
         self._queued: dict[tuple[str, str], Change] = {}
         self._flushing: asyncio.Task[None] | None = None
-        self._failure: StateError | None = None
+        self._has_failed = False
         self._is_open = False
 
     async def open(self) -> None:
@@ -151,7 +151,7 @@ class DatabaseStore(Store):
 
     async def check(self) -> None:
         """Raise StateError if nothing can be written now; try a write if the last one failed."""
-        if self._failure is not None:
+        if self._has_failed:
             await self.write(Change(_PROBE, _PROBE, {"text": "x" * _PROBE_BYTES}))
             await self.write(Change(_PROBE, _PROBE))
 
@@ -168,10 +168,10 @@ class DatabaseStore(Store):
             queued = dict(self._queued)
             try:
                 await self._commit([*({**queued, **_by_name(changes)}).values()])
-            except StateError as error:
-                self._failure = error
+            except StateError:
+                self._has_failed = True
                 raise
-            self._failure = None
+            self._has_failed = False
             for name, change in queued.items():
                 if self._queued.get(name) is change:  # not queued again meanwhile
                     del self._queued[name]

@@ -92,8 +92,7 @@ class Schemas:
 
     def definitions(self, uses: set[str]) -> Json:
         """Return everything that belongs under $defs for the names in ``uses``, by name."""
-        found: set[str] = set()
-        waiting = list(uses)
+        found, waiting = set[str](), list(uses)
         while waiting:
             name = waiting.pop()
             if name not in found:
@@ -124,9 +123,10 @@ class Schemas:
 
     def name_of(self, reference: str, place: str) -> str:
         """Return the name under $defs for a reference's target."""
-        schema, where = self._document.followed({"$ref": reference}, place)
         if self._document.version == "3.1":  # a reference's neighbours count
             schema, where = self._document.target(reference, place), reference
+        else:
+            schema, where = self._document.followed({"$ref": reference}, place)
         name = self._names.get(where)
         if name is None:
             name = self._names[where] = self._free_name(where)
