@@ -16,7 +16,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -157,21 +157,23 @@ class DatabaseStore(Store):
 
     async def _flush(self) -> None:
         while self._queued:
-            try:
+            with suppress(StateError):
                 await self.saved()
-            except StateError:
-                await asyncio.sleep(RETRY_S)
+                continue
+            await asyncio.sleep(RETRY_S)
 
     async def _write(self, changes: Sequence[Change]) -> None:
         """Write what is queued, and changes; after a failure, what is queued stays queued."""
         async with self._writing:
-            queued = dict(self._queued)
+            queued, error = dict(self._queued), None
+            written = {**queued, **{(change.kind, change.id): change for change in changes}}
             try:
-                await self._commit([*({**queued, **_by_name(changes)}).values()])
-            except StateError:
-                self._has_failed = True
-                raise
-            self._has_failed = False
+                await self._commit([*written.values()])
+            except StateError as caught:
+                error = StateError(str(caught), where=caught.where, status=caught.status)
+            self._has_failed = error is not None
+            if error is not None:  # a new one: the frames of the other keep the statement open
+                raise error
             for name, change in queued.items():
                 if self._queued.get(name) is change:  # not queued again meanwhile
                     del self._queued[name]
@@ -192,7 +194,7 @@ class DatabaseStore(Store):
     @asynccontextmanager
     async def _connected(self, failure: str) -> AsyncIterator[AsyncConnection]:
         """Yield the locked connection; raise StateError, which says what ``failure`` it was."""
-        error: BaseException | None = None
+        error: StateError | None = None
         try:
             async with self._engine.connect() as connection:
                 info = (await connection.get_raw_connection()).info
@@ -201,10 +203,10 @@ class DatabaseStore(Store):
                     info["locked"] = True
                 yield connection
         except self._failures as caught:
-            error = caught
+            error = self._error(failure, caught)
         # Raised here without the database's error, because that would keep its statement open.
         if error is not None:
-            raise self._error(failure, error)
+            raise error
 
     async def _fetch(self, query: Select[Any]) -> Sequence[Any]:
         """Return the rows of a query; finish it even if the caller is cancelled.
@@ -383,7 +385,3 @@ class PostgresqlStore(DatabaseStore):
         if not await connection.run_sync(lambda sync: inspect(sync).has_schema(SCHEMA)):
             await connection.execute(CreateSchema(SCHEMA))
         await super()._prepare(connection)
-
-
-def _by_name(changes: Iterable[Change]) -> dict[tuple[str, str], Change]:
-    return {(change.kind, change.id): change for change in changes}

@@ -161,7 +161,12 @@ def _events(exchange: Exchange) -> list[Any]:
     events: list[Any] = []
     for (kind, _), group in groupby(map(_piece, data_of(exchange.body)), key=itemgetter(0, 1)):
         values = [value for _, _, value in group]
-        events += values if kind == "event" else [{kind: "".join(values)}]
+        if kind == "increments":
+            text = "".join(str(value["content"]["parts"][0]["text"]) for value in values)
+            content = {**values[0]["content"], "parts": [{"text": text}]}
+            events.append({**values[0], "content": content})
+        else:
+            events += values if kind == "event" else [{kind: "".join(values)}]
     return events
 
 
@@ -180,7 +185,7 @@ def _piece(data: str) -> tuple[str, Any, Any]:
         content = event.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
         if isinstance(parts, list) and len(parts) == 1 and set(parts[0]) == {"text"}:
-            return "increments", event.get("author"), str(parts[0]["text"])
+            return "increments", event.get("author"), event
     if isinstance(event, (dict, list)):
         return "event", None, event
     return "text", None, data

@@ -171,6 +171,6 @@ LIES: dict[str, tuple[Lie, str, str]] = {
     "order of a stream": (
         _of("POST /run_sse", lambda events: [*events[1::-1], *events[2:]]),
         "POST /run_sse",
-        "events[0]$.increments",
+        "events[0]$.partial",
     ),
 }

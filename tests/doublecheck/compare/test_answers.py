@@ -104,7 +104,7 @@ def test_increments_of_different_authors_are_different_events() -> None:
     ours = stream(increment % ("a", "Hel"), increment % ("a", "lo"))
     theirs = stream(increment % ("a", "Hel"), increment % ("b", "lo"))
 
-    assert ["events[0]$.increments", "events[1]"] == [
+    assert ["events[0]$.content.parts[0].text", "events[1]"] == [
         one.path for one in differences(ours, theirs, Pairs(), "POST /run_sse")
     ]
 
