@@ -47,13 +47,15 @@ class Documents:
         ours, theirs = self._pairs.shown(double, "double"), self._pairs.shown(live, "live")
         return Difference(kind, path, ours, theirs)
 
-    def only_double(self, path: str, value: Any) -> Difference:
-        """Return the difference for a part that only the double has."""
-        return Difference("only double", path, double=self._pairs.shown(value, "double"))
-
-    def only_live(self, path: str, value: Any) -> Difference:
-        """Return the difference for a part that only the live platform has."""
-        return Difference("only live", path, live=self._pairs.shown(value, "live"))
+    def surplus(
+        self, double: Sequence[Any], live: Sequence[Any], path: str
+    ) -> Iterator[Difference]:
+        """Yield the elements that only the longer of two lists has."""
+        both = min(len(double), len(live))
+        for index, value in enumerate(double[both:], both):
+            yield self.difference("only double", f"{path}[{index}]", value, None)
+        for index, value in enumerate(live[both:], both):
+            yield self.difference("only live", f"{path}[{index}]", None, value)
 
     def _objects(
         self, double: Mapping[str, Any], live: Mapping[str, Any], path: str
@@ -63,21 +65,17 @@ class Documents:
             if name in live:
                 yield from self.compare(value, live[name], where)
             else:
-                yield self.only_double(where, value)
+                yield self.difference("only double", where, value, None)
         for name, value in live.items():
             if name not in double:
-                yield self.only_live(path + _step(name), value)
+                yield self.difference("only live", path + _step(name), None, value)
 
     def _arrays(self, double: list[Any], live: list[Any], path: str) -> Iterator[Difference]:
         if double and live and self._fields.kind(path) == "traceback":
             return
-        both = min(len(double), len(live))
-        for index in range(both):
-            yield from self.compare(double[index], live[index], f"{path}[{index}]")
-        for index in range(both, len(double)):
-            yield self.only_double(f"{path}[{index}]", double[index])
-        for index in range(both, len(live)):
-            yield self.only_live(f"{path}[{index}]", live[index])
+        for index, (ours, theirs) in enumerate(zip(double, live, strict=False)):
+            yield from self.compare(ours, theirs, f"{path}[{index}]")
+        yield from self.surplus(double, live, path)
 
     def _strings(self, double: str, live: str, path: str) -> Iterator[Difference]:
         if self._fields.kind(path) == "json":
@@ -237,13 +235,9 @@ class _Comparison:
             yield Difference("value", "end", ours, theirs)
 
     def _streams(self, double: Sequence[Any], live: Sequence[Any]) -> Iterator[Difference]:
-        both = min(len(double), len(live))
-        for index in range(both):
-            yield from self._bodies(double[index], live[index], f"events[{index}]$")
-        for index in range(both, len(double)):
-            yield self._documents.only_double(f"events[{index}]", double[index])
-        for index in range(both, len(live)):
-            yield self._documents.only_live(f"events[{index}]", live[index])
+        for index, (ours, theirs) in enumerate(zip(double, live, strict=False)):
+            yield from self._bodies(ours, theirs, f"events[{index}]$")
+        yield from self._documents.surplus(double, live, "events")
 
     def _bodies(self, double: Any, live: Any, path: str) -> Iterator[Difference]:
         """Compare two documents, or their contents if an unknown leaves the envelope open."""
