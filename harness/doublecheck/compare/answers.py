@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 class Documents:
     """The comparison of the documents in the answers to one operation.
 
-    Documents come from ``ids.loaded``, which refuses one that is nested too deeply.
+    Documents come from ``fields.loaded``, which refuses one that is nested too deeply.
     """
 
     def __init__(self, pairs: Pairs, fields: Fields) -> None:
@@ -44,8 +44,8 @@ class Documents:
 
     def difference(self, kind: Kind, path: str, double: Any, live: Any) -> Difference:
         """Return a difference that shows the names of ids."""
-        ours, theirs = self._pairs.shown(double, "double"), self._pairs.shown(live, "live")
-        return Difference(kind, path, ours, theirs)
+        shown = self._pairs.shown
+        return Difference(kind, path, shown(double, "double"), shown(live, "live"))
 
     def surplus(
         self, double: Sequence[Any], live: Sequence[Any], path: str
@@ -160,11 +160,10 @@ def _events(exchange: Exchange) -> list[Any]:
     for (kind, _), group in groupby(map(_piece, data_of(exchange.body)), key=itemgetter(0, 1)):
         values = [value for _, _, value in group]
         if kind == "increments":
-            text = "".join(str(value["content"]["parts"][0]["text"]) for value in values)
-            content = {**values[0]["content"], "parts": [{"text": text}]}
-            events.append({**values[0], "content": content})
-        else:
-            events += values if kind == "event" else [{kind: "".join(values)}]
+            parts = [value["content"]["parts"][0] for value in values]
+            parts[0]["text"] = "".join(str(part["text"]) for part in parts)
+            values = values[:1]
+        events += [{kind: "".join(values)}] if kind in ("text", "JSON string") else values
     return events
 
 
