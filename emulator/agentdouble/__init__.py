@@ -1,8 +1,8 @@
 """agentdouble: the double of a hosted agent platform on your own machine.
 
-The public names are imported when they are first used. So a light install, without the extra
-``emulator``, still has ``agentdouble.ledger`` and ``agentdouble.signing``. No module has the name
-of a function here, because an imported module would replace the function.
+The public names are imported when they are first used. So ``agentdouble.core`` works in a light
+install, without the extra ``emulator``. No module has the name of a function here, because an
+imported module would replace the function.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agentdouble.imports import import_now
+from agentdouble.core.imports import import_now
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from agentdouble.apps import A2AApp, MCPApp, SimpleApp, agent_card
     from agentdouble.apps.mcp.context import Context
-    from agentdouble.clock import Clock
-    from agentdouble.code_tool import run_code
+    from agentdouble.core.clock import Clock
+    from agentdouble.core.code_tool import run_code
     from agentdouble.emulator import Emulator
     from agentdouble.errors import AgentDoubleError
     from agentdouble.settings import Settings
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "A2AApp": "agentdouble.apps",
     "AgentDoubleError": "agentdouble.errors",
-    "Clock": "agentdouble.clock",
+    "Clock": "agentdouble.core.clock",
     "Context": "agentdouble.apps.mcp.context",
     "Emulator": "agentdouble.emulator",
     "MCPApp": "agentdouble.apps",
     "Settings": "agentdouble.settings",
     "SimpleApp": "agentdouble.apps",
     "agent_card": "agentdouble.apps",
-    "run_code": "agentdouble.code_tool",
+    "run_code": "agentdouble.core.code_tool",
 }
 _NEED_EMULATOR = ("A2AApp", "Context", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
 

@@ -13,16 +13,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import SecretStr
 from starlette.types import ASGIApp
 
-from agentdouble import environment, ledger, serving
 from agentdouble.apps.loading import App, application
+from agentdouble.core import environment, ledger
+from agentdouble.core.invoke_tool import DEFAULT_REGION
+from agentdouble.core.signing import Credentials
 from agentdouble.errors import NotRunningError
-from agentdouble.invoke_tool import DEFAULT_REGION
 from agentdouble.mcp_services import McpServices
 from agentdouble.platform import Platform
 from agentdouble.processes import workspace
 from agentdouble.routing import certificate
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread, serve
 from agentdouble.settings import Settings
 from agentdouble.surfaces import (
     HostedA2A,
@@ -32,7 +36,6 @@ from agentdouble.surfaces import (
     Sandbox,
     Surface,
 )
-from agentdouble.what_if import fresh_settings
 
 if TYPE_CHECKING:
     from agentdouble.console import Console
@@ -65,12 +68,12 @@ class Emulator:
         self.token = self.settings.own_token()
         workspace.find()
         with ExitStack() as resources:
-            listener = serving.open_socket(self.settings.host, self.settings.port)
+            listener = open_socket(self.settings.host, self.settings.port)
             resources.callback(listener.close)
             self._tls = certificate(self.settings)
             if self._tls is not None:
                 resources.callback(self._tls.close)
-            self.url = serving.address_of(listener, "http" if self._tls is None else "https")
+            self.url = address_of(listener, "http" if self._tls is None else "https")
             self._platform = Platform(
                 self.settings,
                 apps,
@@ -90,7 +93,7 @@ class Emulator:
         mcp = self._surface(MCPServices)
         self.mcp = McpServices(mcp.services, self._call, self.url)
         self.runtimes = self._surface(Runtimes).handle(self._call, self.url)
-        self._thread: serving.ServerThread | None = None
+        self._thread: ServerThread | None = None
         self._stopped = False
 
     @property
@@ -145,7 +148,7 @@ class Emulator:
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that point a client at this double.
 
-        ``client`` is one of ``agentdouble.environment.CLIENTS``. Raises ValueError for another.
+        ``client`` is one of ``agentdouble.core.environment.CLIENTS``. Raises ValueError for another.
         """
         return environment.variables(self.connection, client)
 
@@ -156,7 +159,7 @@ class Emulator:
                 "This Emulator has been started or stopped already; make a new one."
             )
         platform, tls = self._platform, self._ssl_context
-        self._thread = serving.ServerThread(
+        self._thread = ServerThread(
             self._served,
             self._listener,
             platform.restore,
@@ -187,7 +190,7 @@ class Emulator:
         """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers."""
         with self._resources:
             platform, tls = self._platform, self._ssl_context
-            serving.serve(
+            serve(
                 self._served,
                 self._listener,
                 started,
@@ -252,7 +255,7 @@ class Emulator:
 
     def _start_fresh(self, unknowns: Mapping[str, str]) -> AbstractContextManager[str]:
         """Return a double with the same applications, tools and time."""
-        settings = fresh_settings(self.settings, self.credentials, unknowns)
+        settings = _fresh_settings(self.settings, self.credentials, unknowns)
         tools = self._surface(Sandbox).tools.all()
 
         @contextmanager
@@ -285,3 +288,30 @@ class Emulator:
     async def _in_force(self, coroutine: Coroutine[Any, Any, T]) -> T:
         with ledger.using(self._platform.context.ledger):
             return await coroutine
+
+
+def _fresh_settings(
+    settings: Settings, credentials: Credentials, unknowns: Mapping[str, str]
+) -> Settings:
+    """Return the settings of a double that shares nothing with the running one.
+
+    It has no runtimes: their programs may use the very files and ports of those that run.
+    """
+    changes = {
+        "host": "127.0.0.1",
+        "port": 0,
+        "tls": False,
+        "tls_directory": None,
+        "console": False,
+        "console_port": None,
+        "state": "memory",
+        "access_key": credentials.access_key,
+        "secret_key": SecretStr(credentials.secret_key),
+        "pool_size": 0,
+        "reload": False,
+        "runtimes": (),
+        "faults": (),
+        "profile": None,
+        "unknowns": dict(unknowns),
+    }
+    return settings.model_copy(update=changes)

@@ -6,23 +6,24 @@ import datetime as dt
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from agentdouble import __version__, ledger
+from agentdouble import __version__
 from agentdouble.apps.loading import App
-from agentdouble.clock import Clock
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
-from agentdouble.event_bus import EventBus
+from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
+from agentdouble.core.event_bus import EventBus
+from agentdouble.core.signing import Credentials
 from agentdouble.faults import Faults
-from agentdouble.journal import Journal
+from agentdouble.journal.entries import Journal
+from agentdouble.journal.what_if_routes import StartDouble
 
 # Names and no module: pytester drops modules from sys.modules, but not from their package. An
 # old module would look for surfaces of other classes than those that are made here.
 from agentdouble.routing import application, policy_of
 from agentdouble.settings import Settings
-from agentdouble.signing import Credentials
 from agentdouble.state import make_store
 from agentdouble.surfaces import SURFACES, Context
 from agentdouble.surfaces.resetting import Part, Parts, part_of
-from agentdouble.what_if import StartDouble
 
 
 class Platform:

@@ -12,17 +12,18 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
-from agentdouble import certificates, guard, mcp_hosting
+from agentdouble import mcp_hosting
 from agentdouble.apps.a2a import paths as a2a_paths
-from agentdouble.code_tool import hosted_by
 from agentdouble.control_plane import is_control_plane, render_refusal
-from agentdouble.failing import Failing
+from agentdouble.core.code_tool import hosted_by
 from agentdouble.faults import FaultLayer
-from agentdouble.guard import OWN
-from agentdouble.journal_middleware import JournalMiddleware
+from agentdouble.journal.failures import Failing
+from agentdouble.journal.middleware import JournalMiddleware
 from agentdouble.sandbox.data_plane import session_token
+from agentdouble.server import certificates, guard
+from agentdouble.server.guard import OWN
+from agentdouble.server.shutdown import ShutdownMiddleware
 from agentdouble.settings import Settings
-from agentdouble.shutdown import ShutdownMiddleware
 from agentdouble.surfaces import Context, HostedApplications, Runtimes
 
 

@@ -29,10 +29,10 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from agentdouble import ledger, profiles
-from agentdouble.environment import OWN_ADDRESS, UNLISTED
+from agentdouble.core import ledger, profiles
+from agentdouble.core.environment import OWN_ADDRESS, UNLISTED
+from agentdouble.core.signing import Credentials
 from agentdouble.errors import LedgerError, ProfileError, SettingsError, StateError
-from agentdouble.signing import Credentials
 from agentdouble.state import check_url
 
 if sys.version_info >= (3, 11):

@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return _NAMES.load(name)
     if name in _MODULES:
-        from agentdouble.imports import import_now
+        from agentdouble.core.imports import import_now
 
         import_now(f"doublecheck.{name}")
         return sys.modules[f"doublecheck.{name}"]

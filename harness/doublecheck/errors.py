@@ -43,7 +43,7 @@ import signal
 from collections.abc import Sequence
 from typing import Any
 
-from agentdouble.tracebacks import ShownShort
+from agentdouble.errors.tracebacks import ShownShort
 
 
 class DoubleCheckError(ShownShort, Exception):

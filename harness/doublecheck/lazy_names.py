@@ -28,7 +28,7 @@ class LazyNames(dict[str, str]):
 
     def load(self, name: str) -> Any:
         """Import and return the object with this name; raise KeyError for an unknown name."""
-        from agentdouble.imports import import_now
+        from agentdouble.core.imports import import_now
 
         home = self[name]
         import_now(home)

@@ -13,8 +13,8 @@ import copy
 import logging
 import sys
 
-from agentdouble import tracebacks
-from agentdouble.code_origin import caller
+from agentdouble.errors import tracebacks
+from agentdouble.errors.code_origin import caller
 
 _NEVER = logging.CRITICAL + 1
 _LEAST = {  # from this level on, a record is shown although our code caused it

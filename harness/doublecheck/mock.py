@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 import httpx
 
-from agentdouble.unmocked_http import AsyncTransport, Transport
+from agentdouble.core.unmocked_http import AsyncTransport, Transport
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, UnexpectedHostError, UnseenRequestError
 from doublecheck.target.target import Target, is_loopback

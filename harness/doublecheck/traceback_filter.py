@@ -70,4 +70,4 @@ def _shown(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> s
 
 def _tracebacks() -> Any:
     """Return the module that finds the origin of a frame, if it is imported."""
-    return sys.modules.get("agentdouble.tracebacks")
+    return sys.modules.get("agentdouble.errors.tracebacks")

@@ -13,7 +13,7 @@ import httpx
 from PIL import Image
 
 from agentdouble import Emulator
-from agentdouble.invoke_tool import Address, RunCode, build
+from agentdouble.core.invoke_tool import Address, RunCode, build
 from agentdouble.sandbox.browser import chromium
 
 if TYPE_CHECKING:

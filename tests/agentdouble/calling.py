@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 import httpx
 
 from agentdouble import Emulator
-from agentdouble.invoke_tool import Address, HttpRequest, RunCode, build
+from agentdouble.core.invoke_tool import Address, HttpRequest, RunCode, build
 from agentdouble.sandbox.instances import Instances
 from agentdouble.surfaces import Sandbox
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.environment import TOKEN
+from agentdouble.core.environment import TOKEN
 from tests import postgresql
 from tests.agentdouble import calling
 

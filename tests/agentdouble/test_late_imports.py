@@ -27,7 +27,15 @@ def words_of(script: str) -> set[str]:
 
 def test_help_imports_nothing_of_the_double() -> None:
     """Neither what a double is made of, nor what draws for persons where none looks."""
-    heavy = {"asyncio", "httpx", "pydantic", "rich", "starlette", "uvicorn", "agentdouble.ledger"}
+    heavy = {
+        "asyncio",
+        "httpx",
+        "pydantic",
+        "rich",
+        "starlette",
+        "uvicorn",
+        "agentdouble.core.ledger",
+    }
 
     assert set() == heavy & words_of(HELP)
 

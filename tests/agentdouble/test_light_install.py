@@ -46,9 +46,9 @@ def run(python: Path, script: str) -> str:
 def test_what_is_light_can_be_imported(light: Path) -> None:
     """The ledger, the signing, the wire, run_code and the harness need no server."""
     script = """
-import agentdouble.code_tool, agentdouble.invoke_tool, agentdouble.ledger, agentdouble.signing
+import agentdouble.core.code_tool, agentdouble.core.invoke_tool, agentdouble.core.ledger, agentdouble.core.signing
 import doublecheck
-print(agentdouble.ledger.choose("U-TTL-EXTENDS"), agentdouble.run_code.__name__, doublecheck.__name__)
+print(agentdouble.core.ledger.choose("U-TTL-EXTENDS"), agentdouble.run_code.__name__, doublecheck.__name__)
 """
 
     assert "absolute run_code doublecheck\n" == run(light, script)
@@ -90,7 +90,7 @@ def test_the_wheel_has_everything_that_is_read_at_run_time(light: Path) -> None:
     script = """
 from importlib.resources import files
 import importlib.util
-names = ["agentdouble/unknowns.toml", "agentdouble/py.typed", "doublecheck/py.typed"]
+names = ["agentdouble/core/unknowns.toml", "agentdouble/py.typed", "doublecheck/py.typed"]
 names += ["agentdouble/sandbox/javascript/boot.js"]
 for name in names:
     package, _, file = name.partition("/")

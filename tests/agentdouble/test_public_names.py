@@ -73,7 +73,7 @@ def test_importing_the_package_imports_next_to_nothing() -> None:
     """The light names cost no framework."""
     script = """
 import sys
-import agentdouble, agentdouble.ledger, agentdouble.signing, agentdouble.invoke_tool
+import agentdouble, agentdouble.core.ledger, agentdouble.core.signing, agentdouble.core.invoke_tool
 print(sorted({"httpx", "pydantic", "starlette", "uvicorn", "asyncio"} & set(sys.modules)))
 """
     done = subprocess.run(

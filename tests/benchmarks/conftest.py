@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentdouble import Emulator, invoke_tool
+from agentdouble import Emulator
+from agentdouble.core import invoke_tool
 
 _sessions = itertools.count()
 

@@ -19,8 +19,11 @@ from mcp.server import Server
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from agentdouble import Emulator, running, serving
+from agentdouble import Emulator
+from agentdouble.core import running
 from agentdouble.mcp_hosting import Endpoint
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from tests.agentdouble.calling import act
 from tests.console.driving import DEFINITION, PATIENCE_MS, create_api, go, shown
 from tests.console.driving import create_service as create
@@ -104,10 +107,10 @@ def backend(html: str) -> Iterator[str]:
     """The address of a real MCP server."""
     endpoint = Endpoint(lambda: hostile_server(html))
     app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lambda _app: endpoint.running())
-    listener = serving.open_socket("127.0.0.1", 0)
-    thread = serving.ServerThread(app, listener)
+    listener = open_socket("127.0.0.1", 0)
+    thread = ServerThread(app, listener)
     thread.start()
-    yield f"{serving.address_of(listener)}/mcp"
+    yield f"{address_of(listener)}/mcp"
     thread.stop()
 
 

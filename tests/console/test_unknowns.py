@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentdouble import Emulator, ledger, profiles
+from agentdouble import Emulator
+from agentdouble.core import ledger, profiles
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import http
 from tests.console.driving import ask, go, shown

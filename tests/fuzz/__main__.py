@@ -10,8 +10,9 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlencode
 
-from agentdouble import Emulator, environment
-from agentdouble.environment import Connection
+from agentdouble import Emulator
+from agentdouble.core import environment
+from agentdouble.core.environment import Connection
 from tests.agentdouble.calling import data_plane
 from tests.agentdouble.openapi.driver import document_of
 

@@ -10,8 +10,8 @@ import schemathesis
 from requests import PreparedRequest
 from requests.auth import AuthBase
 
-from agentdouble import environment, signing
-from agentdouble.signing import Credentials
+from agentdouble.core import environment, signing
+from agentdouble.core.signing import Credentials
 
 _KEYS = Credentials(os.environ[environment.ACCESS_KEY], os.environ[environment.SECRET_KEY])
 _SESSION = dict(parse_qsl(os.environ["FUZZED_SESSION"]))

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from agentdouble import Emulator, serving
+from agentdouble import Emulator
 from agentdouble.mcp_services import McpBackend, ServerBackend
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
 from tests.mcp_official import everything, ordinary
 from tests.mcp_official.everything.events import Events
@@ -70,10 +72,10 @@ def with_key(double: Emulator) -> Iterator[Callable[[str], str]]:
 
 @contextmanager
 def _served(app: ASGIApp) -> Iterator[str]:
-    listener = serving.open_socket("127.0.0.1", 0)
-    thread = serving.ServerThread(app, listener)
+    listener = open_socket("127.0.0.1", 0)
+    thread = ServerThread(app, listener)
     thread.start()
     try:
-        yield serving.address_of(listener)
+        yield address_of(listener)
     finally:
         thread.stop()

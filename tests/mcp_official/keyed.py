@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.server.disconnects import cancel_on_disconnect
 
 _OF_A_CONNECTION = {b"connection", b"keep-alive", b"transfer-encoding"}
 

@@ -20,7 +20,7 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.signing import Credentials, sign
+from agentdouble.core.signing import Credentials, sign
 
 Headers = dict[str, str]
 DROP = object()  # returned by a function of ``events``: no event at all

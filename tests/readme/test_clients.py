@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble import Emulator, running
+from agentdouble import Emulator
+from agentdouble.core import running
 from tests.readme.consoles import shown
 from tests.readme.pages import DOUBLE, FRONT, block, read
 from tests.readme.projects import bash

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble import Emulator, environment, signing
-from agentdouble.environment import Connection
+from agentdouble import Emulator
+from agentdouble.core import environment, signing
+from agentdouble.core.environment import Connection
+from agentdouble.core.signing import Credentials
 from agentdouble.errors import SignatureError
-from agentdouble.signing import Credentials
 from tests.readme.consoles import shown
 from tests.readme.pages import SIGNING, block, read
 

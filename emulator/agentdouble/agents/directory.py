@@ -25,9 +25,9 @@ from agentdouble.agents.application_imports import (
     import_lock,
     prepare_import,
 )
+from agentdouble.core.imports import import_now
+from agentdouble.core.threads import apart
 from agentdouble.errors import AgentLoadError, AgentNotFoundError
-from agentdouble.imports import import_now
-from agentdouble.threads import apart
 
 _DISABLED = "ADK_DISABLE_LOAD_DOTENV"
 _TRUE = ("1", "true", "yes", "on")

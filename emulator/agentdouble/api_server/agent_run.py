@@ -18,8 +18,8 @@ from agentdouble.agents.framework import Framework, FrameworkEvent, Host, RunEve
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.stores import SessionKey, SessionStore
 from agentdouble.api_server.wire import loads
-from agentdouble.application_loop import CrossLoopQueue
 from agentdouble.errors import AgentYieldError, RunEndedError, SessionNotFoundError
+from agentdouble.server.application_loop import CrossLoopQueue
 
 T = TypeVar("T")
 

@@ -9,11 +9,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from typing_extensions import TypedDict
 
-from agentdouble import ledger
 from agentdouble.api_server import wire
 from agentdouble.api_server.artifacts import ArtifactService, ArtifactVersion
 from agentdouble.api_server.routes import SESSION, json, key, route
 from agentdouble.api_server.wire import Part, dumps, to_wire
+from agentdouble.core import ledger
 from agentdouble.errors import ApiError
 from agentdouble.openapi import operation
 

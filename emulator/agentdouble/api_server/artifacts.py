@@ -9,7 +9,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from agentdouble.api_server.stores import ArtifactKey, ArtifactStore, SessionKey, StoredArtifact
 from agentdouble.api_server.wire import dumps
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import ApiError
 
 SHARED = "user:"

@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from agentdouble import ledger
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.framework import is_instance_of
 from agentdouble.api_server import RUN_LIVE, sessions, wire
@@ -25,11 +24,12 @@ from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.api_server.wire import Json, dumps
+from agentdouble.core import ledger
+from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import ApiError, NotBuiltError, StateError
-from agentdouble.failing import report
+from agentdouble.journal.failures import report
 from agentdouble.openapi import Answer, hidden, operation
 from agentdouble.openapi.operation import EVENTS
-from agentdouble.threads import import_in_thread
 
 _AGENT_INFO = "google.adk.utils.agent_info"
 _LLM_AGENT = "google.adk.agents.llm_agent", "LlmAgent"

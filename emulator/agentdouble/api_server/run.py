@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from agentdouble import ledger
 from agentdouble.agents.agent import Agent, Message, Part, Session
 from agentdouble.agents.framework import FrameworkEvent, RunEvent
 from agentdouble.agents.loops import AgentLoops, Start, Turn
@@ -39,9 +38,10 @@ from agentdouble.api_server.stores import (
     StoredSession,
 )
 from agentdouble.api_server.wire import RunRequest, dumps, loads, to_wire
-from agentdouble.application_loop import ApplicationExitError, CrossLoopQueue
-from agentdouble.code_tool import Invocation, invoked_by
+from agentdouble.core import ledger
+from agentdouble.core.code_tool import Invocation, invoked_by
 from agentdouble.errors import RunEndedError, SessionNotFoundError
+from agentdouble.server.application_loop import ApplicationExitError, CrossLoopQueue
 
 # Bytes of the JSON of events; the objects of ADK take some fourteen times as much.
 MOST = 2 * 1024 * 1024

@@ -13,14 +13,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from agentdouble import ledger
 from agentdouble.agents.framework import RunEvent
 from agentdouble.api_server import sessions
 from agentdouble.api_server.run import Run
 from agentdouble.api_server.wire import dumps, loads
-from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.core import ledger
 from agentdouble.errors import ApiError, StateError
-from agentdouble.failing import beneath, report
+from agentdouble.journal.failures import beneath, report
+from agentdouble.server.disconnects import cancel_on_disconnect
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from agentdouble import ledger
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.framework import Framework
@@ -15,13 +14,14 @@ from agentdouble.api_server.run import Histories, Run, RunServices
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.api_server.wire import CreateSession, RunRequest
+from agentdouble.core import ledger
+from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import (
     AgentLoadError,
     AgentNotFoundError,
     ApiError,
     SessionNotFoundError,
 )
-from agentdouble.threads import run_in_thread
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from agentdouble.api_server.persistent import PersistentArtifacts, PersistentSes
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import ArtifactStore, SessionStore
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.state import Store
 
 

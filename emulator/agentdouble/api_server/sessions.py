@@ -9,11 +9,11 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import ledger
 from agentdouble.api_server import events
 from agentdouble.api_server.stores import SessionKey, SessionStore, StoredEvent, StoredSession
 from agentdouble.api_server.wire import CreateSession, EventBody, Fragment, Json, dumps, loads
-from agentdouble.clock import Clock
+from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
 from agentdouble.errors import ApiError, SessionNotFoundError
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from starlette.requests import Request
 
-from agentdouble import strict_json
+from agentdouble.core import strict_json
 from agentdouble.errors import ApiError
 
 Fragment = orjson.Fragment  # finished JSON, which is put into other JSON unchanged

@@ -17,7 +17,7 @@ from agentdouble.apps.a2a.application import A2AApp
 from agentdouble.apps.loading import App
 from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import ApplicationLoadError
 from agentdouble.openapi import Operation
 from agentdouble.openapi.operation import described

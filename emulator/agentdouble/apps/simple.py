@@ -21,23 +21,26 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from agentdouble import causes, guard, ledger, serving, strict_json
-from agentdouble.application_loop import ApplicationLoop
 from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
-from agentdouble.clock import Clock
-from agentdouble.code_tool import (
+from agentdouble.core import causes, ledger, strict_json
+from agentdouble.core.clock import Clock
+from agentdouble.core.code_tool import (
     DEFAULT_SESSION,
     DEFAULT_USER,
     Invocation,
     invoked_by,
     is_refused_for_its_id,
 )
-from agentdouble.disconnects import EventStreamResponse
 from agentdouble.errors import PlatformError
-from agentdouble.failing import KIND, beneath
+from agentdouble.journal.failures import KIND, beneath
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.operation import EVENTS, TEXT
-from agentdouble.shutdown import ShutdownMiddleware
+from agentdouble.server import guard
+from agentdouble.server.application_loop import ApplicationLoop
+from agentdouble.server.disconnects import EventStreamResponse
+from agentdouble.server.shutdown import ShutdownMiddleware
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import serve
 
 SERVICE = "agent-service"
 ENTRYPOINT_FAILED = (
@@ -226,10 +229,10 @@ class SimpleApp:
 
         Raises AddressInUseError if the port is taken.
         """
-        listener = serving.open_socket(host, port)
-        print(f"{self.name} answers at {serving.address_of(listener)}", flush=True)  # noqa: T201
+        listener = open_socket(host, port)
+        print(f"{self.name} answers at {address_of(listener)}", flush=True)  # noqa: T201
         guarded = guard.Guard(ShutdownMiddleware(self), guard.Policy(hosts=None))
-        serving.serve(guarded, listener, lambda: None)
+        serve(guarded, listener, lambda: None)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:

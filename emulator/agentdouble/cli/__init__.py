@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from agentdouble.imports import without_collecting
+from agentdouble.core.imports import without_collecting
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from agentdouble.cli.options import (
     Url,
     formatted,
 )
-from agentdouble.imports import without_collecting
+from agentdouble.core.imports import without_collecting
 
 app = typer.Typer(
     add_completion=False,

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import httpx
 import httpx_sse
 
-from agentdouble import environment, invoke_tool, running
-from agentdouble.environment import Connection
+from agentdouble.core import environment, invoke_tool, running
+from agentdouble.core.environment import Connection
+from agentdouble.core.invoke_tool import Address
+from agentdouble.core.signing import Credentials
 from agentdouble.errors import AgentDoubleError, PlatformUnreachableError
-from agentdouble.invoke_tool import Address
-from agentdouble.signing import Credentials
 
 _CONNECT_S = 10
 _PAGE = 100

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import typer
 
-from agentdouble import environment, running
-from agentdouble.environment import Connection
+from agentdouble.core import environment, running
+from agentdouble.core.environment import Connection
 from agentdouble.errors import AgentDoubleError
 
 

@@ -16,11 +16,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType
 
-from agentdouble import running
 from agentdouble.apps.loading import load
 from agentdouble.cli import serving
+from agentdouble.core import running
+from agentdouble.core.environment import CLIENTS, OWN_ADDRESS
 from agentdouble.emulator import Emulator
-from agentdouble.environment import CLIENTS, OWN_ADDRESS
 from agentdouble.errors import AgentDoubleError
 from agentdouble.processes import capacity
 from agentdouble.settings import Settings

@@ -18,9 +18,9 @@ from rich.text import Text
 
 from agentdouble.cli import control
 from agentdouble.cli.control import ADVICE, ControlPlane
+from agentdouble.core.log_filters import printable
 from agentdouble.errors import PlatformUnreachableError
-from agentdouble.journal_routes import FILTERS
-from agentdouble.mistakes import printable
+from agentdouble.journal.routes import FILTERS
 
 _JOURNAL, _EVENTS = "/_emulator/journal", "/_emulator/events"
 

@@ -14,16 +14,17 @@ from typing import Any
 
 import typer
 
-from agentdouble import running
 from agentdouble.cli.env import exports
-from agentdouble.environment import UNLISTED
+from agentdouble.core import running
+from agentdouble.core.environment import UNLISTED
 from agentdouble.errors import MissingExtraError, SettingsError
 
 try:
-    from agentdouble import __version__, guard
+    from agentdouble import __version__
     from agentdouble.apps.loading import load
     from agentdouble.emulator import Emulator
     from agentdouble.processes import capacity
+    from agentdouble.server import guard
     from agentdouble.settings import Settings, read_toml
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("agentdouble"):
@@ -111,7 +112,7 @@ def _check_exposure(settings: Settings) -> None:
 def log_to_terminal(*, quiet: bool) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s  %(message)s", datefmt="%X")
     if not quiet:
-        logging.getLogger("agentdouble.journal").setLevel(logging.INFO)
+        logging.getLogger("agentdouble.journal.entries").setLevel(logging.INFO)
 
 
 def _say(emulator: Emulator, *, opening: bool) -> None:

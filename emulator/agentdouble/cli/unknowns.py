@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agentdouble import ledger
-from agentdouble.ledger import Alternative, Unknown
+from agentdouble.core import ledger
+from agentdouble.core.ledger import Alternative, Unknown
 
 
 def show(*, as_json: bool) -> None:

@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble import environment, serving
 from agentdouble.console.app import make_app
 from agentdouble.console.checks import Checks
 from agentdouble.console.double import Double
+from agentdouble.core import environment
 from agentdouble.errors import AddressInUseError
+from agentdouble.server.sockets import address_of, open_socket
 
 __all__ = ["Console", "Double", "open_console"]
 
@@ -53,20 +54,20 @@ def open_console(double: Double, port: int | None) -> Console:
     listener = _listener(double.connection, port)
     scheme = double.connection.url.partition(":")[0]
     token = double.connection.token
-    url = f"{serving.address_of(listener, scheme)}/#token={quote(token, safe='')}"
+    url = f"{address_of(listener, scheme)}/#token={quote(token, safe='')}"
     return Console(listener, Checks(make_app(double), token), url)
 
 
 def _listener(connection: environment.Connection, port: int | None) -> socket.socket:
     if port is not None:
         try:
-            return serving.open_socket(HOST, port)
+            return open_socket(HOST, port)
         except AddressInUseError:
             raise AddressInUseError(HOST, port, option="--console-port") from None
     first = int(connection.url.rpartition(":")[2]) + 1
     for candidate in range(first, min(first + _TRIED, 65536)):
         try:
-            return serving.open_socket(HOST, candidate)
+            return open_socket(HOST, candidate)
         except AddressInUseError:
             continue
-    return serving.open_socket(HOST, 0)
+    return open_socket(HOST, 0)

@@ -18,12 +18,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import invoke_tool, resending, strict_json
 from agentdouble.console.checks import READING
 from agentdouble.console.double import Double
-from agentdouble.guard import OWN
-from agentdouble.journal import UNSEEN, current_entry
-from agentdouble.resending import CannotRepeatError
+from agentdouble.core import invoke_tool, strict_json
+from agentdouble.journal import resending
+from agentdouble.journal.entries import UNSEEN, current_entry
+from agentdouble.journal.resending import CannotRepeatError
+from agentdouble.server.guard import OWN
 
 _API = b"/api"
 _SERVED = b"/api/served"

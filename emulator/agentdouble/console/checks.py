@@ -12,8 +12,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import guard
-from agentdouble.guard import Refusal
+from agentdouble.server import guard
+from agentdouble.server.guard import Refusal
 
 API = "/api/"
 READING = frozenset({"GET", "HEAD"})

@@ -8,11 +8,11 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble import serving
-from agentdouble.environment import Connection
-from agentdouble.guard import OWN
-from agentdouble.journal import Journal
-from agentdouble.signing import Credentials
+from agentdouble.core.environment import Connection
+from agentdouble.core.signing import Credentials
+from agentdouble.journal.entries import Journal
+from agentdouble.server.guard import OWN
+from agentdouble.server.protocols import TRANSPORT
 
 KEY_HEADER = b"x-agentdouble-key"  # a page sends the key of an MCP service in it
 _OF_THE_PAGE = (
@@ -67,7 +67,7 @@ class Double:
 
     def without_connection(self, scope: Scope) -> Scope:
         """Return a scope of this process, so that no fault ends the console's own connection."""
-        return {name: scope[name] for name in scope if name != serving.TRANSPORT}
+        return {name: scope[name] for name in scope if name != TRANSPORT}
 
 
 def _of_no_page(scope: Scope) -> list[tuple[bytes, bytes]]:

@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import ledger, signing
-from agentdouble.canonical import read_query
-from agentdouble.clock import Clock
 from agentdouble.control_plane.action_errors import PUBLIC, Refused, public_error
+from agentdouble.core import ledger, signing
+from agentdouble.core.canonical import read_query
+from agentdouble.core.clock import Clock
+from agentdouble.core.invoke_tool import DEFAULT_REGION, SERVICE
+from agentdouble.core.signing import Credentials
 from agentdouble.errors import ActionError, SignatureError
-from agentdouble.invoke_tool import DEFAULT_REGION, SERVICE
 from agentdouble.settings import KeyPair, Settings
-from agentdouble.signing import Credentials
 
 Result_co = TypeVar("Result_co", covariant=True)
 

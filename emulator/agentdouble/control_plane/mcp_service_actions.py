@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import journal
 from agentdouble.control_plane import mcp_auth, mcp_backends
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
@@ -21,6 +20,7 @@ from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.tool_requests import Tag
 from agentdouble.control_plane.wire import stamp
+from agentdouble.journal.entries import note_unread
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services import (
     Backend,
@@ -184,7 +184,7 @@ def _note(request: CreateMCPService | UpdateMCPService) -> None:
         unread.append("BackendConfiguration.CustomConfiguration.TlsSettings")
     if "Type" in given.get("ProtocolConfiguration", {}).get("HttpApiConfiguration", {}):
         unread.append("ProtocolConfiguration.HttpApiConfiguration.Type")
-    journal.note_unread(sorted(unread))
+    note_unread(sorted(unread))
 
 
 def _fields(request: CreateMCPService | UpdateMCPService) -> dict[str, Any]:

@@ -10,17 +10,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 
-from agentdouble import strict_json
 from agentdouble.control_plane import authentication, endpoints
 from agentdouble.control_plane.action_errors import REFUSED, Refused, invalid, missing, public_error
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
 from agentdouble.control_plane.authentication import Authenticator, MetadataFields, metadata_of
-from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.core import strict_json
+from agentdouble.core.invoke_tool import RUN_HEADER, VERSION
 from agentdouble.errors import ActionError, NotBuiltError, StateError
-from agentdouble.failing import KIND, report
-from agentdouble.guard import Refusal
-from agentdouble.invoke_tool import RUN_HEADER, VERSION
+from agentdouble.journal.failures import KIND, report
 from agentdouble.sandbox import output_feed
+from agentdouble.server.disconnects import cancel_on_disconnect
+from agentdouble.server.guard import Refusal
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agentdouble import journal
 from agentdouble.control_plane import runtime_artifacts, runtime_requests
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.described import action
@@ -27,6 +26,7 @@ from agentdouble.control_plane.runtime_requests import (
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.wire import variables
 from agentdouble.errors import SettingsError, UnknownInstanceError
+from agentdouble.journal.entries import note_unread
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.registry import Managed, RuntimeRegistry
 from agentdouble.settings import MIB
@@ -183,7 +183,7 @@ def _changes(request: RuntimeFields) -> dict[str, Any]:
 def _fields(request: RuntimeFields) -> dict[str, Any]:
     """Return the fields that are stored and shown, but have no effect; note them as unread."""
     stored = request.model_dump(mode="json", exclude=_ACTED_ON, exclude_none=True)
-    journal.note_unread(sorted(stored.keys() - _SHOWN))
+    note_unread(sorted(stored.keys() - _SHOWN))
     return stored
 
 

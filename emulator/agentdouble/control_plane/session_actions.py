@@ -10,7 +10,6 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentdouble import journal, ledger
 from agentdouble.control_plane import listing
 from agentdouble.control_plane.described import Actions, action
 from agentdouble.control_plane.endpoints import endpoint
@@ -27,7 +26,9 @@ from agentdouble.control_plane.wire import (
     ttl_in_seconds,
     variables,
 )
+from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, NotBuiltError
+from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
@@ -173,7 +174,7 @@ class SessionActions(Actions):
         ttl_s = None if lifetime is None else int(lifetime.total_seconds())
         self._tools.get(request.ToolId)
         if request.Envs and await self._instances.find(request.ToolId, name) is not None:
-            journal.note_unread(["Envs"])  # its environment already exists
+            note_unread(["Envs"])  # its environment already exists
         envs = variables(request.Envs)
         instance = await self._instances.get_or_create(request.ToolId, name, ttl_s, envs)
         return {

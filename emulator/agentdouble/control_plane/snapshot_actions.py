@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from agentdouble import ledger
 from agentdouble.control_plane import listing, session_actions
 from agentdouble.control_plane.described import Actions, action
 from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.wire import stamp
+from agentdouble.core import ledger
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshot, SessionSnapshots

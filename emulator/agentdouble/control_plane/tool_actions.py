@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, create_model
 
-from agentdouble import journal
 from agentdouble.control_plane.action_errors import invalid
 from agentdouble.control_plane.described import Actions, action_of, fields
 from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
@@ -17,6 +16,7 @@ from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
 from agentdouble.control_plane.wire import Wire, read, stamp
 from agentdouble.errors import NotBuiltError
+from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
@@ -216,7 +216,7 @@ def _check(request: ToolFields, tool_type: str) -> None:
         raise invalid("ToolType", f"{tool_type[:100]!r} is none of {known}")
     if request.TosMountConfig is not None and request.TosMountConfig.EnableTos:
         raise NotBuiltError("Object storage in a sandbox (TosMountConfig)")
-    journal.note_unread(sorted(_fields(request).keys() - _HEEDED))
+    note_unread(sorted(_fields(request).keys() - _HEEDED))
 
 
 def _fields(request: ToolFields) -> dict[str, Any]:

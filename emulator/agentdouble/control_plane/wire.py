@@ -21,8 +21,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from agentdouble import journal, ledger
 from agentdouble.control_plane.action_errors import invalid, missing
+from agentdouble.core import ledger
+from agentdouble.journal.entries import note_unread
 from agentdouble.processes.workspace import RESERVED
 from agentdouble.sandbox.workbench.paths import HOME
 
@@ -54,7 +55,7 @@ def read(model: type[_Model], document: Mapping[str, Any], prefix: str = "") -> 
         if first["type"] == "missing":
             raise missing(field) from None
         raise invalid(field, first["msg"]) from None
-    journal.note_unread(_unread(found, document, prefix))
+    note_unread(_unread(found, document, prefix))
     return found
 
 

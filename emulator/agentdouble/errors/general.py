@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentdouble.tracebacks import ShownShort
+from agentdouble.errors.tracebacks import ShownShort
 
 
 class AgentDoubleError(ShownShort, Exception):

@@ -15,8 +15,6 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import serving
-from agentdouble.disconnects import replay
 from agentdouble.faults import operations
 from agentdouble.faults.kinds import (
     Cut,
@@ -32,8 +30,10 @@ from agentdouble.faults.kinds import (
     WrongJson,
 )
 from agentdouble.faults.plan import ArmedFault, Faults
-from agentdouble.guard import Refusal, Render
-from agentdouble.journal import UNSEEN
+from agentdouble.journal.entries import UNSEEN
+from agentdouble.server.disconnects import replay
+from agentdouble.server.guard import Refusal, Render
+from agentdouble.server.protocols import hang_up
 
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 _DATA = re.compile(rb"(?:^|[\r\n])data")
@@ -240,7 +240,7 @@ class _Cutter:
         self._armed.happened()
         if end:
             await self._send({**message, "body": content[:end], "more_body": True})
-        await serving.hang_up(*self._connection)
+        await hang_up(*self._connection)
 
     def _end(self, content: bytes) -> int | None:
         """Return where to cut a piece of the body, or None if the cut is not in this piece."""
@@ -261,7 +261,7 @@ async def _lose(
 
     await call.app(scope, receive, lose)
     call.armed.happened()
-    await serving.hang_up(scope, receive)
+    await hang_up(scope, receive)
 
 
 async def _reset(
@@ -270,7 +270,7 @@ async def _reset(
     while (await receive()).get("more_body", False):
         pass  # a client that is still sending may see a reset as an end
     call.armed.happened()
-    await serving.hang_up(scope, receive, reset=True)
+    await hang_up(scope, receive, reset=True)
 
 
 async def _wrong_json(

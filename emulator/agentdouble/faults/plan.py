@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentdouble import journal
+from agentdouble.core.event_bus import EventBus
 from agentdouble.errors import FaultError
-from agentdouble.event_bus import EventBus
 from agentdouble.faults.kinds import LONGEST_S, Fault, parse
 from agentdouble.faults.operations import Call, Operation
+from agentdouble.journal.entries import note_fault
 
 MOST = 100
 _MOST_SEEN = 200
@@ -76,7 +76,7 @@ class ArmedFault:
 
     def happened(self) -> None:
         """Count that the fault happened to the current call, and note it in the journal."""
-        journal.note_fault(f"{self.id} {self.fault.kind}")
+        note_fault(f"{self.id} {self.fault.kind}")
         with self._lock:
             self._fired += 1
             self._happened.notify_all()

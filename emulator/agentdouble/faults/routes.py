@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble import strict_json
+from agentdouble.core import strict_json
+from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import FaultError
 from agentdouble.faults.kinds import schemas
 from agentdouble.faults.plan import Faults
-from agentdouble.threads import run_in_thread
 
 LONGEST_WAIT_S = 60.0
 

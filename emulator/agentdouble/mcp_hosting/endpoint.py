@@ -19,11 +19,12 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble import ledger, mistakes
-from agentdouble.guard import Refusal
+from agentdouble.core import ledger
+from agentdouble.core import log_filters as mistakes
+from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import EVENTS, described
-from agentdouble.threads import import_in_thread, run_in_thread
+from agentdouble.server.guard import Refusal
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble.failing import report
+from agentdouble.journal.failures import report
 from agentdouble.mcp_hosting.endpoint import (
     INTERNAL_ERROR,
     OPERATIONS,

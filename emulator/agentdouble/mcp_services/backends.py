@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
+from agentdouble.core.imports import import_now
+from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import BackendError
-from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import Endpoint, Hosted
 from agentdouble.mcp_services.authentication import is_header_name
 from agentdouble.mcp_services.commands import (
@@ -21,7 +22,6 @@ from agentdouble.mcp_services.commands import (
 )
 from agentdouble.mcp_services.passthrough import PassThrough
 from agentdouble.state import Record
-from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
     from mcp.server import Server

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from starlette.types import Receive, Scope, Send
 
+from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import BackendError, McpServiceError
 from agentdouble.mcp_hosting import BODY_LIMIT, INTERNAL_ERROR, Hosted, failure
 from agentdouble.mcp_hosting.host import (
@@ -24,7 +25,6 @@ from agentdouble.mcp_hosting.host import (
     header,
 )
 from agentdouble.state import Record
-from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.mcp_services.stdio import Session

@@ -26,10 +26,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.errors import AnswerLostError, McpServiceError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
-from agentdouble.upstream import Answer, Connections
+from agentdouble.server.disconnects import cancel_on_disconnect
+from agentdouble.server.upstream import Answer, Connections
 
 RawHeaders = list[tuple[bytes, bytes]]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agentdouble.imports import import_now
+from agentdouble.core.imports import import_now
 from agentdouble.processes.fork_server.processes import children
 from agentdouble.processes.session_files import LONGEST_PATH, open_directory
 

@@ -10,8 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble import serving
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import (
     AccessError,
     HostingError,
@@ -30,6 +29,7 @@ from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Address, Proxy, read
 from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
+from agentdouble.server.protocols import hang_up, is_closed
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class Gateway:
             if isinstance(error, InstanceLostError):
                 _log.warning("%s", error)
             if broken:
-                await serving.hang_up(scope, request.receive)  # half is not the whole
+                await hang_up(scope, request.receive)  # half is not the whole
             else:
                 await _refusal(error, address.path)(*request)
 
@@ -126,7 +126,7 @@ class Gateway:
         scope, receive, send = request
         async with runtime.lease(_session(scope)) as instance:
             observed.leased()
-            if serving.is_closed(scope):
+            if is_closed(scope):
                 raise ClientDisconnect
             if proxying.is_card(scope, address):
                 send = proxying.CardRewriter(scope, address, instance.port, send)

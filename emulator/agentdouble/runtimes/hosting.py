@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 
 from starlette.routing import Router
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.runtimes import PREFIX, definition
 from agentdouble.runtimes.gateway import Gateway
 from agentdouble.runtimes.launching import Launcher

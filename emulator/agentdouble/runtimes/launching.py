@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from agentdouble import environment, threads
+from agentdouble.core import environment, threads
 from agentdouble.errors import RuntimeStartError
 from agentdouble.processes.fork_server import signals
 from agentdouble.processes.fork_server.command import with_home

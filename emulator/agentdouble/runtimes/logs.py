@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 
 Stream = Literal["stdout", "stderr", "double"]  # "double": the double's messages
 

@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble import causes
+from agentdouble.core import causes
 from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.readiness import HOST
-from agentdouble.upstream import Answer, Connection, Connections, RawHeaders
+from agentdouble.server.upstream import Answer, Connection, Connections, RawHeaders
 
 _PLACE = PREFIX.strip("/")
 _OF_ONE_HOP = frozenset(

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentdouble import ledger
-from agentdouble.clock import Clock
+from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
 from agentdouble.errors import DeclarationError, RuntimeNameError, UnknownRuntimeError
 from agentdouble.runtimes.definition import Definition, Table, Version, declare
 from agentdouble.runtimes.instance import Launch

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import LogQueryError
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs, shown_time

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import (
     HostingError,
     RuntimeBusyError,

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 from typing import Protocol
 
-from agentdouble import threads
+from agentdouble.core import threads
 from agentdouble.processes.workspace import Workspace
 from agentdouble.runtimes.logs import InstanceLog, Stream
 

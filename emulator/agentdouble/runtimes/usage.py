@@ -13,12 +13,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentdouble.core.threads import run_in_thread
 from agentdouble.processes import usage
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
-from agentdouble.threads import run_in_thread
 
 INTERVAL_S = 0.25  # if an instance has a memory limit
 _LONG_INTERVAL_S = 2.0

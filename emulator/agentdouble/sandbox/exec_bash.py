@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentdouble import ledger
+from agentdouble.core import ledger
+from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import (
     DirectoryError,
     InstanceEndedError,
@@ -30,7 +31,6 @@ from agentdouble.sandbox.session import InstanceKey, SessionLog, busy_error, pau
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
 from agentdouble.sandbox.workbench.paths import DIRECTORY
 from agentdouble.sandbox.working_directory import inside
-from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser

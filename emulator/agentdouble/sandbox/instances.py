@@ -14,15 +14,17 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from agentdouble import journal, ledger
-from agentdouble.clock import Clock
+from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
+from agentdouble.core.event_bus import EventBus
+from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import (
     InstanceEndedError,
     StateError,
     TooManyInstancesError,
     UnknownSessionError,
 )
-from agentdouble.event_bus import EventBus
+from agentdouble.journal.entries import note_session
 from agentdouble.processes import capacity
 from agentdouble.processes.capacity import SessionLimit
 from agentdouble.sandbox.ended_instances import (
@@ -39,7 +41,6 @@ from agentdouble.sandbox.session_events import Happened, SessionEvents
 from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import Store
-from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
@@ -140,7 +141,7 @@ class Instances:
 
     def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
         """Use a living instance, and move its deadline if the ledger says so."""
-        journal.note_session(instance.id)
+        note_session(instance.id)
         renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
         if renewed and ttl_s is not None:
             instance.ttl = dt.timedelta(seconds=ttl_s)
@@ -157,7 +158,7 @@ class Instances:
         self.destroy_due()
         instance = self._by_id.get(session_id)
         if instance is not None and tool_id in (None, instance.key.tool_id):
-            journal.note_session(instance.id)
+            note_session(instance.id)
             return instance
         ended = self.look_up_ended(session_id, tool_id)
         raise InstanceEndedError(session_id, ended.why)
@@ -211,7 +212,7 @@ class Instances:
             log=SessionLog(self._clock),
         )
         self._living[key] = self._by_id[instance.id] = instance
-        journal.note_session(instance.id)
+        note_session(instance.id)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
         self._publish(instance, "begun")
         try:

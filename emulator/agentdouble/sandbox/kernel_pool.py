@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from agentdouble import threads
+from agentdouble.core import threads
 from agentdouble.errors import (
     BrowserError,
     KernelStartError,

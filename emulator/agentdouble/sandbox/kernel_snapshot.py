@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.processes import usage
 from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Furnish
 from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.fork_planner import ForkPlan, family_limit
-from agentdouble.threads import run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer, Template

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from agentdouble.errors import SandboxError
 from agentdouble.processes.fork_server import kernel_settings
 

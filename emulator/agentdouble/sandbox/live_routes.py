@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble import threads
-from agentdouble.disconnects import ListenerResponse
+from agentdouble.core import threads
 from agentdouble.errors import LiveError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.output_feed import Event, Listener
 from agentdouble.sandbox.questions import no_completion
 from agentdouble.sandbox.session import InstanceKey
+from agentdouble.server.disconnects import ListenerResponse
 
 _LARGE = 64 * 1024  # bytes; to write a larger event as JSON would block the loop
 

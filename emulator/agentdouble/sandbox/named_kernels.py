@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from agentdouble.errors import SandboxError
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import Language

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from agentdouble import threads
+from agentdouble.core import threads
 from agentdouble.errors import KernelStartError, ResourceExhaustedError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.kernel import Kernel

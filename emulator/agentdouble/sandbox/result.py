@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 
 Status = Literal["ok", "error", "timeout"]
 

@@ -6,7 +6,7 @@ import datetime as dt
 from collections import deque
 from dataclasses import dataclass
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import SandboxError
 
 LINES = 1000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentdouble.clock import Clock
-from agentdouble.event_bus import EventBus
+from agentdouble.core.clock import Clock
+from agentdouble.core.event_bus import EventBus
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.ended_instances import EndedInstance

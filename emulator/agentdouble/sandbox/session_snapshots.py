@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from agentdouble import journal, ledger
-from agentdouble.clock import Clock
+from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
 from agentdouble.errors import SandboxError, SnapshotRefusedError
+from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session import InstanceKey
@@ -188,7 +189,7 @@ class SessionSnapshots:
                 "CreateNewInstance true",
                 "InvalidSnapshot.InstanceRunning",
             )
-        journal.note_session(living.id)
+        note_session(living.id)
         living.check_at_rest()
         await living.return_to(state)
         if ttl_s is not None or ledger.choose("U-SNAPSHOT-TTL") == "anew":

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentdouble import ledger
-from agentdouble.clock import Clock
+from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
 from agentdouble.errors import SandboxError, UnknownToolError
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
+from agentdouble.core.event_bus import EventBus
 from agentdouble.errors import ActionError
-from agentdouble.event_bus import EventBus
 from agentdouble.state.store import Change, Record, Store, unbroken
 
 _TIMES = ("created_at", "updated_at")

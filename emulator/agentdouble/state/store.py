@@ -13,8 +13,8 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from agentdouble.core.imports import import_now
 from agentdouble.errors import MissingExtraError, StateError
-from agentdouble.imports import import_now
 
 T = TypeVar("T")
 

@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from agentdouble import guard
 from agentdouble.errors import (
     FaultError,
     HostingError,
@@ -27,15 +26,16 @@ from agentdouble.errors import (
     UnknownRuntimeError,
     UnknownServiceError,
 )
-from agentdouble.event_routes import event_routes
 from agentdouble.faults.routes import fault_routes
-from agentdouble.guard import OWN, Refusal
-from agentdouble.journal_routes import journal_routes
+from agentdouble.journal.event_routes import event_routes
+from agentdouble.journal.routes import journal_routes
+from agentdouble.journal.what_if_routes import what_if_routes
 from agentdouble.openapi.served import Served
+from agentdouble.server import guard
+from agentdouble.server.guard import OWN, Refusal
 from agentdouble.surfaces.resetting import reset_routes
 from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
 from agentdouble.surfaces.unknown_routes import unknown_routes
-from agentdouble.what_if.routes import what_if_routes
 
 
 class Admin(Surface):

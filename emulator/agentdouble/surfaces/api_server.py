@@ -11,10 +11,10 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
+from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
 from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.surface import Context, LateApp, Surface
-from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.api_server.server import ApiServer

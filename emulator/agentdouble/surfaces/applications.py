@@ -9,9 +9,9 @@ from typing import Any
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble import ledger
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.hosted import A2AApplications, Applications
+from agentdouble.core import ledger
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import TEXT, described
 from agentdouble.surfaces.api_server import ApiServerMode

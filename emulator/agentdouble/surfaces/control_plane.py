@@ -16,11 +16,11 @@ from agentdouble.control_plane import (
 )
 from agentdouble.control_plane.authentication import Authenticator, Failure
 from agentdouble.control_plane.routes import Action
-from agentdouble.invoke_tool import VERSION
+from agentdouble.core.invoke_tool import VERSION
+from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.surface import LateApp, Surface
-from agentdouble.threads import import_in_thread
 
 # the actions, and the module that the actions of runtimes need
 _LATE = ("agentdouble.control_plane.actions", "agentdouble.runtimes.hosting")

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from agentdouble import mcp_hosting
 from agentdouble.control_plane.routes import Action
+from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import LONGEST_LINE, CommandBackend
@@ -21,7 +22,6 @@ from agentdouble.openapi import Format
 from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.surface import Context, Surface
-from agentdouble.threads import import_in_thread, run_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from agentdouble.core.threads import run_in_thread
 from agentdouble.openapi import Format, operation
 from agentdouble.openapi.served import Served
 from agentdouble.surfaces.surface import Context, Surface
-from agentdouble.threads import run_in_thread
 
 PATH = "/openapi.json"
 

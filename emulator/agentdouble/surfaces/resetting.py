@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from agentdouble.core.event_bus import EventBus
 from agentdouble.errors import PartError
-from agentdouble.event_bus import EventBus
 
 STATE = "state"  # stands for the parts that the double's state keeps
 

@@ -16,7 +16,8 @@ from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from agentdouble.control_plane.routes import Action
-from agentdouble.imports import import_now
+from agentdouble.core.imports import import_now
+from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
@@ -24,7 +25,6 @@ from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.surface import Context, LateApp, Surface
-from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.control_plane.runtime_artifacts import Sources

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance

@@ -11,23 +11,23 @@ from typing import Any, TypeVar
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble import strict_json
 from agentdouble.apps.loading import App
-from agentdouble.clock import Clock
 from agentdouble.control_plane.routes import Action
-from agentdouble.event_bus import EventBus
+from agentdouble.core import strict_json
+from agentdouble.core.clock import Clock
+from agentdouble.core.event_bus import EventBus
+from agentdouble.core.ledger import Ledger
+from agentdouble.core.signing import Credentials
+from agentdouble.core.threads import import_in_thread
 from agentdouble.faults import Faults
-from agentdouble.guard import Refusal
-from agentdouble.journal import Journal
-from agentdouble.ledger import Ledger
+from agentdouble.journal.entries import Journal
+from agentdouble.journal.what_if_routes import StartDouble
 from agentdouble.openapi import Format
 from agentdouble.openapi.served import Served, served
+from agentdouble.server.guard import Refusal
 from agentdouble.settings import Settings
-from agentdouble.signing import Credentials
 from agentdouble.state import Store
 from agentdouble.surfaces.resetting import Part, Parts
-from agentdouble.threads import import_in_thread
-from agentdouble.what_if import StartDouble
 
 S = TypeVar("S", bound="Surface")
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble import ledger
+from agentdouble.core import ledger
+from agentdouble.core.ledger import Ledger, Unknown
 from agentdouble.errors import LedgerError
-from agentdouble.ledger import Ledger, Unknown
 from agentdouble.surfaces.surface import Context, RefusedError, read_json
 
 _LONGEST_ID = 18  # digits

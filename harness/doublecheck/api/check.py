@@ -7,7 +7,7 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from agentdouble.errors import LedgerError
 from doublecheck.api.connect import connect
 from doublecheck.calibration import findings

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from agentdouble import ledger, profiles
+from agentdouble.core import ledger, profiles
 from agentdouble.errors import LedgerError, ProfileError
 from doublecheck import atomic_files
 from doublecheck.calibration import findings

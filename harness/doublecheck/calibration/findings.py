@@ -9,8 +9,8 @@ from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentdouble import ledger
-from agentdouble.ledger import Unknown
+from agentdouble.core import ledger
+from agentdouble.core.ledger import Unknown
 from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError
 from doublecheck.notebook_repr import Series, counted

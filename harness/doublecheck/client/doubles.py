@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agentdouble import environment, running
+from agentdouble.core import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError

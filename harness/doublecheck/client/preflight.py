@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from agentdouble import invoke_tool
+from agentdouble.core import invoke_tool
 from doublecheck.client import loop_thread, transport
 from doublecheck.errors import (
     CredentialsRefusedError,

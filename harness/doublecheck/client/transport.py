@@ -16,8 +16,9 @@ from typing import Any
 import httpx
 from httpx._utils import get_environment_proxies
 
-from agentdouble import environment, tracebacks
-from agentdouble.unmocked_http import AsyncClient, AsyncTransport, Client, Transport
+from agentdouble.core import environment
+from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport, Client, Transport
+from agentdouble.errors import tracebacks
 from doublecheck.errors import (
     ArgumentError,
     ClosedError,

@@ -10,8 +10,8 @@ from enum import Enum
 from itertools import permutations
 from typing import Any, Literal
 
-from agentdouble import ledger
-from agentdouble.ledger import Effect
+from agentdouble.core import ledger
+from agentdouble.core.ledger import Effect
 from doublecheck.compare.fields import is_operation, is_path, is_text, text_of
 from doublecheck.exit_codes import ExitCode
 from doublecheck.notebook_repr import Shown, counted

@@ -100,7 +100,7 @@ class _NextItem:
 
 
 def _alternatives(relied_on: Sequence[str], in_force: Mapping[str, str]) -> Iterator[Choice]:
-    from agentdouble import ledger
+    from agentdouble.core import ledger
 
     for id_ in relied_on:
         unknown = ledger.find(id_)

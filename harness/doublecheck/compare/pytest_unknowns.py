@@ -128,7 +128,7 @@ def report_property(report: pytest.TestReport, name: str) -> str:
 
 
 def _refusal(relied_on: list[str]) -> str:
-    from agentdouble import ledger
+    from agentdouble.core import ledger
 
     return (
         f"--platform-strict: this test relies on {', '.join(relied_on)}, which the specification "
@@ -194,7 +194,7 @@ def _take_profile(config: pytest.Config) -> None:
             "--platform-profile is for a double that the tests start. The one at --platform-url "
             "runs already: agentdouble serve --profile FILE."
         )
-    from agentdouble import profiles
+    from agentdouble.core import profiles
     from agentdouble.errors import ProfileError
 
     file = Path(config.getoption("platform_profile")).absolute()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentdouble import invoke_tool
+from agentdouble.core import invoke_tool
 from doublecheck.client import preflight
 from doublecheck.contracts.verdicts import SMOKE, Verdict
 from doublecheck.errors import (

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agentdouble import invoke_tool
-from agentdouble.signing import DATE_FORMAT, Credentials
+from agentdouble.core import invoke_tool
+from agentdouble.core.signing import DATE_FORMAT, Credentials
 from doublecheck.contracts import wire
 from doublecheck.wire.calls import Request
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentdouble import invoke_tool
-from agentdouble.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core import invoke_tool
+from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 

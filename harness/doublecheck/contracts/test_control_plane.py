@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agentdouble.invoke_tool import ACTION, VERSION
-from agentdouble.signing import Credentials
+from agentdouble.core.invoke_tool import ACTION, VERSION
+from agentdouble.core.signing import Credentials
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import inputs, wire

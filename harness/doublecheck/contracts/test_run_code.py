@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentdouble import environment, run_code
+from agentdouble import run_code
+from agentdouble.core import environment
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import for_each

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from agentdouble.signing import Credentials
+from agentdouble.core.signing import Credentials
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from agentdouble import invoke_tool, signing
-from agentdouble.signing import Credentials
+from agentdouble.core import invoke_tool, signing
+from agentdouble.core.signing import Credentials
 from doublecheck.errors import NoAnswerError
 from doublecheck.wire import calls, event_stream
 from doublecheck.wire.calls import Request

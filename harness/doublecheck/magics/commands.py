@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.errors import NotADoubleError
 from doublecheck.magics.options import (

@@ -15,8 +15,8 @@ from typing import NoReturn
 
 from IPython.core.error import UsageError
 
-from agentdouble import tracebacks
-from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.errors import tracebacks
 from doublecheck.errors import DoubleCheckError, FailedCellError
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agentdouble.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.api.connect import connect
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from doublecheck.probes.probing import NotSettledError, Probe, registered
 
 __all__ = ["NotSettledError", "Probe", "probes"]

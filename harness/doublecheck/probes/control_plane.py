@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
-from agentdouble import invoke_tool
+from agentdouble.core import invoke_tool
 from doublecheck.probes.probing import (
     TTL_S,
     Answer,

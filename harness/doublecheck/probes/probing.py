@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentdouble import invoke_tool
+from agentdouble.core import invoke_tool
 from doublecheck.errors import DoubleCheckError
 from doublecheck.sanitize import visible
 from doublecheck.target.facts import Surface

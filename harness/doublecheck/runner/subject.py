@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentdouble.signing import Credentials
+from agentdouble.core.signing import Credentials
 from doublecheck.client import open_target
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.runner import run_command

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 # The names of variables are literals here: every run of pytest imports this module, and
-# agentdouble.environment takes 70 ms to import.
+# agentdouble.core.environment takes 70 ms to import.
 _METAVARS = {"address": "URL", "count": "N", "file": "FILE", "number": "N"}
 
 

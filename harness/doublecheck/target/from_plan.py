@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentdouble.environment import TOKEN
-from agentdouble.signing import Credentials
+from agentdouble.core.environment import TOKEN
+from agentdouble.core.signing import Credentials
 from doublecheck.errors import ConfigurationError
 from doublecheck.secret import Secret
 from doublecheck.target.config_files import KEYED

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from agentdouble import addresses, environment
-from agentdouble.invoke_tool import DEFAULT_REGION, Address
-from agentdouble.signing import Credentials
+from agentdouble.core import environment
+from agentdouble.core.invoke_tool import DEFAULT_REGION, Address
+from agentdouble.core.signing import Credentials
+from agentdouble.server import sockets
 from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
 from doublecheck.secret import Secret
 from doublecheck.target.facts import SURFACES, Surface, variable
@@ -30,7 +31,7 @@ __all__ = [
 def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine; False if it is not a URL."""
     try:
-        return addresses.is_loopback(urlsplit(url).hostname or "")
+        return sockets.is_loopback(urlsplit(url).hostname or "")
     except ValueError:
         return False
 
@@ -229,7 +230,7 @@ class Target:
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that direct a client to this target.
 
-        ``client`` is one of ``agentdouble.environment.CLIENTS``; raises ValueError for another.
+        ``client`` is one of ``agentdouble.core.environment.CLIENTS``; raises ValueError for another.
         """
         address = self.address()
         connection = environment.Connection(

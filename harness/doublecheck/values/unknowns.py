@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from doublecheck.notebook_repr import Shown
 
 

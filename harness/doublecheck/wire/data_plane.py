@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from agentdouble.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.secret import Secret
 from doublecheck.target.target import Target

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from agentdouble.code_tool import DEFAULT_AGENT, Invocation
-from agentdouble.invoke_tool import RUN_HEADER
+from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core.invoke_tool import RUN_HEADER
 from doublecheck.errors import NotADoubleError
 from doublecheck.target.target import Target
 from doublecheck.values.sandbox import Completion, LiveOutput

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from agentdouble.redaction import REDACTED, is_secret_header
-from agentdouble.redaction import without_secrets as without_secrets_in_text
-from agentdouble.signing import ALGORITHM, Credentials
+from agentdouble.core.redaction import REDACTED, is_secret_header
+from agentdouble.core.redaction import without_secrets as without_secrets_in_text
+from agentdouble.core.signing import ALGORITHM, Credentials
 from doublecheck.notebook_repr import Shown
 from doublecheck.secret import Secret
 from doublecheck.target.facts import variable

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from agentdouble import invoke_tool
+from agentdouble.core import invoke_tool
 from doublecheck.errors import DoubleCheckError
 from doublecheck.values.agents import AgentEvents, StreamEvent
 from doublecheck.values.failures import CanFail

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentdouble import invoke_tool
-from agentdouble.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core import invoke_tool
+from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from agentdouble.errors import EnvelopeError, PlatformError
 from doublecheck.errors import AnswerError, ArgumentError, RefusedError
 from doublecheck.target.target import Target

@@ -18,7 +18,7 @@ from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.api_server.server import ApiServer
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.api_server.wire import CreateSession, RunRequest
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import ApiError
 from agentdouble.state import Store
 from tests.agentdouble.api_server.test_runs_at_once import WITHIN_S, post_and_leave

@@ -14,7 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agentdouble import Emulator, application_loop
+from agentdouble import Emulator
+from agentdouble.server import application_loop
 from tests.agentdouble.api_server.wire import (
     AGENTS,
     create,

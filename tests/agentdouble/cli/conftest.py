@@ -79,7 +79,7 @@ class CommandLine:
 @contextlib.contextmanager
 def _nothing_left_of(folder: Path) -> Iterator[None]:
     """Take back what a command that would serve does to its process before it is refused."""
-    journal = logging.getLogger("agentdouble.journal")
+    journal = logging.getLogger("agentdouble.journal.entries")
     level, path = journal.level, sys.path.copy()
     try:
         yield

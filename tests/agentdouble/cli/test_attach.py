@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from agentdouble.cli.control import ControlPlane
-from agentdouble.environment import Connection
+from agentdouble.core.environment import Connection
 from agentdouble.errors import PlatformError
 from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine, Serving, command

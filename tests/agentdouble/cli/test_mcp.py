@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from agentdouble import Emulator, running
+from agentdouble import Emulator
+from agentdouble.core import running
 from agentdouble.errors import AgentDoubleError
 from agentdouble.mcp_services import CommandBackend, McpBackend, OpenApiBackend
 from agentdouble.mcp_services.openapi import ApiKey, Bearer

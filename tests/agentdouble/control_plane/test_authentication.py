@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.invoke_tool import Address, build
-from agentdouble.signing import Credentials
+from agentdouble.core.invoke_tool import Address, build
+from agentdouble.core.signing import Credentials
 from tests.agentdouble.calling import body_of, error_of, http, send, signed
 
 VERSION = "2025-10-30"

@@ -7,11 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from agentdouble import Emulator, signing
+from agentdouble import Emulator
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
-from agentdouble.invoke_tool import Address, HttpRequest, build
+from agentdouble.core import signing
+from agentdouble.core.invoke_tool import Address, HttpRequest, build
+from agentdouble.core.signing import Credentials
 from agentdouble.sandbox.instances import Instances
-from agentdouble.signing import Credentials
 from tests.agentdouble import client_signer
 from tests.agentdouble.calling import body_of, error_of, http, send, signed
 

@@ -7,7 +7,8 @@ import hashlib
 import json
 from typing import Any
 
-from agentdouble import Emulator, signing
+from agentdouble import Emulator
+from agentdouble.core import signing
 from tests.agentdouble import client_signer
 from tests.agentdouble.calling import error_of, http
 from tests.agentdouble.client_signer import FOUR

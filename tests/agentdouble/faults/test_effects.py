@@ -347,7 +347,7 @@ def test_every_kind_has_an_effect() -> None:
 
 def test_a_double_that_stops_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is held does not hold the end up."""
-    monkeypatch.setattr("agentdouble.serving.starting.GRACE_S", 30)  # what is not let go is ended
+    monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 30)  # what is not let go is ended
     with Emulator(APP) as double:
         held = double.faults.arm("delay", "ping")
         answer = background(lambda: client.get(f"{double.url}/ping"))

@@ -11,8 +11,9 @@ from mcp.server import Server, ServerRequestContext
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from agentdouble import serving
 from agentdouble.mcp_hosting import Host
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from tests.agentdouble.calling import TIMEOUT_S
 
 SCHEMA = {"type": "object", "properties": {"value": {}}}
@@ -26,12 +27,12 @@ class Hosting:
     url: str = ""
 
     def __post_init__(self) -> None:
-        listener = serving.open_socket("127.0.0.1", 0)
-        self.url = serving.address_of(listener)
+        listener = open_socket("127.0.0.1", 0)
+        self.url = address_of(listener)
         app = Starlette(
             routes=[Route("/mcp/{name:path}", self.host)], lifespan=lambda _app: self.host.running()
         )
-        self.thread = serving.ServerThread(app, listener)
+        self.thread = ServerThread(app, listener)
 
     def at(self, name: str) -> str:
         return f"{self.url}/mcp/{name}"

@@ -19,8 +19,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from agentdouble import serving
 from agentdouble.mcp_hosting import Endpoint
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 
 CREDENTIALS = "Bearer the-backend-s-own-secret"
 SCHEMA: dict[str, Any] = {"type": "object"}
@@ -63,9 +64,9 @@ class Backend:
 
     @contextmanager
     def serving(self, port: int = 0) -> Iterator[Backend]:
-        listener = serving.open_socket("127.0.0.1", port)
-        self.url = serving.address_of(listener)
-        thread = serving.ServerThread(self._app, listener)
+        listener = open_socket("127.0.0.1", port)
+        self.url = address_of(listener)
+        thread = ServerThread(self._app, listener)
         thread.start()
         try:
             yield self

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from agentdouble import Emulator, serving
+from agentdouble import Emulator
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import OpenApiBackend
 from agentdouble.mcp_services.openapi import ApiKey, Bearer
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from tests.agentdouble import mcp_wire
 
 TOKEN = "the-api-s-own-token"
@@ -47,10 +49,10 @@ async def _item(request: Request) -> Response:
 @pytest.fixture(scope="module")
 def host() -> Iterator[str]:
     """Host and port of the API, which asks for a token."""
-    listener = serving.open_socket("127.0.0.1", 0)
-    thread = serving.ServerThread(Starlette(routes=[Route("/items/{id}", _item)]), listener)
+    listener = open_socket("127.0.0.1", 0)
+    thread = ServerThread(Starlette(routes=[Route("/items/{id}", _item)]), listener)
     thread.start()
-    yield serving.address_of(listener).removeprefix("http://")
+    yield address_of(listener).removeprefix("http://")
     thread.stop()
 
 

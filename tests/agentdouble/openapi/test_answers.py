@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.invoke_tool import RunCode
+from agentdouble.core.invoke_tool import RunCode
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.calling import DataPlane, data_plane
 from tests.agentdouble.mcp_services.backend import API

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.registry import RuntimeRegistry

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.runtimes.logs import ENDED, LINES, SIZE, InstanceLog, RuntimeLogs
 
 

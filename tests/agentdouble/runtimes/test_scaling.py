@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import RuntimeBusyError, RuntimeEndedError, RuntimeStartError
 from agentdouble.processes.fork_server import signals
 from agentdouble.runtimes import runtime as scaling

@@ -17,7 +17,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import isolation
 from agentdouble.sandbox.kernel_pool import KernelPool

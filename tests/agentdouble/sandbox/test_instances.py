@@ -9,7 +9,8 @@ import freezegun
 import psutil
 import pytest
 
-from agentdouble import Clock, Emulator, ledger
+from agentdouble import Clock, Emulator
+from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, TooManyInstancesError
 from agentdouble.sandbox.instances import Instances
 from agentdouble.settings import Settings

@@ -19,7 +19,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
-from agentdouble import Emulator, ledger
+from agentdouble import Emulator
+from agentdouble.core import ledger
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import isolation
 from agentdouble.processes.isolation import Isolation

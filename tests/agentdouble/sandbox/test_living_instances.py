@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentdouble import Clock, ledger
+from agentdouble import Clock
+from agentdouble.core import ledger
 from agentdouble.errors import UnknownSessionError
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.invoke_tool import RUN_HEADER
+from agentdouble.core.invoke_tool import RUN_HEADER
 from agentdouble.sandbox.output_feed import (
     Event,
     OutputFeed,

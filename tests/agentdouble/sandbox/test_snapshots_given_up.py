@@ -13,8 +13,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux copies kernels", allow_module_level=True)
 
-from agentdouble import ledger
-from agentdouble.clock import Clock
+from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
 from agentdouble.errors import SandboxError, SnapshotRefusedError
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances

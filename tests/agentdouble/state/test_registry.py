@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
 from agentdouble.errors import ActionError
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 

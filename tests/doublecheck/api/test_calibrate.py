@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import doublecheck
-from agentdouble import profiles
+from agentdouble.core import profiles
 from doublecheck.calibration import findings
 from doublecheck.client.doubles import serving_double
 from doublecheck.probes import probes

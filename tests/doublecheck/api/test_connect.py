@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from agentdouble import Emulator, SimpleApp, environment, running
+from agentdouble import Emulator, SimpleApp
+from agentdouble.core import environment, running
 from doublecheck import Platform, Secret, Target, connect, connect_async
 from doublecheck.client.doubles import (
     answers_as_double,

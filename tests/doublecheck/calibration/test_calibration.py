@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from agentdouble import Emulator, SimpleApp, profiles
+from agentdouble import Emulator, SimpleApp
+from agentdouble.core import profiles
 from doublecheck import Platform, Target
 from doublecheck.calibration import command, findings
 from doublecheck.calibration.findings import Finding

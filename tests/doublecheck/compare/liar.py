@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentdouble import serving
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from doublecheck import Target
 from doublecheck.compare.run import operation
 from doublecheck.wire.calls import Request as Call
@@ -78,9 +79,9 @@ class Liar:
 def serving_liar(upstream: str) -> Iterator[Liar]:
     """Serve a liar in front of a platform."""
     liar = Liar(upstream)
-    listener = serving.open_socket("127.0.0.1", 0)
-    liar.url = serving.address_of(listener)
-    server = serving.ServerThread(liar.app, listener)
+    listener = open_socket("127.0.0.1", 0)
+    liar.url = address_of(listener)
+    server = ServerThread(liar.app, listener)
     server.start()
     try:
         yield liar

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from doublecheck.compare.answers import differences
 from doublecheck.compare.differences import Class
 from doublecheck.compare.fields import Pairs

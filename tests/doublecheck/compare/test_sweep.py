@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble import Emulator, SimpleApp, ledger
+from agentdouble import Emulator, SimpleApp
 from agentdouble.apps import simple
+from agentdouble.core import ledger
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Platform, Target
 from doublecheck.contracts.conftest import REFERENCE_AGENTS

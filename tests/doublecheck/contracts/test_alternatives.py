@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.runner import runner
 

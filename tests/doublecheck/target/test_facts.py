@@ -8,7 +8,7 @@ import pytest
 import typer
 
 import doublecheck
-from agentdouble import environment
+from agentdouble.core import environment
 from doublecheck import Target
 from doublecheck.cli.app import app
 from doublecheck.target import config_files

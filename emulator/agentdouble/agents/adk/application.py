@@ -19,8 +19,8 @@ from agentdouble.agents.framework import (
     RunInput,
     SessionRecord,
 )
+from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import AgentLoadError, RunEndedError
-from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from google.adk.events import Event as AdkEvent

@@ -19,17 +19,19 @@ from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from agentdouble import guard, serving
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.a2a.cards import MODES, agent_card, checked
-from agentdouble.clock import Clock
+from agentdouble.core.clock import Clock
+from agentdouble.core.imports import import_now
+from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import DecorationError
-from agentdouble.forwarded_prefix import Forwarded
-from agentdouble.imports import import_now
-from agentdouble.shutdown import ShutdownMiddleware
+from agentdouble.server import guard
+from agentdouble.server.forwarded_prefix import Forwarded
+from agentdouble.server.shutdown import ShutdownMiddleware
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import serve
 from agentdouble.state import Change, Store
-from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from a2a.server.agent_execution import AgentExecutor
@@ -185,15 +187,15 @@ class A2AApp:
         """
         if agent_card is not None:
             self._card = checked(agent_card)
-        listener = serving.open_socket(host, port)
+        listener = open_socket(host, port)
 
         def started() -> None:
-            print(f"{self.name} answers at {serving.address_of(listener)}", flush=True)  # noqa: T201
+            print(f"{self.name} answers at {address_of(listener)}", flush=True)  # noqa: T201
 
         guarded = guard.Guard(
             ShutdownMiddleware(Forwarded(self), _render), guard.Policy(hosts=None)
         )
-        serving.serve(guarded, listener, started)
+        serve(guarded, listener, started)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:

@@ -25,11 +25,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from agentdouble import mistakes, strict_json
 from agentdouble.apps.a2a import paths
-from agentdouble.guard import Refusal
+from agentdouble.core import log_filters as mistakes
+from agentdouble.core import strict_json
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
+from agentdouble.server.guard import Refusal
 
 
 def _check_text(body: bytes, value: object) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from agentdouble.core.imports import import_now
 from agentdouble.errors import CardError, NotBuiltError
-from agentdouble.imports import import_now
 
 if TYPE_CHECKING:
     from a2a.types import AgentCard, AgentInterface

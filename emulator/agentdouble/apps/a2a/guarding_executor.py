@@ -25,14 +25,14 @@ from a2a.utils.errors import (
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from agentdouble import causes, ledger
 from agentdouble.agents.loops import AgentLoops, Turn
-from agentdouble.application_loop import CrossLoopQueue
 from agentdouble.apps.a2a.events import EventOrder
-from agentdouble.clock import Clock
-from agentdouble.code_tool import DEFAULT_USER, Invocation, invoked_by
+from agentdouble.core import causes, ledger
+from agentdouble.core.clock import Clock
+from agentdouble.core.code_tool import DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import TurnTimeoutError
-from agentdouble.failing import beneath
+from agentdouble.journal.failures import beneath
+from agentdouble.server.application_loop import CrossLoopQueue
 
 Work = Callable[[EventQueue], Coroutine[Any, Any, None]]
 Receive = Callable[[Event], Awaitable[None]]

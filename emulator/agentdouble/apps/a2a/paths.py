@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
-from agentdouble.guard import Refusal
+from agentdouble.server.guard import Refusal
 
 CARD = "/.well-known/agent-card.json"
 LEGACY_CARD = "/.well-known/agent.json"

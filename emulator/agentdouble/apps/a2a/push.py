@@ -22,9 +22,10 @@ from a2a.server.tasks import (
 from a2a.types import Task, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError
 
-from agentdouble import ledger, mistakes, redaction
-from agentdouble.addresses import is_loopback
 from agentdouble.apps.a2a.paths import VERSION_HEADER
+from agentdouble.core import ledger, redaction
+from agentdouble.core import log_filters as mistakes
+from agentdouble.server.sockets import is_loopback
 
 TIMEOUT_S = 5.0
 

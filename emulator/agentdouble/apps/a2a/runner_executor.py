@@ -22,7 +22,7 @@ from google.protobuf.json_format import MessageToDict
 from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.apps.adapters import agent_of
-from agentdouble.code_tool import DEFAULT_USER
+from agentdouble.core.code_tool import DEFAULT_USER
 
 LIMIT = 1000  # contexts of an application; above it, the least recently used one is forgotten
 

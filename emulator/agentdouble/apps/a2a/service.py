@@ -30,7 +30,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from agentdouble import ledger
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.apps.a2a import bindings, paths
 from agentdouble.apps.a2a.application import A2AApp
@@ -42,6 +41,7 @@ from agentdouble.apps.a2a.request_handler import Contexts, Handler
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
 from agentdouble.apps.a2a.task_stores import PersistentTaskStore
 from agentdouble.apps.adapters import ADAPTERS
+from agentdouble.core import ledger
 from agentdouble.openapi import operation
 
 CARD_LIFETIME_S = 60

@@ -18,15 +18,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from agentdouble import guard, serving
-from agentdouble.application_loop import ApplicationLoop, containing_exit
 from agentdouble.apps.mcp import checks
 from agentdouble.apps.mcp.checks import Offered, names_at
+from agentdouble.core.imports import import_now
 from agentdouble.errors import DecorationError
-from agentdouble.imports import import_now
 from agentdouble.mcp_hosting import OPERATIONS, Endpoint, render_refusal
 from agentdouble.openapi.operation import described
-from agentdouble.shutdown import ShutdownMiddleware
+from agentdouble.server import guard
+from agentdouble.server.application_loop import ApplicationLoop, containing_exit
+from agentdouble.server.shutdown import ShutdownMiddleware
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import serve
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -317,11 +319,11 @@ class MCPApp:
 
         Raises AddressInUseError if the port is taken.
         """
-        listener = serving.open_socket(host, port)
-        print(f"{self.name} answers at {serving.address_of(listener)}{PATH}", flush=True)  # noqa: T201
+        listener = open_socket(host, port)
+        print(f"{self.name} answers at {address_of(listener)}{PATH}", flush=True)  # noqa: T201
         policy = guard.Policy(hosts=None, render=_render)
         guarded = guard.Guard(ShutdownMiddleware(self, policy.render), policy)
-        serving.serve(guarded, listener, lambda: None, stopping=self._hosted.begin_shutdown)
+        serve(guarded, listener, lambda: None, stopping=self._hosted.begin_shutdown)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:

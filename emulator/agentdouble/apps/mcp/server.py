@@ -39,14 +39,14 @@ from mcp.types import (
     UnsubscribeRequestParams,
 )
 
-from agentdouble import causes, ledger
 from agentdouble.apps.contract import from_application, text_of
 from agentdouble.apps.mcp import checks
 from agentdouble.apps.mcp.app import Runner, current_runner
 from agentdouble.apps.mcp.checks import Offered
 from agentdouble.apps.mcp.context import LOG_LEVEL, Context
-from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
-from agentdouble.failing import beneath
+from agentdouble.core import causes, ledger
+from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
+from agentdouble.journal.failures import beneath
 
 MOST_WATCHED = 1000  # resources of a connection
 TELL_WITHIN_S = 2.0  # a client that does not read keeps no other from hearing

@@ -16,7 +16,7 @@ import httpx
 import mcp.types
 import pydantic_core
 
-from agentdouble import strict_json
+from agentdouble.core import strict_json
 from agentdouble.errors import ToolCallError
 from agentdouble.mcp_services.authentication import Credential
 from agentdouble.mcp_services.openapi import inputs

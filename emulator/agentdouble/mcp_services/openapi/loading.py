@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from agentdouble import strict_json
+from agentdouble.core import strict_json
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi import operations
 from agentdouble.mcp_services.openapi.definition import Definition, Document

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import PydanticCustomError
 from starlette.responses import JSONResponse, Response
 
-from agentdouble.addresses import is_loopback
 from agentdouble.errors import AccessError
 from agentdouble.runtimes.authentication.identity import segments_of
+from agentdouble.server.sockets import is_loopback
 
 AUTHORIZATION = "Authorization"
 _TAKEN = frozenset(

@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
-from agentdouble import journal, ledger
+from agentdouble.core import ledger
+from agentdouble.core.threads import import_in_thread
+from agentdouble.journal.entries import note_secret
 from agentdouble.runtimes.authentication.authorizers import Authorizer
 from agentdouble.runtimes.authentication.identity import Identity, Owners, passed_on
-from agentdouble.threads import import_in_thread
 
 if TYPE_CHECKING:
     from agentdouble.runtimes.authentication.tokens import Issuers
@@ -81,7 +82,7 @@ class GatewayAuthenticator:
         self, runtime: str, authorizer: Authorizer, connection: HTTPConnection
     ) -> Identity:
         if authorizer.keys:
-            journal.note_secret(authorizer.name)
+            note_secret(authorizer.name)
         credentials = presented(authorizer, connection)
         if not credentials:
             message = f"The runtime {runtime!r} asks who calls: send {authorizer.wanted()}."

@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble.disconnects import replay
 from agentdouble.errors import AccessError
+from agentdouble.server.disconnects import replay
 
 Header = tuple[bytes, bytes]
 Thing = tuple[str, str]  # "user", "session" or "mcp", and its name on the wire

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import jwt
 
+from agentdouble.core.threads import apart
 from agentdouble.errors import IssuerError
 from agentdouble.runtimes.authentication.authorizers import Authorizer, is_issuers_url
 from agentdouble.runtimes.authentication.identity import Identity
-from agentdouble.threads import apart
 
 PATIENCE_S = 5.0
 _LARGEST = 256 * 1024  # bytes of a document

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from agentdouble.errors import PageError, SandboxError
 from agentdouble.openapi import Answer, operation
 from agentdouble.sandbox.browser import front_page

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentdouble import ledger
+from agentdouble.core import ledger
 from agentdouble.openapi import operation as described
 from agentdouble.openapi.operation import like
 from agentdouble.sandbox import languages, named_kernels

@@ -13,13 +13,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from agentdouble.disconnects import cancel_on_disconnect
+from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.openapi import hidden
 from agentdouble.sandbox.data_plane.session_token import close_gone, instance_of, sandbox_error
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.workbench.wire import until_one_ends
-from agentdouble.threads import import_in_thread
+from agentdouble.server.disconnects import cancel_on_disconnect
 
 if TYPE_CHECKING:
     import httpx

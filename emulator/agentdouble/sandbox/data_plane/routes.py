@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.openapi import hidden
 from agentdouble.sandbox.data_plane import session_token
@@ -24,7 +25,6 @@ from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import invalid, unrouted
 from agentdouble.settings import Settings
-from agentdouble.threads import import_in_thread
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _FORWARDED = ("bash", "file", "shell")

@@ -19,11 +19,11 @@ from agentdouble.errors import (
     InstanceEndedError,
     UnknownSessionError,
 )
-from agentdouble.guard import Refusal
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session import paused_error
 from agentdouble.sandbox.workbench.wire import envelope
+from agentdouble.server.guard import Refusal
 
 
 class Refused(Exception):  # noqa: N818 (a decision, not a failure)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.errors import WorkbenchError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.session_process import SessionProcess, launch
-from agentdouble.unmocked_http import AsyncClient, AsyncTransport
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.fork_planner import ForkPlan
@@ -86,13 +86,13 @@ async def start(
     ``run`` is a directory for this workbench only. ``memory_limit`` (bytes) applies to each process
     that the workbench starts.
     """
-    from agentdouble import serving
+    from agentdouble.server.sockets import open_unix_socket
 
     path = workspace.home.parent / SOCKET
     confinement = None if plan is None else plan.confinement
     mapped = confinement is None or confinement["namespaces"] is None
     config = _config(workspace, mapped=mapped, memory_limit=memory_limit)
-    with serving.open_unix_socket(path) as listener:
+    with open_unix_socket(path) as listener:
         descriptors = (listener.fileno(),)
         process = await launch(
             *(PROGRAM, plan, workspace, run),

@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from agentdouble.disconnects import cancel_on_disconnect
 from agentdouble.openapi import Answer as Described
 from agentdouble.openapi import Operation
 from agentdouble.openapi.operation import like
+from agentdouble.server.disconnects import cancel_on_disconnect
 
 Model = TypeVar("Model", bound="RequestBody")
 

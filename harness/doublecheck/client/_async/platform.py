@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from agentdouble.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.client._async.a2a import AsyncA2aClient
 from doublecheck.client._async.browser import AsyncBrowser

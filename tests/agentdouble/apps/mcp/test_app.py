@@ -195,8 +195,8 @@ def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its stream ends as the double does; uvicorn need not lose its patience and cancel it."""
-    monkeypatch.setattr("agentdouble.serving.server.QUIET_S", 30)
-    monkeypatch.setattr("agentdouble.serving.starting.GRACE_S", 60)
+    monkeypatch.setattr("agentdouble.server.uvicorn_server.QUIET_S", 30)
+    monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 60)
     with Emulator(sample()) as double:
         url = f"{double.url}/mcp"
         session = mcp_wire.open_session(url, None)

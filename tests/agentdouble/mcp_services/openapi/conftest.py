@@ -4,16 +4,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentdouble import serving
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from tests.agentdouble.mcp_services.openapi import backend
 
 
 @pytest.fixture(scope="session")
 def api() -> Iterator[str]:
     """The base URL of a real HTTP API."""
-    listener = serving.open_socket("127.0.0.1", 0)
-    server = serving.ServerThread(backend.app(), listener)
-    url = serving.address_of(listener)
+    listener = open_socket("127.0.0.1", 0)
+    server = ServerThread(backend.app(), listener)
+    url = address_of(listener)
     server.start()
     yield url
     server.stop()

@@ -11,10 +11,11 @@ import mcp
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from agentdouble import serving
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi import ApiKey, Auth, Basic, Bearer
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from tests.agentdouble.mcp_services.openapi.calling import (
     openapi_3,
     refused,
@@ -131,9 +132,9 @@ def test_no_secret_is_seen(api: str, auth: Auth, caplog: pytest.LogCaptureFixtur
 def test_the_callers_headers_stay_with_the_service(api: str) -> None:
     """Only arguments reach the API."""
     server = openapi.server(openapi.load(DOCUMENT), base_url=api)
-    listener = serving.open_socket("127.0.0.1", 0)
-    thread = serving.ServerThread(server.streamable_http_app(), listener)
-    url = f"{serving.address_of(listener)}/mcp"
+    listener = open_socket("127.0.0.1", 0)
+    thread = ServerThread(server.streamable_http_app(), listener)
+    url = f"{address_of(listener)}/mcp"
     headers = {"Authorization": "Bearer mine", "X-Mine": "1", "Cookie": "mine=1"}
 
     async def ask() -> Any:

@@ -11,18 +11,19 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from agentdouble import serving
 from agentdouble.mcp_services import openapi
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 from tests import ports
 from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.mcp_services.openapi.calling import openapi_3, text
 
 
-def serve(app: Starlette, port: int = 0) -> tuple[serving.ServerThread, str]:
-    listener = serving.open_socket("127.0.0.1", port)
-    server = serving.ServerThread(app, listener)
+def serve(app: Starlette, port: int = 0) -> tuple[ServerThread, str]:
+    listener = open_socket("127.0.0.1", port)
+    server = ServerThread(app, listener)
     server.start()
-    return server, serving.address_of(listener)
+    return server, address_of(listener)
 
 
 def test_an_api_that_is_back_is_called_again() -> None:

@@ -73,11 +73,11 @@ def test_what_the_user_asks_libraries_they_log(notebook: NotebookKernel) -> None
 def test_a_log_that_is_asked_for_by_name_shows(notebook: NotebookKernel) -> None:
     """Of a library, or the double's own journal."""
     notebook.run("logging.getLogger('httpx').setLevel('INFO')")
-    notebook.run("logging.getLogger('agentdouble.journal').setLevel('INFO')")
+    notebook.run("logging.getLogger('agentdouble.journal.entries').setLevel('INFO')")
     ran = notebook.run("platform.ping()")
     notebook.run("logging.getLogger('httpx').setLevel(0)")
-    notebook.run("logging.getLogger('agentdouble.journal').setLevel(0)")
+    notebook.run("logging.getLogger('agentdouble.journal.entries').setLevel(0)")
 
-    assert {"httpx", "agentdouble.journal"} == {
+    assert {"httpx", "agentdouble.journal.entries"} == {
         line.partition(":")[0] for line in ran.stderr.splitlines()
     }

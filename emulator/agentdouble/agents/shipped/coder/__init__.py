@@ -18,10 +18,10 @@ from functools import partial
 from typing import Any
 
 from agentdouble.agents import Event, Message, Part, Session
-from agentdouble.code_tool import run_code
+from agentdouble.core.code_tool import run_code
+from agentdouble.core.threads import apart
 from agentdouble.errors import PlatformError
-from agentdouble.failing import beneath
-from agentdouble.threads import apart
+from agentdouble.journal.failures import beneath
 
 _BLOCK = re.compile(r"^```[ \t]*(?P<language>[\w+-]*)[^\n]*\n(?P<code>.*?)^```", re.S | re.M)
 NOTHING_TO_RUN = "Send me a code block and I run it."

@@ -1,0 +1,131 @@
+"""A profile: the alternatives that a deployment was found to use, and the evidence.
+
+::
+
+    [unknowns]
+    U-SESSION-DUPLICATE = "400"
+
+    [evidence.U-SESSION-DUPLICATE]
+    answer = "400"
+    target = "https://agent.example.com"
+    date = "2026-11-21T22:40:00+00:00"
+    seen = "the second creation was answered with 400"
+    exchanges = ["..."]
+
+``doublecheck calibrate`` writes one, and the setting ``profile`` names it. Only ``[unknowns]`` has
+an effect; ``[evidence]`` is for people.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentdouble.core import ledger
+from agentdouble.errors import LedgerError, ProfileError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SIZE_LIMIT = 4 * 1024 * 1024  # bytes; a profile with evidence on everything has some 100 KiB
+_TABLES = ("unknowns", "evidence")
+_EVIDENCE = ("answer", "target", "date", "seen", "exchanges")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The alternatives by the ids of their unknowns, and the evidence for each."""
+
+    unknowns: Mapping[str, str] = field(default_factory=dict)
+    evidence: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+EMPTY = Profile()
+
+
+def read(file: Path) -> Profile:
+    """Return the profile in a file.
+
+    Raises ProfileError, which names the file and the nearest name, if the file cannot be read or
+    has an unknown, an alternative or a key that does not exist.
+    """
+    document = _document(file)
+    _check(document, _TABLES, file, "the tables of a profile are")
+    chosen, evidence = (_table(document, name, file) for name in _TABLES)
+    for id_, name in chosen.items():
+        _check_answer(id_, name, file)
+    for id_, about in evidence.items():
+        _check_evidence(id_, about, file)
+    return Profile(chosen, evidence)
+
+
+def _document(file: Path) -> Mapping[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(SIZE_LIMIT + 1)
+        if len(content) > SIZE_LIMIT:
+            raise ProfileError(f"The profile {file} is larger than {SIZE_LIMIT} bytes.", file=file)
+        return tomllib.loads(content.decode())
+    except OSError as error:
+        message = f"The profile {file} cannot be read: {error.strerror}."
+        raise ProfileError(message, file=file) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        message = f"The profile {file} cannot be read: {error}"
+        raise ProfileError(message, file=file) from None
+
+
+def _table(document: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
+    table = document.get(name, {})
+    if not isinstance(table, dict):
+        raise ProfileError(f"In the profile {file}, {name} must be a table: [{name}].", file=file)
+    return table
+
+
+def _check_answer(id_: str, name: Any, file: Path) -> None:
+    if not isinstance(name, str):
+        message = f'In the profile {file}, {id_} must name an alternative: {id_} = "name".'
+        raise ProfileError(message, file=file, unknown=id_)
+    try:
+        ledger.find(id_).answer(name)
+    except LedgerError as error:
+        message = f"In the profile {file}: {error}{_nearest_answer(id_, name)}"
+        raise ProfileError(message, file=file, unknown=id_) from None
+
+
+def _nearest_answer(id_: str, name: str) -> str:
+    found = ledger.unknowns().get(id_)
+    if found is None:
+        return ""
+    names = [answer.name for answer in (found.default, *found.alternatives)]
+    return "" if name in names else _hint(name, names)
+
+
+def _check_evidence(id_: str, about: Any, file: Path) -> None:
+    try:
+        ledger.find(id_)
+    except LedgerError as error:
+        message = f"In the evidence of the profile {file}: {error}"
+        raise ProfileError(message, file=file, unknown=id_) from None
+    if not isinstance(about, dict):
+        message = f"In the profile {file}, evidence.{id_} must be a table: [evidence.{id_}]."
+        raise ProfileError(message, file=file, unknown=id_)
+    _check(about, _EVIDENCE, file, f"the keys of evidence.{id_} are")
+
+
+def _check(keys: Collection[str], known: Collection[str], file: Path, these: str) -> None:
+    for key in keys:
+        if key not in known:
+            message = f"The profile {file} has {key!r}, which nobody knows;"
+            there_are = f" {these} {', '.join(known)}."
+            raise ProfileError(message + there_are + _hint(key, known), file=file)
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""

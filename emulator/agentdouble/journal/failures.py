@@ -1,0 +1,144 @@
+"""The double's own failures, reported by a reference that is also in its log and its journal.
+
+No client may take them for an answer of an application or an agent. On every surface the answer is
+an error of status 500 in the surface's own format, and its message has the reference.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Iterator
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from agentdouble.errors import PlatformError, StateError
+from agentdouble.journal.entries import note_failure
+from agentdouble.server.guard import Refusal, Render
+
+KIND = "InternalError"
+STATE = "StateError"  # the code if the state cannot be kept, which has its own status
+INTERNAL = 1011  # the close code of a WebSocket whose server fails
+_REFERENCE = re.compile(r"\bfailure-[0-9a-f]{12}\b")
+
+_log = logging.getLogger(__name__)
+
+
+def report(error: BaseException, what: str, *, shown: bool = True) -> str:
+    """Log a failure of the double, note it in the journal and return the message for the caller.
+
+    If ``shown`` is false, the message does not contain the error, because that may contain a
+    secret.
+    """
+    reference = f"failure-{secrets.token_hex(6)}"
+    _log.error("%s failed: %s", what, reference, exc_info=error)
+    note_failure(reference)
+    reason = f": {type(error).__name__}: {error}".rstrip(". ") if shown else ""
+    return f"The double failed{reason}. Its log says more, at {reference}."
+
+
+def note_again(told: str) -> str:
+    """Note at the current request a failure that was reported before; return the message."""
+    for reference in _REFERENCE.findall(told):
+        note_failure(reference)
+    return told
+
+
+def beneath(error: BaseException) -> str | None:
+    """Return the double's message about its own failure, if that is why an agent failed.
+
+    The agent called the double, ``run_code`` raised an error, and the agent did not catch it.
+    """
+    for one in _chain(error):
+        if isinstance(one, PlatformError) and (one.code == STATE or _REFERENCE.search(one.message)):
+            return note_again(one.message)
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+class Failing:
+    """An ASGI application in front of another that answers if the other fails."""
+
+    def __init__(self, app: ASGIApp, render: Render) -> None:
+        self._app = app
+        self._render = render
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        held = _Held(send)
+        try:
+            await self._app(scope, receive, held.send)
+        except (ClientDisconnect, HTTPException, WebSocketDisconnect):  # caused by the caller
+            raise
+        except Exception as error:
+            if held.left and isinstance(error, OSError):
+                raise  # the server raised it and handles it
+            refusal = _refusal(error, scope)
+            if scope["type"] == "websocket":
+                await self._close(WebSocket(scope, receive, send), refusal, held)
+            elif not held.begun:
+                await self._render(HTTPConnection(scope), refusal)(scope, receive, send)
+            return  # the server breaks off an answer that had started
+        await held.flush()
+
+    async def _close(self, websocket: WebSocket, refusal: Refusal, held: _Held) -> None:
+        if held.closed:
+            return
+        if held.begun or "websocket.http.response" not in websocket.scope.get("extensions", {}):
+            reason = next(iter(_REFERENCE.findall(refusal.message)), refusal.kind)
+            await held.send({"type": "websocket.close", "code": INTERNAL, "reason": reason})
+            return
+        await websocket.send_denial_response(self._render(websocket, refusal))
+
+
+def _refusal(error: Exception, scope: Scope) -> Refusal:
+    if isinstance(error, StateError):
+        return Refusal(error.status, STATE, str(error))
+    return Refusal(500, KIND, report(error, f"A request for {scope['path']}"))
+
+
+class _Held:
+    """A wrapper of ``send`` that holds a 500 answer back until no error was raised after it.
+
+    Starlette answers an error with a plain text of its own, and then raises the error again.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._kept: list[Message] = []
+        self.begun = False
+        self.closed = False
+        self.left = False
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on, or hold it back."""
+        bare = message["type"] == "http.response.start" and message["status"] == 500
+        if bare or (self._kept and not message.get("more_body", False)):
+            self._kept.append(message)
+            return
+        await self.flush()
+        self.begun = True
+        self.closed = self.closed or message["type"] == "websocket.close"
+        try:
+            await self._send(message)
+        except OSError:  # in ASGI this means that the client has disconnected
+            self.left = True
+            raise
+
+    async def flush(self) -> None:
+        """Pass on the messages that were held back."""
+        kept, self._kept = self._kept, []
+        for message in kept:
+            self.begun = True
+            await self._send(message)

@@ -1,0 +1,152 @@
+"""The layer that writes one entry of the journal for each request and each WebSocket.
+
+It also sets the response headers that list the unknowns the answer relied on, and the armed faults
+that happened. The headers have those known when they are sent; the journal has all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble.core import causes, ledger
+from agentdouble.core.ledger import Ledger
+from agentdouble.core.log_filters import printable
+from agentdouble.journal.entries import UNSEEN, Entry, Journal, Start, current_entry
+
+_log = logging.getLogger(
+    "agentdouble.journal.entries"
+)  # users ask for the log of requests by this name
+
+UNKNOWNS_HEADER = b"x-agentdouble-unknowns"
+FAULTS_HEADER = b"x-agentdouble-faults"
+
+
+class JournalMiddleware:
+    """A middleware that sets the ledger in force and writes each request into the journal.
+
+    Requests below ``except_prefix`` and those that are ``UNSEEN`` are not written.
+    """
+
+    def __init__(
+        self, app: ASGIApp, journal: Journal, in_force: Ledger, *, except_prefix: str
+    ) -> None:
+        self._app = app
+        self._journal = journal
+        self._ledger = in_force
+        self._except_prefix = except_prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        if UNSEEN in scope or scope["path"].startswith(self._except_prefix):
+            with ledger.using(self._ledger):
+                await self._app(scope, receive, send)
+            return
+        entry = self._journal.open(scope)
+        kind = _Recorder if scope["type"] == "http" else _WebSocketRecorder
+        recorder = kind(self._journal, entry, receive, send)
+        token = current_entry.set(entry)
+        cause = causes.current.set((self._journal.name, entry.id))
+        with ledger.using(self._ledger) as recorder.noted:
+            try:
+                await self._app(scope, recorder.receive, recorder.send)
+            finally:
+                causes.current.reset(cause)
+                current_entry.reset(token)
+                recorder.close()
+
+
+class _Recorder:
+    """A wrapper of ``receive`` and ``send`` that records one request and its answer.
+
+    ``noted`` are the unknowns on which the answer rests.
+    """
+
+    def __init__(self, journal: Journal, entry: Entry, receive: Receive, send: Send) -> None:
+        self.noted: set[str] = set()
+        self._journal = journal
+        self._entry = entry
+        self._started = time.perf_counter()
+        self._receive = receive
+        self._send = send
+        self._request = Start()
+        self._response = Start()
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            body = message.get("body", b"")
+            self._request.add(body)
+            self._entry.received_bytes += len(body)
+            if not message.get("more_body", False):
+                self._entry.request_start = self._request
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            if self.noted:
+                headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self.noted)).encode()))
+            if self._entry.faults:
+                headers.append((FAULTS_HEADER, ", ".join(self._entry.faults).encode()))
+            message = {**message, "headers": headers}
+            self._entry.status = message["status"]
+            self._entry.response_head = headers
+            self._entry.response_start = self._response  # a stream is shown while it runs
+        elif message["type"] == "http.response.body":
+            body = message.get("body", b"")
+            self._response.add(body)
+            self._entry.sent_bytes += len(body)
+            if not message.get("more_body", False):
+                self.close()  # before the caller has the answer, so that it finds a complete entry
+        await self._send(message)
+
+    def close(self) -> None:
+        """Finish the entry once: at the end of the answer, or when no answer will follow."""
+        entry = self._entry
+        if entry.duration_ms is not None:
+            return
+        entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
+        entry.unknowns = sorted(self.noted)
+        if self._journal.events.watched:
+            self._journal.publish(entry, "answered")
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        path = entry.url.partition("://")[2].partition("/")[2]
+        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
+        _log.handle(  # not info(), because its search for the caller costs as much as all the rest
+            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
+        )
+
+
+class _WebSocketRecorder(_Recorder):
+    """A wrapper that records a WebSocket: its handshake, and how many bytes its messages have."""
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "websocket.receive":
+            self._entry.received_bytes += _size(message)
+        return message
+
+    async def send(self, message: Message) -> None:
+        kind = message["type"]
+        if kind == "websocket.send":
+            self._entry.sent_bytes += _size(message)
+        elif kind == "websocket.accept":
+            self._entry.status = 101
+            self._entry.response_head = list(message.get("headers", ()))
+        elif kind == "websocket.http.response.start":
+            self._entry.status = message["status"]
+            self._entry.response_head = list(message.get("headers", ()))
+        elif kind == "websocket.close" and self._entry.status is None:
+            self._entry.status = 403  # what the server answers for it
+        await self._send(message)
+
+
+def _size(message: Message) -> int:
+    text: str | None = message.get("text")
+    return len(message.get("bytes") or b"") if text is None else len(text.encode())

@@ -1,0 +1,94 @@
+"""A request of the journal, ready to be sent once more: its complete body, and its headers."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from agentdouble.core.redaction import REDACTED
+from agentdouble.core.signing import Authorization, Credentials, Scope, sign
+from agentdouble.errors import AgentDoubleError
+from agentdouble.journal.entries import Entry
+
+_SIGNING = frozenset(
+    {
+        b"authorization",
+        b"content-type",
+        b"host",
+        b"x-content-sha256",
+        b"x-date",
+        b"x-security-token",
+    }
+)
+_NOT_BELIEVED = (401, 403)
+
+
+class CannotRepeatError(AgentDoubleError):
+    """A request that the journal does not have completely, or not at all."""
+
+    def __init__(self, message: str, status: int = 409) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def gone() -> CannotRepeatError:
+    """Return the error for an entry that is not kept any more."""
+    return CannotRepeatError("The journal does not have this request any more.", 404)
+
+
+def whole_body(entry: Entry) -> bytes:
+    """Return the complete body of a request; raise CannotRepeatError."""
+    if REDACTED in entry.url:
+        raise CannotRepeatError(
+            "The journal hides a secret in this request's address: send it anew."
+        )
+    if entry.request_start is None and _had_body(entry):
+        raise CannotRepeatError("The double answered this request before it had read its body.")
+    body = b"" if entry.request_start is None else entry.request_start.whole()
+    if body is None:
+        raise CannotRepeatError("The journal keeps only the start of this request's body.")
+    return body
+
+
+def _had_body(entry: Entry) -> bool:
+    given = dict(entry.request_head)
+    length = given.get(b"content-length", b"0")
+    return bool(entry.received_bytes) or length != b"0" or b"transfer-encoding" in given
+
+
+def headers(entry: Entry, body: bytes, credentials: Credentials) -> list[tuple[bytes, bytes]]:
+    """Return the headers, signed anew if they were signed: a signature is valid for minutes.
+
+    Raises CannotRepeatError if another key signed them, or if the double did not believe it.
+    """
+    head = list(entry.request_head)
+    given = {name: value.decode("latin-1") for name, value in head}
+    if b"x-date" not in given or b"authorization" not in given:
+        return head
+    scope = _signed_by_us(entry, given[b"authorization"], credentials)
+    signed = sign(
+        entry.method,
+        entry.url,
+        body,
+        credentials=credentials,
+        region=scope.region,
+        service=scope.service,
+        when=dt.datetime.now(dt.timezone.utc),
+        content_type=given.get(b"content-type", "application/json"),
+    )
+    anew = [(name.lower().encode(), value.encode()) for name, value in signed.items()]
+    return [one for one in head if one[0] not in _SIGNING] + anew
+
+
+def _signed_by_us(entry: Entry, authorization: str, credentials: Credentials) -> Scope:
+    """Return what the request was signed for; refuse to sign what the double did not believe.
+
+    Else a click would lend the user's key to whoever sent a request with a wrong signature.
+    """
+    if entry.status in _NOT_BELIEVED:
+        raise CannotRepeatError(
+            "The double refused this request's signature, so none is made anew."
+        )
+    parsed = Authorization.parse(authorization)
+    if parsed.access_key != credentials.access_key:
+        raise CannotRepeatError(f"This request was signed by another key, {parsed.access_key}.")
+    return parsed.scope

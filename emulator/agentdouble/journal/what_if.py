@@ -1,0 +1,350 @@
+"""What if: a request of the journal, sent again under another answer to an unknown.
+
+Three doubles are started for it, with the running double's applications, tools and settings: two
+under the answers in force, and one under the other. Where the first two differ, ids and times
+differ; where they agree and the third does not, the other answer made the difference. Earlier
+requests of the journal on which the request relies are sent to each first. The doubles end with
+the question. Code of an application that was passed in runs in this process: what it keeps outside
+of the application, such as in variables of its module, belongs to the running double, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentdouble.core import causes
+from agentdouble.core.ledger import Ledger, find
+from agentdouble.core.redaction import without_secrets
+from agentdouble.core.signing import Credentials
+from agentdouble.core.threads import run_in_thread
+from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
+from agentdouble.errors import AgentDoubleError, LedgerError
+from agentdouble.journal import resending
+from agentdouble.journal.entries import Entry, Journal, Start
+from agentdouble.journal.resending import CannotRepeatError, gone, headers, whole_body
+from agentdouble.journal.what_if_differences import differences, leaves, unfolded
+from agentdouble.journal.what_if_routes import StartDouble
+
+LONGEST_S = 60.0
+MOST = 20  # earlier requests that are sent first
+_LARGEST = 64 * 1024  # characters of a body
+_MOST_DIFFERENCES = 200
+_READING = ("GET", "HEAD", "OPTIONS")
+_READING_ACTIONS = ("Get", "List")
+_ID_FIELD = re.compile(r"(?:id|Id|ID)$")
+_NO_ID_FIELD = re.compile(r"(?:user|app|tool|message|request|invocation|caller)_?id$|^id$", re.I)
+_ID_HEADERS = (b"mcp-session-id", b"session_id")
+_ID = re.compile(r"[\w.:+/=-]{8,}", re.ASCII)
+_OF_THE_CONNECTION = frozenset(
+    {b"host", b"content-length", b"connection", b"transfer-encoding", b"expect", causes.RAW_HEADER}
+)
+_PATH = "/:@!$&'()*+,;=~-._"
+
+
+class Question(BaseModel):
+    """What if this unknown had this answer: what would that request have been answered?"""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    entry: int = Field(ge=1)
+    unknown: str
+    answer: str
+
+
+class WhatIfError(AgentDoubleError):
+    """A question that no double could answer."""
+
+    def __init__(self, message: str, kind: str, status: int) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer; ``status`` is None if the connection ended, and ``text`` says why."""
+
+    status: int | None
+    headers: Mapping[str, str]
+    text: str
+
+    def document(self) -> Mapping[str, Any]:
+        """Return all of it as one JSON value, with the JSON inside texts unfolded."""
+        body = unfolded(self.text, self.headers.get("content-type", ""))
+        return {"status": self.status, "headers": dict(self.headers), "body": body}
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """Asks a request of a running double again, on others that it starts."""
+
+    journal: Journal
+    ledger: Ledger
+    credentials: Credentials
+    start: StartDouble
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def ask(self, question: Question) -> dict[str, Any]:
+        """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
+        entry = self.journal.find(question.entry)
+        if entry is None:
+            raise gone()
+        if not entry.url.startswith("http"):
+            raise CannotRepeatError("A WebSocket cannot be asked again.")
+        if entry.duration_ms is None:
+            raise CannotRepeatError("This request is not answered yet.")
+        headers(entry, whole_body(entry), self.credentials)  # raises before a double is started
+        in_force = self.ledger.answer(question.unknown).name
+        if find(question.unknown).answer(question.answer).name == in_force:
+            message = f"{question.unknown} is answered by {question.answer!r} already."
+            raise LedgerError(message, unknown=question.unknown)
+        async with self._lock:  # three doubles at a time are enough for a machine
+            try:
+                return await asyncio.wait_for(self._compare(entry, question, in_force), LONGEST_S)
+            except asyncio.TimeoutError:
+                message = f"The three doubles did not answer within {LONGEST_S:.0f} s."
+                raise WhatIfError(message, "TimedOut", 504) from None
+
+    async def _compare(self, entry: Entry, question: Question, in_force: str) -> dict[str, Any]:
+        entries = self.journal.entries()
+        earlier = await run_in_thread(lambda: earlier_requests(entry, entries))
+        repeatable = [request for request in earlier if self._is_repeatable(request)]
+        answers = self.ledger.answers()
+        changed = {**answers, question.unknown: question.answer}
+        first, again, other = await _gather(
+            self._answer(self.start(unknowns), [*repeatable, entry])
+            for unknowns in (answers, answers, changed)
+        )
+        differ = await run_in_thread(
+            lambda: differences(first.document(), again.document(), other.document())
+        )
+        return {
+            "entry": entry.id,
+            "unknown": question.unknown,
+            "in_force": _shown(in_force, first),
+            "other": _shown(question.answer, other),
+            "differences": differ[:_MOST_DIFFERENCES],
+            "asked_before": [request.id for request in repeatable],
+            "notes": [*_notes(entry, question, first, earlier, repeatable)],
+        }
+
+    def _is_repeatable(self, entry: Entry) -> bool:
+        try:
+            headers(entry, whole_body(entry), self.credentials)
+        except CannotRepeatError:
+            return False
+        return True
+
+    async def _answer(
+        self, double: AbstractContextManager[str], entries: Sequence[Entry]
+    ) -> Answer:
+        """Send requests to a double, and return the answer to the last one."""
+        async with _entered(double) as url:
+            sender = Sender(url, self.credentials)
+            for entry in entries:
+                answer = await sender.send(entry)
+        return answer
+
+
+def earlier_requests(entry: Entry, entries: Sequence[Entry]) -> list[Entry]:
+    """Return the last requests that made what an entry relies on, the oldest first.
+
+    They are of the same session, or their answers have ids that later ones name. What the code of
+    another request sent is left out: it is sent when that code runs again.
+    """
+    wanted = _ids_in_request(entry)
+    found: list[Entry] = []
+    for earlier in reversed(entries):
+        if earlier.id >= entry.id or earlier.caused_by or not _has_changed_something(earlier):
+            continue
+        ids = _ids_in_request(earlier)
+        in_session = entry.session is not None and earlier.session == entry.session
+        if in_session or wanted & (ids | _ids_in_answer(earlier)):
+            found.append(earlier)
+            wanted |= ids
+    return found[:MOST][::-1]
+
+
+def _has_changed_something(entry: Entry) -> bool:
+    action = _action(entry)
+    reads = action.startswith(_READING_ACTIONS) if action else entry.method in _READING
+    return not reads and entry.status is not None and entry.status < 400
+
+
+def _action(entry: Entry) -> str:
+    return parse_qs(urlsplit(entry.url).query).get("Action", [""])[0]
+
+
+def _ids_in_request(entry: Entry) -> set[str]:
+    segments = [unquote(part) for part in urlsplit(entry.url).path.split("/")]
+    in_path = (
+        segment
+        for before, segment in itertools.pairwise(segments)
+        if before in ("sessions", "tasks", "mcp")
+    )
+    in_head = (value.decode("latin-1") for name, value in entry.request_head if name in _ID_HEADERS)
+    return {id_ for id_ in (*in_path, *in_head, *_ids(_json(entry.request_start))) if id_}
+
+
+def _ids_in_answer(entry: Entry) -> set[str]:
+    """Return the ids in an answer, and the name of what an action created."""
+    in_head = (
+        value.decode("latin-1") for name, value in entry.response_head if name in _ID_HEADERS
+    )
+    answer, request = _json(entry.response_start), _json(entry.request_start)
+    own = [answer.get("id")] if isinstance(answer, dict) else []
+    if _action(entry) and isinstance(request, dict):
+        own.append(request.get("Name"))
+    return {*in_head, *_ids(answer), *(name for name in own if isinstance(name, str))}
+
+
+def _json(start: Start | None) -> Any:
+    body = start.whole() if start is not None else None
+    try:
+        return json.loads(body) if body else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _ids(value: Any) -> Iterator[str]:
+    for path, leaf in leaves(value).items():
+        name = path.rpartition(".")[2]
+        if isinstance(leaf, str) and _ID_FIELD.search(name) and not _NO_ID_FIELD.search(name):
+            yield leaf
+
+
+@dataclass
+class Sender:
+    """A client of one double; it learns which ids that double gave for those of the journal."""
+
+    url: str
+    credentials: Credentials
+    _ids: dict[str, str] = field(default_factory=dict)
+
+    async def send(self, entry: Entry) -> Answer:
+        """Send a request of the journal, and learn ids from the answer."""
+        answer = await self._send(entry)
+        body = (entry.response_start.whole() if entry.response_start is not None else None) or b""
+        head = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in entry.response_head
+        }
+        before = Answer(entry.status, head, body.decode("utf-8", "replace"))
+        now = leaves(answer.document())
+        for path, old in leaves(before.document()).items():
+            new = now.get(path)
+            if old != new and _is_id(old) and _is_id(new):
+                self._ids[str(old)] = str(new)
+        return answer
+
+    async def _send(self, entry: Entry) -> Answer:
+        body = self._with_ids(resending.whole_body(entry).decode("latin-1")).encode("latin-1")
+        parts = urlsplit(self._with_ids(entry.url))
+        query = f"?{parts.query}" if parts.query else ""
+        here = dataclasses.replace(
+            entry,
+            url=f"{self.url}{quote(parts.path, _PATH)}{query}",
+            request_head=[
+                (name, self._with_ids(value.decode("latin-1")).encode("latin-1"))
+                for name, value in entry.request_head
+            ],
+        )
+        signed = resending.headers(here, body, self.credentials)
+        head = [header for header in signed if header[0] not in _OF_THE_CONNECTION]
+        try:
+            request = httpx.Request(here.method, here.url, headers=head, content=body)
+            async with AsyncClient(transport=AsyncTransport(verify=False), timeout=None) as client:
+                response = await client.send(request)
+        except httpx.InvalidURL as error:
+            message = f"The address of this request cannot be sent: {error}"
+            raise CannotRepeatError(message) from None
+        except httpx.HTTPError as error:
+            return Answer(None, {}, f"{type(error).__name__}: {error}")
+        named = {name: self._without_address(text) for name, text in response.headers.items()}
+        return Answer(response.status_code, named, self._without_address(response.text))
+
+    def _without_address(self, text: str) -> str:
+        return text.replace(self.url, "http://double").replace(self.url[7:], "double")
+
+    def _with_ids(self, text: str) -> str:
+        for old in sorted(self._ids, key=len, reverse=True):
+            text = text.replace(old, self._ids[old])
+        return text
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+@asynccontextmanager
+async def _entered(double: AbstractContextManager[str]) -> AsyncIterator[str]:
+    """Enter a context manager that blocks, and leave it even if the client has gone meanwhile."""
+    starting = asyncio.ensure_future(run_in_thread(double.__enter__))
+
+    async def leave() -> None:
+        with contextlib.suppress(Exception):  # it did not start: the caller gets that error
+            await starting
+            await run_in_thread(lambda: double.__exit__(None, None, None))
+
+    try:
+        try:
+            url = await asyncio.shield(starting)
+        except (AgentDoubleError, RuntimeError, OSError) as error:
+            message = f"No double starts under that answer: {error}"
+            raise WhatIfError(message, "CannotStart", 409) from None
+        yield url
+    finally:
+        await asyncio.shield(asyncio.ensure_future(leave()))
+
+
+async def _gather(answers: Iterator[Any]) -> list[Answer]:
+    """Wait for all; if one fails, or the client leaves, cancel the others and wait for their end."""
+    tasks = [asyncio.ensure_future(answer) for answer in answers]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _shown(name: str, answer: Answer) -> dict[str, Any]:
+    text = without_secrets(answer.text[:_LARGEST])
+    body = text + "..." * (len(answer.text) > _LARGEST)
+    return {"answer": name, "status": answer.status, "body": body}
+
+
+def _notes(
+    entry: Entry,
+    question: Question,
+    first: Answer,
+    earlier: Sequence[Entry],
+    repeatable: Sequence[Entry],
+) -> Iterator[str]:
+    if question.unknown not in entry.unknowns:
+        yield f"The answer to request {entry.id} did not rely on {question.unknown}."
+    if entry.faults:
+        yield "Faults happened to this request; the fresh doubles have none armed."
+    lost = [str(request.id) for request in earlier if request not in repeatable]
+    if lost:
+        ids = ", ".join(lost)
+        yield f"Left out, because the journal does not have them completely: requests {ids}."
+    if len(earlier) == MOST:
+        yield f"Only the last {MOST} requests that it relied on were sent before it."
+    if not entry.faults and first.status != entry.status:
+        yield (
+            f"The running double answered {entry.status}, a fresh one {first.status} under the same "
+            "answers: the request relied on something that a fresh double does not have."
+        )

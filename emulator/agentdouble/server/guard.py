@@ -1,0 +1,318 @@
+"""The checks of Host, Origin, body size, API key and token, before anything else reads a request.
+
+The double runs code, so a web page must not reach it. A page's request has a foreign Origin, or a
+Sec-Fetch-Site that says so. A page that rebinds its own name to 127.0.0.1 sends a foreign Host. The
+double's own routes need its token, which code of sessions and runtimes does not have.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble.core import log_filters as mistakes
+
+OWN = "/_emulator"  # the prefix of the double's own routes
+HEALTH = f"{OWN}/health"  # the only one without the token
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::\d{0,5})?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The reason why a request is refused; ``kind`` is a short name for programs."""
+
+    status: int
+    kind: str
+    message: str
+
+
+Render = Callable[[HTTPConnection, Refusal], Response]
+SignsItself = Callable[[HTTPConnection], bool]
+
+
+def render_json(_connection: HTTPConnection, refusal: Refusal) -> Response:
+    """Return a refusal in the format of the simple application's errors."""
+    body = {"error": {"message": refusal.message, "type": refusal.kind}}
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
+    return JSONResponse(body, refusal.status, headers)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Who may call, and how large a request may be.
+
+    ``hosts`` are the names that a Host header may have in addition to loopback names; None allows
+    any. ``any_address`` allows every IP address as Host, because a page cannot rebind an address.
+    ``body_limit`` is in bytes. ``body_limits`` are the limits of other paths and of the paths
+    below them. ``origins`` are the web pages of other origins that may call; "*" allows all.
+    ``signed`` returns whether a request proves itself by a signature and needs no API key.
+    ``token`` is the secret of the double's own routes, which accept the API key as well.
+    """
+
+    hosts: frozenset[str] | None = frozenset()
+    any_address: bool = False
+    origins: frozenset[str] = frozenset()
+    body_limit: int = 32 * 1024 * 1024
+    body_limits: Mapping[str, int] = field(default_factory=dict)
+    api_key: str | None = field(default=None, repr=False)
+    token: str = field(default="", repr=False)
+    signed: SignsItself = lambda _connection: False
+    render: Render = render_json
+
+    def limit_of(self, connection: HTTPConnection) -> int:
+        """Return the largest allowed size of a request's body, in bytes."""
+        path: str = connection.scope["path"]
+        for prefix, limit in self.body_limits.items():
+            if path == prefix or path.startswith(prefix + "/"):
+                return limit
+        return self.body_limit
+
+
+Wrap = Callable[[ASGIApp], ASGIApp]
+
+
+def _as_it_is(app: ASGIApp) -> ASGIApp:
+    return app
+
+
+class Guard:
+    """An ASGI application in front of another that passes on the requests that the policy allows.
+
+    ``shared`` runs after the check of the page and before all other checks. So it can answer the
+    browser of an allowed page, which sends a preflight request without a key, and the page can
+    read why a request is refused.
+    """
+
+    def __init__(self, app: ASGIApp, policy: Policy, shared: Wrap = _as_it_is) -> None:
+        self._inside = shared(_Admission(app, policy))
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._inside(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        refusal = self._refusal(connection)
+        with mistakes.serving():
+            if refusal is None:
+                await self._inside(scope, receive, send)
+            else:
+                await self._policy.render(connection, refusal)(scope, receive, send)
+
+    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+        headers = connection.headers
+        origin, host = headers.get("origin"), headers.get("host", "")
+        if origin is None:
+            page = "another site" if _is_of_another_site(headers, self._policy) else None
+        else:
+            page = None if _origin_allowed(origin, host, self._policy) else repr(origin)
+        if page is None:
+            return None
+        return Refusal(
+            403,
+            "ForbiddenOrigin",
+            f"Requests from the web page {page} are refused. "
+            "Name the page's origin in the setting allow_origins to let it call.",
+        )
+
+
+class _Admission:
+    """The checks of the host, the key and the size of a request."""
+
+    def __init__(self, app: ASGIApp, policy: Policy) -> None:
+        self._app = app
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        refusal = self._refusal(connection)
+        if refusal is not None:
+            await self._policy.render(connection, refusal)(scope, receive, send)
+            return
+        limit = self._policy.limit_of(connection)
+        meter = _Meter(receive, send, limit)
+        try:
+            await self._app(scope, meter.receive, meter.send)
+        except _BodyTooLargeError:
+            if meter.response_started:
+                raise
+        except ClientDisconnect:  # the client does not wait any more, and nothing has failed
+            return
+        if meter.exceeded and not meter.response_started:
+            refusal = _body_too_large(limit)
+            await self._policy.render(connection, refusal)(scope, receive, send)
+
+    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+        policy, headers = self._policy, connection.headers
+        malformed = _host_error(connection)
+        if malformed is not None:
+            return Refusal(400, "BadHost", malformed)
+        host = headers.get("host", "")
+        if not _host_allowed(host, policy):
+            return Refusal(
+                403,
+                "ForbiddenHost",
+                f"The Host {host!r} is not one of this server's names. "
+                "Allow it with --allow-host or the setting allow_hosts.",
+            )
+        unauthorized = self._unauthorized(connection)
+        if unauthorized is not None:
+            return Refusal(401, "Unauthorized", unauthorized)
+        limit = policy.limit_of(connection)
+        if _announced_length(headers) > limit:
+            return _body_too_large(limit)
+        return None
+
+    def _unauthorized(self, connection: HTTPConnection) -> str | None:
+        """Return why the key or token of a request is refused, or None."""
+        policy, headers, path = self._policy, connection.headers, connection.scope["path"]
+        key = policy.api_key
+        if path == HEALTH or (key is not None and has_key(headers, key)):
+            return None
+        if path == OWN or path.startswith(f"{OWN}/"):
+            if has_key(headers, policy.token):
+                return None
+            return (
+                f"{OWN} asks for the double's token: send 'Authorization: Bearer <token>'. "
+                "agentdouble env shows it as AGENTDOUBLE_TOKEN."
+            )
+        if key is None or policy.signed(connection):
+            return None
+        return "This server asks for its API key: send 'Authorization: Bearer <key>'."
+
+
+class _BodyTooLargeError(HTTPException):
+    """The body grew past the limit while it was read.
+
+    It is an HTTPException, so that the application inside does not take it for its own failure.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(413)
+
+
+class _Meter:
+    """A wrapper of a request that counts its body while it is read.
+
+    If the body is too large, the answer of the application inside is dropped, because the guard
+    answers.
+    """
+
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
+        self._receive = receive
+        self._send = send
+        self._left = limit
+        self.exceeded = False
+        self.response_started = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            self.exceeded = True
+            raise _BodyTooLargeError
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self.exceeded and not self.response_started:
+            return
+        self.response_started = True
+        await self._send(message)
+
+
+def _body_too_large(limit: int) -> Refusal:
+    return Refusal(413, "BodyTooLarge", f"The request body is larger than {limit} bytes.")
+
+
+def _announced_length(headers: Headers) -> int:
+    length = headers.get("content-length", "0")
+    return int(length) if length.isdecimal() else 0
+
+
+def _host_error(connection: HTTPConnection) -> str | None:
+    """Return what is wrong with the form of the Host header (RFC 9112, 3.2), or None."""
+    hosts = connection.headers.getlist("host")
+    if len(hosts) > 1:
+        return f"The request names {len(hosts)} hosts: {', '.join(map(repr, hosts[:3]))}."
+    if not hosts and connection.scope.get("http_version") == "1.1":
+        return "The request has no Host header, which HTTP/1.1 asks for."
+    if hosts and not _HOST.fullmatch(hosts[0]):
+        return f"The Host {hosts[0][:200]!r} is no name with a port."
+    return None
+
+
+def _host_allowed(host: str, policy: Policy) -> bool:
+    if policy.hosts is None:
+        return True
+    name = host_name(host)
+    if name in LOOPBACK_NAMES or name in policy.hosts:
+        return True
+    return policy.any_address and _is_address(name)
+
+
+def host_name(host: str) -> str:
+    """Return the name in a Host header, lower-case, without port and brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_of_another_site(headers: Headers, policy: Policy) -> bool:
+    """Return whether a page of another site sends a request without an Origin, not as a link."""
+    return (
+        headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        and headers.get("sec-fetch-mode") != "navigate"
+        and "*" not in policy.origins
+    )
+
+
+def _origin_allowed(origin: str, host: str, policy: Policy) -> bool:
+    return is_same_origin(origin, host) or origin in policy.origins or "*" in policy.origins
+
+
+def is_same_origin(origin: str, host: str) -> bool:
+    """Return whether an origin has the host and port of a Host header.
+
+    All loopback names are one host: the double answers at each of them.
+    """
+    _, separator, authority = origin.partition("://")
+    return bool(separator) and _host_and_port(authority) == _host_and_port(host)
+
+
+def _host_and_port(authority: str) -> tuple[str, str]:
+    name = host_name(authority)
+    port = authority.rpartition("]")[2].partition(":")[2]
+    return "localhost" if name in LOOPBACK_NAMES else name, port
+
+
+def has_key(headers: Headers, api_key: str) -> bool:
+    """Return whether a request has the key, as a bearer token or in ``X-API-Key``."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    presented = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+    return hmac.compare_digest(presented.encode(), api_key.encode())
+
+
+def names(hosts: Iterable[str]) -> frozenset[str]:
+    """Return host names in the form that ``Policy.hosts`` needs."""
+    return frozenset(host_name(host) for host in hosts)

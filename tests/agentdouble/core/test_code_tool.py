@@ -1,0 +1,283 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from agentdouble import Emulator, SimpleApp, run_code
+from agentdouble.core.code_tool import Invocation, hosted_by, invoked_by
+from agentdouble.errors import (
+    CredentialsMissingError,
+    EnvelopeError,
+    PlatformError,
+    PlatformUnreachableError,
+    ToolIdMissingError,
+)
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
+from tests.agentdouble.calling import http
+
+pytestmark = pytest.mark.smoke
+
+
+@dataclass
+class Context:
+    """A tool context as agent frameworks have it."""
+
+    state: Any
+
+
+class State:
+    """A state that is no mapping, as Google ADK's."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def to_dict(self) -> Mapping[str, Any]:
+        return self._values
+
+
+@pytest.fixture
+def environment(shared: Emulator, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
+    """The environment points at a double."""
+    variables = shared.environment()
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return variables
+
+
+def printed(result: str) -> str:
+    text: str = json.loads(result)["data"]["outputs"][0]["text"]
+    return text
+
+
+@pytest.mark.usefixtures("environment")
+def test_it_returns_the_result_as_the_platform_sent_it() -> None:
+    """RUN-01: the JSON of 2.7, as a string."""
+    result = run_code("print(6 * 7)", "python3")
+
+    assert "42\n" == printed(result)
+    assert result.startswith('{\n  "success": true')
+
+
+def test_a_double_s_environment_is_all_it_needs_in_a_context(shared: Emulator) -> None:
+    """A tool context alone will do: a mapping, an object with one, or a state of ADK's."""
+    variables = shared.environment()
+
+    results = [
+        run_code("print(1)", tool_context=context)
+        for context in (variables, Context(variables), Context(State(variables)))
+    ]
+
+    assert ["1\n"] * 3 == [printed(result) for result in results]
+
+
+def test_the_hosting_platform_comes_before_the_environment(
+    environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An application in a double uses that double's sandbox."""
+    monkeypatch.setenv("PLATFORM_TOOL_HOST", "elsewhere.invalid")
+    monkeypatch.setenv("PLATFORM_SECRET_KEY", "elsewhere")
+
+    with hosted_by(environment):
+        assert "1\n" == printed(run_code("print(1)"))
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_missing_tool_id_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RUN-02."""
+    monkeypatch.delenv("PLATFORM_TOOL_ID")
+
+    with pytest.raises(ToolIdMissingError, match="set PLATFORM_TOOL_ID"):
+        run_code("1")
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("name", ["PLATFORM_ACCESS_KEY", "PLATFORM_SECRET_KEY"])
+@pytest.mark.parametrize("value", [None, ""])
+def test_missing_credentials_say_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
+) -> None:
+    """RUN-03: with neither, a clear error."""
+    if value is None:
+        monkeypatch.delenv(name)
+    else:
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(
+        CredentialsMissingError, match="PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY"
+    ):
+        run_code("1")
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        (None, "PLATFORM_TOOL_HOST is not set; it is host or host:port"),
+        ("127.0.0.1:1", "Nothing answers at http://127.0.0.1:1"),
+        ("127.0.0.1:port", "Nothing answers at http://127.0.0.1:port"),
+    ],
+)
+def test_an_unreachable_platform_is_named(
+    monkeypatch: pytest.MonkeyPatch, host: str | None, message: str
+) -> None:
+    """The error has the address and the variable that holds it."""
+    if host is None:
+        monkeypatch.delenv("PLATFORM_TOOL_HOST")
+    else:
+        monkeypatch.setenv("PLATFORM_TOOL_HOST", host)
+
+    with pytest.raises(PlatformUnreachableError) as caught:
+        run_code("1")
+
+    assert message in str(caught.value)
+    assert "PLATFORM_TOOL_HOST and PLATFORM_TOOL_SCHEME" in str(caught.value)
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_double_on_this_machine_is_reached_past_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the network cannot reach loopback."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+
+    assert "1\n" == printed(run_code("print(1)"))
+
+
+@pytest.mark.usefixtures("environment")
+def test_an_error_of_the_platform_is_raised_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The platform's refusal is an exception."""
+    monkeypatch.setenv("PLATFORM_TOOL_ID", "t-other")
+
+    with pytest.raises(PlatformError) as caught:
+        run_code("1")
+
+    assert ("InvalidResource.NotFound", 404) == (caught.value.code, caught.value.status)
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """A platform that answers like a broken gateway, and what it was asked."""
+    asked: list[Any] = []
+
+    async def answer(request: Request) -> Response:
+        asked.append(await request.json())
+        return PlainTextResponse("Bad Gateway", 502)
+
+    listener = open_socket("127.0.0.1", 0)
+    server = ServerThread(Starlette(routes=[Route("/", answer, methods=["POST"])]), listener)
+    for name, value in {
+        "PLATFORM_TOOL_HOST": address_of(listener).removeprefix("http://"),
+        "PLATFORM_TOOL_SCHEME": "http",
+        "PLATFORM_TOOL_ID": "t-1",
+        "PLATFORM_ACCESS_KEY": "AK",
+        "PLATFORM_SECRET_KEY": "SK",
+    }.items():
+        monkeypatch.setenv(name, value)
+    server.start()
+    yield asked
+    server.stop()
+
+
+def test_an_answer_that_is_no_envelope_is_an_error(gateway: list[Any]) -> None:
+    """A gateway's page is never taken for a result."""
+    with pytest.raises(EnvelopeError, match=r"not JSON \(HTTP 502\): 'Bad Gateway'"):
+        run_code("1")
+
+
+def test_language_timeout_and_ttl_are_sent(
+    gateway: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PLATFORM_TOOL_TTL is the validity that a new instance gets."""
+    monkeypatch.setenv("PLATFORM_TOOL_TTL", "60")
+
+    with pytest.raises(EnvelopeError):
+        run_code("1", "js", {"user_id": "u", "session_id": "s", "agent": "a"}, timeout_s=5)
+
+    payload = '{"code": "1", "kernel_name": "js", "timeout": 5}'
+    assert [
+        {
+            "ToolId": "t-1",
+            "UserSessionId": "a_u_s",
+            "OperationType": "RunCode",
+            "OperationPayload": payload,
+            "Ttl": 60,
+        }
+    ] == gateway
+
+
+def test_the_invocation_names_the_session(gateway: list[Any]) -> None:
+    """SBX-12: agent, user and session; the context does not speak over the invocation."""
+    with invoked_by(Invocation("u", "s", "a")), pytest.raises(EnvelopeError):
+        run_code("1", tool_context={"user_id": "other"})
+
+    assert "a_u_s" == gateway[0]["UserSessionId"]
+
+
+def make_app(*, blocking: bool) -> SimpleApp:
+    app = SimpleApp("runner")
+
+    @app.entrypoint
+    async def run(payload: dict[str, Any], headers: dict[str, str]) -> str:
+        code = payload["prompt"]
+        if blocking:
+            return printed(run_code(code))
+        return printed(await asyncio.to_thread(run_code, code))
+
+    return app
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blocking", [True, False])
+def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
+    """INV-09, SBX-12: one session keeps its names; another session or user has its own."""
+    with Emulator(make_app(blocking=blocking)) as double:
+
+        def ask(user_id: str, session_id: str, code: str) -> str:
+            response = http.post(
+                f"{double.url}/invoke",
+                json={"prompt": code},
+                headers={"user_id": user_id, "session_id": session_id},
+            )
+            answer: str = response.json()
+            return answer
+
+        ask("u1", "s1", "x = 1; print()")
+        seen = [
+            ask(user, session, "print('x' in globals())")
+            for user, session in (("u1", "s1"), ("u1", "s2"), ("u2", "s1"))
+        ]
+        sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+
+    assert ["True\n", "False\n", "False\n"] == seen
+    assert ["runner_u1_s1", "runner_u1_s2", "runner_u2_s1"] == [
+        session["UserSessionId"] for session in sessions
+    ]
+
+
+def test_ids_that_cannot_be_a_session_s_are_the_caller_s_to_mend() -> None:
+    """They are answered with 400 and what is wrong; an application's own bad name is its failure."""
+    answers = []
+    for name, user in (("good", "a@b.c"), ("bad.name", "ann")):
+        app = SimpleApp(name)
+
+        @app.entrypoint
+        async def main(_payload: dict[str, Any], _headers: dict[str, str]) -> str:
+            return await asyncio.to_thread(run_code, "1")
+
+        with Emulator(app) as double:
+            ids = {"user_id": user, "session_id": "s1"}
+            answer = http.post(f"{double.url}/invoke", json={}, headers=ids)
+            answers.append((answer.status_code, answer.json()["error"]))
+
+    (mine, about), (theirs, _) = answers
+    assert (400, 500, "InvalidParameter") == (mine, theirs, about["type"])
+    assert "'good_a@b.c_s1' is not 1 to 200 letters, digits, '_' and '-'" in about["message"]

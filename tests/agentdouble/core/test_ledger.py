@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agentdouble.core import ledger
+from agentdouble.errors import LedgerError
+
+ANSWERS = [
+    pytest.param(unknown.id, alternative, id=f"{unknown.id}-{alternative.name}")
+    for unknown in ledger.unknowns().values()
+    for alternative in unknown.alternatives
+]
+
+
+def test_every_unknown_says_what_it_asks_and_what_the_double_does() -> None:
+    """No entry lacks its question, its section or the meaning of its default."""
+    incomplete = [
+        unknown.id
+        for unknown in ledger.unknowns().values()
+        if not (unknown.id.startswith("U-") and unknown.section and unknown.question)
+        or not (unknown.default.name and unknown.default.meaning and unknown.default.built)
+    ]
+
+    assert [] == incomplete
+
+
+@pytest.mark.parametrize(("id_", "alternative"), ANSWERS)
+def test_a_built_alternative_can_be_chosen_and_an_unbuilt_one_is_refused(
+    id_: str, alternative: ledger.Alternative
+) -> None:
+    """Choosing what is not built is an error that names the unknown and says so."""
+    if alternative.built:
+        assert alternative == ledger.Ledger({id_: alternative.name}).answer(id_)
+        return
+    with pytest.raises(LedgerError, match=f"{id_}: .*has not built") as caught:
+        ledger.Ledger({id_: alternative.name})
+    assert id_ == caught.value.unknown
+
+
+def test_a_wrong_unknown_suggests_the_nearest() -> None:
+    """A typing error in an id is answered with the id that was meant."""
+    with pytest.raises(LedgerError, match=r"no unknown 'u-ttl-extend'. Did you mean U-TTL-EXTENDS"):
+        ledger.Ledger({"u-ttl-extend": "sliding"})
+
+
+def test_using_puts_a_ledger_in_force_and_notes_what_is_relied_on() -> None:
+    """Inside, the chosen answer holds and is noted; afterwards the default holds again."""
+    with ledger.using(ledger.Ledger({"U-TTL-EXTENDS": "sliding"})) as relied_on:
+        chosen = [ledger.choose("U-TTL-EXTENDS"), ledger.choose("U-TTL-AFTER")]
+
+    assert ["sliding", "new-instance"] == chosen
+    assert {"U-TTL-EXTENDS", "U-TTL-AFTER"} == relied_on
+    assert "absolute" == ledger.choose("U-TTL-EXTENDS")
+
+
+def test_tasks_and_threads_note_into_the_ledger_of_their_request() -> None:
+    """What a request starts relies on the same ledger."""
+
+    async def request() -> tuple[list[str], set[str]]:
+        async def task() -> str:
+            return ledger.choose("U-TTL-EXTENDS")
+
+        with ledger.using(ledger.Ledger({"U-TTL-EXTENDS": "sliding"})) as relied_on:
+            chosen = await asyncio.create_task(task())
+            in_thread = await asyncio.to_thread(ledger.choose, "U-TTL-AFTER")
+        return [chosen, in_thread], relied_on
+
+    assert (["sliding", "new-instance"], {"U-TTL-EXTENDS", "U-TTL-AFTER"}) == asyncio.run(request())
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"operations": ["POST /run"]}, "U-X explains without paths"),
+        ({"paths": ["$"]}, "U-X explains without operations"),
+        ({"operations": "POST /run", "paths": ["$"]}, "operations = 'POST /run'"),
+        ({"operations": ["*"], "paths": ["$"], "values": ["200"]}, "values = "),
+        ({"operations": ["*"], "paths": ["$"], "content": ["$"]}, "content = "),
+        ({"operations": ["*"], "paths": ["$"], "missing": False}, "missing = False"),
+        ({"operations": ["*"], "paths": ["$"], "path": ["$"]}, "path = "),
+    ],
+)
+def test_a_wrong_effect_is_refused_with_its_key(entry: dict[str, object], said: str) -> None:
+    """The file is checked when it is read."""
+    with pytest.raises(LedgerError) as caught:
+        ledger.effect("U-X", entry)
+
+    assert ("U-X", True) == (caught.value.unknown, said in str(caught.value))

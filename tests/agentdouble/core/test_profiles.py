@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentdouble import Settings
+from agentdouble.core import ledger, profiles
+from agentdouble.errors import ProfileError
+
+PROFILE = """
+[unknowns]
+U-SESSION-DUPLICATE = "400"
+U-EXEC-SUCCESS = "true"
+
+[evidence.U-SESSION-DUPLICATE]
+answer = "400"
+target = "https://agent.example.com"
+date = "2026-11-21T22:40:00+00:00"
+seen = "the second creation was answered with 400"
+exchanges = ["POST /apps/a/users/u/sessions/s -> 400"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A profile of two alternatives."""
+    file = tmp_path / "profile.toml"
+    file.write_text(PROFILE)
+    return file
+
+
+def refusal(file: Path) -> str:
+    with pytest.raises(ProfileError) as caught:
+        profiles.read(file)
+    assert str(file) == caught.value.file
+    return str(caught.value).replace(str(file), "FILE")
+
+
+def test_a_profile_chooses_what_a_deployment_lives(file: Path) -> None:
+    """What it names is settled, everything else stays a guess."""
+    chosen = Settings.load(profile=file).chosen()
+
+    assert ("400", "true") == tuple(
+        chosen.answer(id_).name for id_ in ("U-SESSION-DUPLICATE", "U-EXEC-SUCCESS")
+    )
+    assert {"U-SESSION-DUPLICATE", "U-EXEC-SUCCESS"} == chosen.settled
+    assert "absolute" == chosen.answer("U-TTL-EXTENDS").name
+
+
+def test_what_is_chosen_by_hand_goes_before_the_profile(file: Path) -> None:
+    """And is not what the deployment lives, so it is not settled."""
+    chosen = Settings.load(profile=file, unknowns={"U-EXEC-SUCCESS": "false"}).chosen()
+
+    assert "false" == chosen.answer("U-EXEC-SUCCESS").name
+    assert {"U-SESSION-DUPLICATE"} == chosen.settled
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("[unknowns]\nU-TTL-EXTEND = 'sliding'", "FILE: There is no unknown 'U-TTL-EXTEND'."),
+        ("[unknowns]\nU-TTL-EXTEND = 'sliding'", "Did you mean U-TTL-EXTENDS?"),
+        ("[unknowns]\nU-TTL-EXTENDS = 'slidng'", "It has: absolute, sliding. Did you mean sliding"),
+        ("[unknowns]\nU-LIMITS = 'rates'", "FILE: U-LIMITS: this version of agentdouble has not"),
+        ("[unknowns]\nU-TTL-EXTENDS = 1", "U-TTL-EXTENDS must name an alternative"),
+        ("unknowns = 3", "FILE, unknowns must be a table: [unknowns]."),
+        ("[unknown]", "has 'unknown', which nobody knows; the tables of a profile are unknowns,"),
+        ("[unknown]", "Did you mean unknowns?"),
+        ("[evidence.U-NOTHING]", "In the evidence of the profile FILE: There is no unknown"),
+        ("[evidence.U-LIMITS]\nanwser = 'x'", "has 'anwser', which nobody knows; the keys of evid"),
+        ("[evidence]\nU-LIMITS = 1", "evidence.U-LIMITS must be a table"),
+        ("[unknowns", "The profile FILE cannot be read: "),
+    ],
+)
+def test_a_wrong_profile_is_refused(tmp_path: Path, content: str, told: str) -> None:
+    """The error names the file, what is wrong and the nearest that there is."""
+    file = tmp_path / "profile.toml"
+    file.write_text(content)
+
+    assert told in refusal(file)
+
+
+def test_a_ledger_can_be_changed_and_goes_back(file: Path) -> None:
+    """On top of what it was made with; what is wrong changes nothing."""
+    changed = ledger.Ledger({"U-EXEC-SUCCESS": "true"})
+    changed.change({"U-TTL-EXTENDS": "sliding"})
+    with pytest.raises(ledger.LedgerError):
+        changed.change({"U-TTL-EXTENDS": "none"})
+    during = changed.answers()
+    changed.change({})
+
+    assert ("true", "sliding") == (during["U-EXEC-SUCCESS"], during["U-TTL-EXTENDS"])
+    assert ledger.Ledger({"U-EXEC-SUCCESS": "true"}).answers() == changed.answers()

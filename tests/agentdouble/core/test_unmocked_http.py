@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+import respx
+
+from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport, Client, Transport
+from tests.doublecheck import bad_servers
+from tests.doublecheck.bad_servers import Behaviour, answer
+
+Send = Callable[[str, bool], httpx.Response]
+
+TIMEOUT = httpx.Timeout(30, read=0.3)  # a busy machine takes its time to connect
+
+
+def blocking(url: str, ours: bool) -> httpx.Response:
+    transport = Transport(verify=False) if ours else httpx.HTTPTransport(verify=False)
+    with httpx.Client(transport=transport, timeout=TIMEOUT) as client:
+        return client.get(url)
+
+
+def awaited(url: str, ours: bool) -> httpx.Response:
+    async def send() -> httpx.Response:
+        kind: Any = AsyncTransport if ours else httpx.AsyncHTTPTransport
+        async with httpx.AsyncClient(transport=kind(verify=False), timeout=TIMEOUT) as client:
+            return await client.get(url)
+
+    return asyncio.run(send())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("send", [blocking, awaited])
+@pytest.mark.parametrize(
+    "behave",
+    [
+        bad_servers.hang,
+        bad_servers.reset,
+        bad_servers.drip,
+        bad_servers.raw(b"SSH-2.0\r\n"),
+        bad_servers.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"),
+    ],
+)
+def test_errors_are_those_of_httpx(send: Send, behave: Behaviour) -> None:
+    """With their messages, whatever the server does."""
+    with bad_servers.serving(behave) as server:
+        told = []
+        for ours in (True, False):
+            with pytest.raises(httpx.TransportError) as raised:
+                send(server.url, ours)
+            told.append((type(raised.value), str(raised.value), str(raised.value.request.url)))
+
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("send", [blocking, awaited])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://127.0.0.1", "https://127.0.0.1:1"])
+def test_addresses_are_refused_as_by_httpx(send: Send, url: str) -> None:
+    """Nothing listens there, or nothing is spoken that it understands."""
+    with pytest.raises(httpx.TransportError) as ours:
+        send(url, True)
+    with pytest.raises(httpx.TransportError) as theirs:
+        send(url, False)
+
+    assert (type(theirs.value), str(theirs.value)) == (type(ours.value), str(ours.value))
+
+
+@pytest.mark.parametrize("send", [blocking, awaited])
+def test_answers_are_those_of_httpx(send: Send) -> None:
+    """Status, headers and body."""
+    with bad_servers.serving(answer(b'{"a": 1}', more="A: 1\r\nA: 2\r\n")) as server:
+        ours, theirs = send(server.url, True), send(server.url, False)
+
+    assert {"a": 1} == ours.json()
+    assert (theirs.headers.raw, theirs.http_version) == (ours.headers.raw, ours.http_version)
+
+
+def test_what_replaces_the_methods_of_httpx_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By respx on either floor, or by a test's own patches of the classes."""
+    for kind in (httpx.Client, httpx.AsyncClient):
+        for name in ("send", "request", "build_request", "_send_single_request"):
+            monkeypatch.setattr(kind, name, None)
+
+    async def awaited(url: str) -> int:
+        async with AsyncClient(transport=AsyncTransport(verify=False)) as client:
+            return (await client.get(url)).status_code
+
+    with (
+        bad_servers.serving(answer(b"{}")) as server,
+        respx.mock(using="httpcore"),
+        respx.mock(using="httpx"),
+    ):
+        with Client(transport=Transport(verify=False)) as client:
+            assert 200 == client.get(server.url).status_code
+        assert 200 == asyncio.run(awaited(server.url))

@@ -1,0 +1,71 @@
+"""What counts as a difference between two answers, where a third shows what differs each time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentdouble.journal.what_if_differences import LONGEST, differences, unfolded
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "other", "differs"),
+    [
+        ("a", "a", "b", True),
+        (True, True, 1, True),
+        (1, 2, 3, False),
+        (1, 2, "3", True),
+        ("x 4f2a", "x 91bc", "x 77de", False),
+        ("at 2026-11-23T10:00:00Z", "at 2026-11-23T10:00:00Z", "at 2026-11-23T10:00:01Z", False),
+        ("-" * 100_000, "a" * 100_000, "b" * 100_000, False),
+        ([], [], [1], True),
+        ({}, {}, None, True),
+    ],
+)
+def test_a_value(first: Any, again: Any, other: Any, differs: bool) -> None:
+    """Differs by more than what differs between two answers that are meant to be the same."""
+    found = differences({"body": first}, {"body": again}, {"body": other})
+
+    assert differs == bool(found)
+
+
+def test_what_one_answer_lacks() -> None:
+    """Even if it is an id; and the time that something took is none, as the connection's headers."""
+    first = {"body": {"id": "a1", "took_ms": 5}, "headers": {"date": "x"}}
+    again = {"body": {"id": "b2", "took_ms": 5}, "headers": {"date": "y"}}
+    other = {"body": {"took_ms": 9, "new": [1]}, "headers": {"date": "z"}}
+
+    assert [
+        {"path": "body.id", "in_force": "a1"},
+        {"path": "body.new[0]", "other": 1},
+    ] == differences(first, again, other)
+
+
+def test_what_is_shown_has_no_secrets_and_an_end() -> None:
+    """And can be sent: half a character cannot."""
+    first = {"headers": {"authorization": "Bearer s3cret"}, "long": "a", "half": "a"}
+    other = {"headers": {"authorization": "Bearer other"}, "long": "b" * 9000, "half": "\ud800"}
+
+    header, long, half = differences(first, first, other)
+
+    assert "***" in str(header)
+    assert "s3cret" not in str(header)
+    assert LONGEST + 100 > len(long["other"])
+    assert "?" == half["other"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ('{"Result": "{\\"a\\": [1]}"}', "application/json", {"Result": {"a": [1]}}),
+        ('data: {"a": 1}\n\ndata: b\ndata: c\n\n: x\n\n', "text/event-stream", [{"a": 1}, "b\nc"]),
+        ("data: a\u2028\rdata: b\r\rdata: c\r\n\r\n", "text/event-stream", ["a\u2028\nb", "c"]),
+        ("plain", "text/plain", "plain"),
+        ("[NaN]", "application/json", ["NaN"]),
+        ("[" * 90_000, "application/json", "[" * 90_000),
+    ],
+)
+def test_a_body(text: str, kind: str, value: Any) -> None:
+    """JSON inside texts is unfolded, and an event is what its data says."""
+    assert value == unfolded(text, kind)

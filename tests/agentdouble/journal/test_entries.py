@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pytest
+
+from agentdouble import Clock, Emulator, SimpleApp
+from agentdouble.journal.entries import BODY_LIMIT, Entry, Journal, Start
+from tests.agentdouble.calling import http, send, signed
+
+pytestmark = pytest.mark.smoke
+
+
+def test_a_curl_line_can_be_pasted_into_a_shell() -> None:
+    """Quotes are quoted, and headers that curl makes itself are left out."""
+    start = Start()
+    start.add(b"it's")
+    entry = Entry(
+        id=1,
+        at=Clock().now(),
+        method="POST",
+        url="http://h/?a=1&b=2",
+        request_head=[(b"host", b"h"), (b"content-length", b"3"), (b"user_id", b"o'neill")],
+        request_start=start,
+    )
+
+    assert (
+        "curl -X POST 'http://h/?a=1&b=2' -H 'user_id: o'\"'\"'neill' --data-raw 'it'\"'\"'s'"
+    ) == entry.curl()
+
+
+def test_the_journal_keeps_the_last_requests() -> None:
+    """Older entries make room; ids go on, also after the journal was emptied."""
+    scope = {"method": "GET", "path": "/", "query_string": b"", "scheme": "http", "headers": []}
+    kept = Journal(2, Clock())
+
+    ids = [kept.open(scope).id for _ in range(3)]
+    before = [entry.id for entry in kept.entries()]
+    kept.clear()
+
+    assert ([1, 2, 3], [2, 3], ()) == (ids, before, kept.entries())
+    assert 4 == kept.open(scope).id
+
+
+def test_an_entry_has_the_request_and_its_answer(double: Emulator) -> None:
+    """Everything is there, the unknowns that the answer relied on included."""
+    response = http.post(f"{double.url}/invoke?q=1", json={"prompt": ""}, headers={"user_id": "u"})
+
+    (entry,) = double.journal.entries()
+    assert ("POST", f"{double.url}/invoke?q=1", '{"prompt":""}', 200, response.text) == (
+        entry.method,
+        entry.url,
+        entry.request_body,
+        entry.status,
+        entry.response_body,
+    )
+    assert "u" == dict(entry.request_headers)["user_id"]
+    assert "application/json" == dict(entry.response_headers)["content-type"]
+    assert ["U-INVOKE-ENVELOPE", "U-INVOKE-HEADERS"] == entry.unknowns
+    assert entry.duration_ms is not None
+
+
+def test_the_answer_names_the_unknowns_it_relied_on(double: Emulator) -> None:
+    """The response header says which guesses an answer rests on."""
+    response = http.get(f"{double.url}/ping")
+
+    assert "U-PROBE-BODIES, U-PROBE-ERROR" == response.headers["x-agentdouble-unknowns"]
+
+
+def test_no_secret_reaches_the_journal(double: Emulator) -> None:
+    """Not a signature, not a key, not a token, not a cookie: in no field of any entry."""
+    secrets = ["s3cret-bearer", "s3cret-key", "s3cret-token", "s3cret-cookie"]
+    headers = {
+        "Authorization": f"Bearer {secrets[0]}",
+        "X-Api-Key": secrets[1],
+        "X-Security-Token": secrets[2],
+        "Cookie": f"a={secrets[3]}",
+    }
+    http.get(f"{double.url}/ping", headers=headers)
+    http.get(f"{double.url}/ping?faasInstanceName=s-1&Authorization=s3cret-endpoint&x=1")
+    secrets.append("s3cret-endpoint")
+    request = signed(double, {})
+    send(request)
+    secrets.append(request.headers["Authorization"].partition("Signature=")[2])
+
+    written = str([entry.to_dict() for entry in double.journal.entries()])
+
+    assert [] == [secret for secret in secrets if secret in written]
+
+
+def test_no_secret_of_an_application_reaches_the_journal(double: Emulator) -> None:
+    """In headers, query and bodies, told by their names; what merely looks alike does."""
+    body = {
+        "api_key": "s3cret",
+        "password": "s3cret",
+        "max_tokens": 77,
+        "key": "shown",
+        "code": "1+1",
+    }
+    headers = {"X-Auth-Token": "s3cret", "api-key": "s3cret", "X-Amz-Security-Token": "s3cret"}
+    http.post(f"{double.url}/invoke?sig=s3cret&n=88", json=body, headers=headers)
+
+    written = str([entry.to_dict() for entry in double.journal.entries()])
+
+    assert [True] * 4 == [shown in written for shown in ("77", "88", "shown", "1+1")]
+    assert "s3cret" not in written
+
+
+def test_no_secret_of_an_action_reaches_the_journal(double: Emulator) -> None:
+    """Its other fields do."""
+    body = {
+        "Name": "a name",
+        "ToolType": "CodeEnv",
+        "LarkAppSecret": "s3cret-app",
+        "AuthorizerConfiguration": {"KeyAuth": {"ApiKey": "s3cret-key", "ApiKeyName": "shown"}},
+        "TosMountConfig": {"Credentials": {"SecretAccessKey": 's3cret-"quoted'}},
+        "Envs": [
+            {"Key": "LEVEL", "Value": "debugging"},
+            {"Key": "MODEL_API_KEY", "Value": "s3cret-value"},
+            {"Value": "s3cret-token", "Key": "auth_token"},
+        ],
+    }
+    send(signed(double, body, action="CreateTool"))
+
+    written = str([entry.to_dict() for entry in double.journal.entries()])
+
+    assert [True] * 3 == [shown in written for shown in ("a name", "shown", "debugging")]
+    assert "s3cret" not in written
+
+
+def test_bodies_are_cut_and_say_so() -> None:
+    """A long body is kept up to 64 KiB, with how much is missing."""
+    app = SimpleApp()
+
+    @app.entrypoint
+    async def echo(payload: dict[str, str], headers: dict[str, str]) -> str:
+        return payload["prompt"]
+
+    with Emulator(app) as double:
+        http.post(f"{double.url}/invoke", json={"prompt": "x" * BODY_LIMIT})
+        (entry,) = double.journal.entries()
+
+    frame = len('{"prompt":""}')
+    assert f"{entry.request_body[:BODY_LIMIT]}... ({frame} more bytes)" == entry.request_body
+    assert f"{entry.response_body[:BODY_LIMIT]}... (2 more bytes)" == entry.response_body
+
+
+def test_the_double_s_own_routes_are_not_written(double: Emulator) -> None:
+    """Looking at the journal does not fill it."""
+    http.get(f"{double.url}/_emulator/journal")
+
+    assert () == double.journal.entries()

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from agentdouble import Emulator
+from agentdouble.journal.failures import Failing
+from agentdouble.sandbox.instances import Instances
+from agentdouble.server.guard import render_json
+from tests.agentdouble import mcp_wire
+from tests.agentdouble.calling import body_of, call, http
+
+REFERENCE = re.compile(r"failure-[0-9a-f]{12}")
+
+
+async def broken(*_: object, **__: object) -> Any:
+    """Stand for a mistake in the double."""
+    raise KeyError("a mistake of ours")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def double() -> Iterator[Emulator]:
+    with Emulator() as made:
+        yield made
+
+
+@pytest.fixture
+def told(double: Emulator, caplog: pytest.LogCaptureFixture) -> Callable[[str], None]:
+    """Give what checks that log and journal have the reference that an answer has, and none else."""
+
+    def check(text: str) -> None:
+        assert text.startswith(("The double failed: KeyError: 'a mistake", "The double failed. "))
+        (reference,) = set(REFERENCE.findall(text))
+        ours = [one for one in caplog.records if one.name.startswith("agentdouble.")]
+        (record,) = [one for one in ours if one.levelno >= logging.ERROR]
+        assert reference in record.getMessage()
+        assert record.exc_info
+        assert record.exc_info[0] is KeyError
+        journal = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+        assert any([reference] == one["failures"] for one in journal)
+        assert all(one["failures"] in ([], [reference]) for one in journal)
+
+    return check
+
+
+def test_the_control_plane_tells_it(
+    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its envelope."""
+    monkeypatch.setattr(Instances, "get_or_create", broken)
+
+    answer = call(double, body_of(double, "1"))
+
+    error = answer.json()["ResponseMetadata"]["Error"]
+    assert (500, "InternalError") == (answer.status_code, error["Code"])
+    told(error["Message"])
+
+
+def beneath_an_agent(double: Emulator, path: str, body: Any, **headers: str) -> httpx.Response:
+    return http.post(double.url + path, json=body, headers={"user_id": "u", **headers})
+
+
+RUN = {
+    "appName": "coder",
+    "userId": "u",
+    "sessionId": "s",
+    "newMessage": {"role": "user", "parts": [{"text": "1"}]},
+}
+A2A = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "1"}]}}
+RPC = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": A2A}
+V1 = {"A2A-Version": "1.0"}
+MESSAGES: dict[str, Callable[[Emulator], tuple[httpx.Response, int, Callable[[Any], str]]]] = {
+    "/invoke": lambda double: (
+        beneath_an_agent(double, "/invoke", {"prompt": "1"}, session_id="s"),
+        500,
+        lambda body: str(body["error"]["message"]),
+    ),
+    "/run": lambda double: (
+        beneath_an_agent(double, "/run", RUN),
+        500,
+        lambda body: str(body["detail"]),
+    ),
+    "/run_sse": lambda double: (
+        beneath_an_agent(double, "/run_sse", RUN),
+        200,  # it has begun: its last event is the error
+        lambda body: str(body["error"]),
+    ),
+    "/mcp": lambda double: (
+        http.post(
+            f"{double.url}/mcp",
+            json=mcp_wire.modern("coder", {"prompt": "1"}),
+            headers=mcp_wire.modern_headers(None, "coder"),
+        ),
+        200,  # of the transport: the JSON-RPC error is the answer
+        lambda body: str(body["error"]["message"]) if body["error"]["code"] == -32603 else "",
+    ),
+    "A2A": lambda double: (
+        beneath_an_agent(double, "/", RPC, **V1),
+        200,
+        lambda body: str(body["error"]["message"]) if body["error"]["code"] == -32603 else "",
+    ),
+    "A2A by REST": lambda double: (
+        beneath_an_agent(double, "/message:send", A2A, **V1),
+        500,
+        lambda body: str(body["error"]["message"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("surface", MESSAGES)
+def test_a_failure_beneath_an_agent_is_no_answer_of_the_agent_s(
+    double: Emulator,
+    told: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    surface: str,
+) -> None:
+    """The shipped coder says nothing of it: each surface tells it as an error of its own."""
+    http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
+    monkeypatch.setattr(Instances, "get_or_create", broken)
+
+    answer, status, message = MESSAGES[surface](double)
+
+    assert status == answer.status_code, answer.text
+    last = answer.text.strip().splitlines()[-1].removeprefix("data: ")
+    told(message(json.loads(last)))
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_has_begun_is_broken_off(caplog: pytest.LogCaptureFixture) -> None:
+    """And an open WebSocket is closed with the reference as its reason."""
+
+    async def application(scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        else:
+            await send({"type": "websocket.accept"})
+        raise KeyError("a mistake of ours")
+
+    for kind in ("http", "websocket"):
+        sent: list[Message] = []
+
+        async def send(message: Message, sent: list[Message] = sent) -> None:
+            sent.append(message)
+
+        scope = {"type": kind, "path": "/", "headers": [], "query_string": b""}
+        await Failing(application, render_json)(scope, nothing, send)
+
+        (reference,) = REFERENCE.findall(caplog.text)
+        caplog.clear()
+        if kind == "http":
+            assert ["http.response.start"] == [one["type"] for one in sent]
+        else:
+            assert {"type": "websocket.close", "code": 1011, "reason": reference} == sent[-1]
+
+
+@pytest.mark.anyio
+async def test_a_client_that_has_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """A server says so by an OSError of its own, which it wants back."""
+
+    class GoneError(OSError):
+        pass
+
+    async def application(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.close", "code": 1000})
+
+    async def send(_: Message) -> None:
+        raise GoneError
+
+    scope = {"type": "websocket", "path": "/", "headers": [], "query_string": b""}
+    with pytest.raises(GoneError):
+        await Failing(application, render_json)(scope, nothing, send)
+    assert "" == caplog.text
+
+
+async def nothing() -> Message:
+    raise AssertionError("nobody reads the request")
+
+
+def fails(*_: object, **__: object) -> None:
+    """Stand for a mistake in the double that is no coroutine's."""
+    raise KeyError("a mistake of ours")

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
+from typing import TypeVar
+
+import pytest
+
+from agentdouble.server.application_loop import (
+    ROOM,
+    ApplicationExitError,
+    ApplicationLoop,
+    CrossLoopQueue,
+)
+
+T = TypeVar("T")
+
+variable: ContextVar[str] = ContextVar("variable", default="default")
+
+
+def in_loop(body: Callable[[ApplicationLoop], Awaitable[T]], *, started: bool = True) -> T:
+    """Run ``body`` with an application loop; it is stopped afterwards."""
+
+    async def main() -> T:
+        loop = ApplicationLoop()
+        if started:
+            await loop.start()
+        try:
+            return await body(loop)
+        finally:
+            await loop.stop()
+
+    return asyncio.run(main())
+
+
+async def thread() -> threading.Thread:
+    return threading.current_thread()
+
+
+async def thread_name() -> str:
+    return threading.current_thread().name
+
+
+@pytest.mark.parametrize("started", [True, False])
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_the_loop_survives_an_exit(error: BaseException, started: bool) -> None:
+    """sys.exit() ends its request and nothing else."""
+
+    async def body(loop: ApplicationLoop) -> str:
+        async def leave() -> None:
+            raise error
+
+        with pytest.raises(ApplicationExitError, match=type(error).__name__):
+            await loop.run(leave())
+        return await loop.run(thread_name())
+
+    assert ("agentdouble-app" if started else "MainThread") == in_loop(body, started=started)
+
+
+def test_cancelling_the_caller_cancels_the_coroutine() -> None:
+    """A request that is given up does not go on."""
+
+    async def body(loop: ApplicationLoop) -> bool:
+        begun, cancelled = threading.Event(), threading.Event()
+
+        async def wait() -> None:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        task = asyncio.ensure_future(loop.run(wait()))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        return await asyncio.to_thread(cancelled.wait, 30)
+
+    assert in_loop(body)
+
+
+def test_a_slow_consumer_slows_the_iterator() -> None:
+    """An iterator without end does not fill the memory."""
+    made = []
+
+    async def endless() -> AsyncIterator[int]:
+        while True:
+            made.append(1)
+            yield 1
+
+    async def body(loop: ApplicationLoop) -> None:
+        iterator = loop.iterate(endless())
+        await iterator.__anext__()
+        for _ in range(20):
+            await loop.run(asyncio.sleep(0))
+        await iterator.aclose()
+
+    in_loop(body)
+
+    assert len(made) < 50
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_closing_ends_the_iterator(started: bool) -> None:
+    """Who stops taking lets the iterator clean up."""
+    closed = threading.Event()
+
+    async def items() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+                await asyncio.sleep(0)
+        finally:
+            closed.set()
+
+    async def body(loop: ApplicationLoop) -> bool:
+        iterator = loop.iterate(items())
+        await iterator.__anext__()
+        await iterator.aclose()
+        return await asyncio.to_thread(closed.wait, 30)
+
+    assert in_loop(body, started=started)
+
+
+def test_the_producer_waits_for_the_consumer() -> None:
+    """It is never more than ROOM ahead."""
+
+    async def main() -> tuple[int, int]:
+        loop = ApplicationLoop()
+        await loop.start()
+        out: CrossLoopQueue[int] = CrossLoopQueue()
+        made, waits = [], threading.Event()
+
+        async def make() -> None:
+            for number in range(3 * ROOM):
+                out.put(number)
+                made.append(number)
+                if out.full:
+                    waits.set()
+                    await out.room()
+
+        making = asyncio.ensure_future(loop.run(make()))
+        await asyncio.to_thread(waits.wait, 30)
+        ahead, taken = len(made), 0
+        while taken < 3 * ROOM:
+            taken += len(await out.take())
+        await making
+        await loop.stop()
+        return ahead, taken
+
+    assert (ROOM, 3 * ROOM) == asyncio.run(main())

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import freezegun
+import pytest
+import time_machine
+
+from agentdouble.server.loops import run
+
+
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        pytest.param(lambda: freezegun.freeze_time("2030-01-01"), id="freezegun"),
+        pytest.param(lambda: time_machine.travel("2030-01-01", tick=False), id="time-machine"),
+    ],
+)
+def test_timers_run_while_the_clocks_are_frozen(
+    frozen: Callable[[], AbstractContextManager[object]],
+) -> None:
+    """The wall clock stands still, the loop does not."""
+
+    async def timers() -> bool:
+        with frozen():
+            before = time.time()
+            await asyncio.sleep(0.01)
+            return before == time.time()
+
+    assert run(timers())
+
+
+def test_run_leaves_nothing_behind() -> None:
+    """What is still running is cancelled, and the loop is closed."""
+    left = []
+
+    async def main() -> asyncio.AbstractEventLoop:
+        async def forever() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                left.append("cancelled")
+
+        task = asyncio.ensure_future(forever())
+        await asyncio.wait({task}, timeout=0.01)
+        return asyncio.get_running_loop()
+
+    loop = run(main())
+
+    assert ["cancelled"] == left
+    assert loop.is_closed()

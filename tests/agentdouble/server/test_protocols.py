@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from agentdouble.server import starting
+from agentdouble.server.sockets import open_socket
+from agentdouble.server.starting import ServerThread
+
+
+def app() -> Starlette:
+    return Starlette(routes=[Route("/", lambda _request: PlainTextResponse("here"))])
+
+
+@contextlib.contextmanager
+def connected(app: ASGIApp) -> Iterator[socket.socket]:
+    """Serve an application; give a connection to it."""
+    listener = open_socket("127.0.0.1", 0)
+    server = ServerThread(app, listener)
+    server.start()
+    try:
+        with socket.create_connection(listener.getsockname(), timeout=60) as connection:
+            yield connection
+    finally:
+        server.stop()
+
+
+def test_a_small_answer_is_sent_as_one() -> None:
+    """Head and body together: the first thing that arrives is all of it."""
+    with connected(app()) as connection:
+        for _ in range(20):
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            answer = connection.recv(65536)
+
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert answer.endswith(b"\r\n\r\nhere")
+
+
+def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
+    """Nor does what has no body; answers to what was asked at once come in order."""
+    asked = threading.Event()
+
+    async def late() -> AsyncIterator[str]:
+        await asyncio.to_thread(asked.wait, 30)
+        yield "late"
+
+    routes = [
+        Route("/", lambda _request: StreamingResponse(late())),
+        Route("/none", lambda _request: Response(status_code=204)),
+    ]
+    with connected(Starlette(routes=routes)) as connection:
+        none = b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        last = b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + none + last)
+        head = connection.recv(65536)
+        asked.set()
+        rest = b"".join(iter(lambda: connection.recv(65536), b""))
+
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert head.endswith(b"\r\n\r\n")
+    assert rest.startswith(b"4\r\nlate\r\n0\r\n\r\nHTTP/1.1 204 No Content\r\n")
+    assert 2 == rest.count(b"204 No Content")
+    assert rest.endswith(b"\r\n\r\n")
+
+
+def test_clients_are_the_first_to_give_up_an_idle_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server would do so while their next request is on its way; it does in the end."""
+    httpx_keeps_s = httpx.Limits().keepalive_expiry
+    assert httpx_keeps_s is not None
+    assert httpx_keeps_s * 5 < starting.KEPT_S
+
+    monkeypatch.setattr(starting, "KEPT_S", 0)
+    with connected(app()) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+
+        assert b"".join(iter(lambda: connection.recv(65536), b"")).endswith(b"here")

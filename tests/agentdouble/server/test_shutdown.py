@@ -1,0 +1,99 @@
+"""What callers and the log hear of a double that stops while it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from agentdouble import Emulator, SimpleApp
+from agentdouble.server.shutdown import STOPPING, ShutdownMiddleware
+
+pytestmark = pytest.mark.smoke
+
+HEADERS = {"user_id": "ann", "session_id": "s1"}
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A double that stops gives what it answers no time to end."""
+    monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 0)
+
+
+def sleeping(begun: threading.Event) -> SimpleApp:
+    app = SimpleApp("sleeper")
+
+    async def forever() -> AsyncIterator[str]:
+        yield "first"
+        await asyncio.Event().wait()
+
+    @app.entrypoint
+    async def main(payload: dict[str, Any], _headers: dict[str, str]) -> Any:
+        if "stream" in payload:
+            return forever()
+        begun.set()
+        return await asyncio.Event().wait()
+
+    return app
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_call_that_is_cut_off_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    """It gets 503 in the application's error shape, and the log has one line and no traceback."""
+    caplog.set_level("INFO", "agentdouble.journal.entries")
+    begun = threading.Event()
+    emulator = Emulator(sleeping(begun)).start()
+    with ThreadPoolExecutor(1) as pool:
+        url = f"{emulator.url}/invoke"
+        call = pool.submit(httpx.post, url, json={}, headers=HEADERS, timeout=60)
+        assert begun.wait(60)
+        emulator.stop()
+        answer = call.result()
+
+    error = {"message": STOPPING.message, "type": "ServerStopping"}
+    assert (503, {"error": error}) == (answer.status_code, answer.json())
+    (line,) = caplog.messages
+    assert line.startswith("POST /invoke 503, ")
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_stream_that_is_cut_off_does_not_look_whole(caplog: pytest.LogCaptureFixture) -> None:
+    """Its connection is closed before the end of its body, without a word in the log."""
+    emulator = Emulator(sleeping(threading.Event())).start()
+
+    body = {"stream": True}
+    with httpx.stream(
+        "POST", f"{emulator.url}/invoke", json=body, headers=HEADERS, timeout=60
+    ) as answer:
+        lines = answer.iter_lines()
+        assert "data: first" == next(lines)
+        emulator.stop()
+        with pytest.raises(httpx.RemoteProtocolError):
+            list(lines)
+
+    assert [] == caplog.messages
+
+
+def test_a_call_that_its_caller_cancels_stays_cancelled() -> None:
+    """Who calls the application in this process, and gives up, gets no answer in its place."""
+
+    async def sleep(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        await asyncio.Event().wait()
+
+    async def nobody(*message: Message) -> Message:
+        raise AssertionError(message)
+
+    async def cancelled() -> None:
+        called = asyncio.ensure_future(ShutdownMiddleware(sleep)({"type": "http"}, nobody, nobody))
+        await asyncio.sleep(0)
+        called.cancel()
+        await called
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from agentdouble.errors import AnswerLostError
+from agentdouble.server.upstream import Answer, Connections
+from tests.agentdouble.calling import TIMEOUT_S
+
+pytestmark = [pytest.mark.anyio, pytest.mark.smoke]
+EMPTY = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        yield listener
+
+
+def connections(listener: socket.socket) -> Connections:
+    return Connections(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+
+async def accept(listener: socket.socket) -> socket.socket:
+    """Return the next connection that is made."""
+    loop = asyncio.get_running_loop()
+    accepted, _ = await asyncio.wait_for(loop.sock_accept(listener), TIMEOUT_S)
+    return accepted
+
+
+async def answered(server: socket.socket, asking: asyncio.Future[Answer], said: bytes) -> bytes:
+    """Let a request be answered, and return the body."""
+    loop = asyncio.get_running_loop()
+    await loop.sock_recv(server, 1000)
+    await loop.sock_sendall(server, said)
+    answer, body = await asking, b""
+    while not answer.done:
+        body += await answer.read()
+    return body
+
+
+async def test_a_connection_that_was_closed_meanwhile_is_not_used_again(
+    listener: socket.socket,
+) -> None:
+    """Not even if that is not seen as yet."""
+    made = connections(listener)
+    asking = asyncio.ensure_future(made.ask("GET", "/", [], b""))
+    server = await accept(listener)
+    await answered(server, asking, EMPTY)
+    server.close()
+
+    await made.open()
+
+    (await accept(listener)).close()
+    made.close()
+
+
+async def test_a_connection_that_was_kept_too_long_is_not_used_again(
+    listener: socket.socket,
+) -> None:
+    """Though the loop was too late to give it up: its server may be about to."""
+    made = Connections(f"http://127.0.0.1:{listener.getsockname()[1]}", kept_s=0)
+    asking = asyncio.ensure_future(made.ask("GET", "/", [], b""))
+    with await accept(listener) as server:
+        await answered(server, asking, EMPTY)
+        await made.open()  # nothing else has happened in the loop
+
+        (await accept(listener)).close()
+    made.close()
+
+
+async def test_an_answer_before_the_request_is_out_ends_the_connection(
+    listener: socket.socket,
+) -> None:
+    """What is sent later would be taken for another request."""
+    made = connections(listener)
+    connection = await made.open()
+    answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
+    with await accept(listener) as server:
+        begun: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        begun.set_result(answer)
+        await answered(server, begun, EMPTY)
+
+        assert connection.closing
+    made.close()
+
+
+async def test_an_answer_before_a_reset_is_read_though_writing_meets_the_reset_first(
+    listener: socket.socket,
+) -> None:
+    """A server that answers without reading all of a request may close so."""
+    made = connections(listener)
+    connection = await made.open()
+    answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
+    with await accept(listener) as server:
+        await asyncio.get_running_loop().sock_recv(server, 1000)
+        server.send(b"HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno")
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    await connection.send(b"123", more=True)  # nothing else has happened in the loop
+    await answer.begun()
+    body = b""
+    while not answer.done:
+        body += await answer.read()
+
+    assert (413, b"no", True) == (answer.status, body, connection.closing)
+
+
+async def test_nobody_there_is_told_apart_from_who_breaks_off(listener: socket.socket) -> None:
+    """Only of the former it is sure that nothing was reached."""
+    made = connections(listener)
+    asking = asyncio.ensure_future(made.ask("GET", "/", [], b""))
+    with await accept(listener) as server:
+        await asyncio.get_running_loop().sock_recv(server, 1000)
+    with pytest.raises(AnswerLostError) as broken:
+        await asking
+    listener.close()
+    with pytest.raises(AnswerLostError) as refused:
+        await made.open()
+
+    assert (False, True) == (broken.value.unreached, refused.value.unreached)
