@@ -1,7 +1,8 @@
-"""Hold each room of the house to its cap in ``house.toml``: ``python .ci/house.py [--lower]``.
+"""Check the sizes and counts in ``house.toml``: ``python .ci/house.py [--lower]``.
 
-A room is a folder with all that is below it, or a pattern for the files of one folder. Lines are
-lines of code: no blank lines, comments or docstrings. ``--lower`` lowers each cap to what is there.
+A room is a folder with everything below it, or a pattern for the files of one folder. Lines are
+lines of code: no blank lines, comments or docstrings. A count is about the Python of one folder;
+COUNTS says what each means. ``--lower`` lowers each cap to today's figure.
 """
 
 from __future__ import annotations
@@ -12,12 +13,57 @@ import re
 import subprocess
 import sys
 import tokenize
+from collections import Counter
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CAPS = ROOT / "house.toml"
 ROOM = re.compile(r'^"(?P<room>.+)" = \{ lines = (?P<lines>\d+), files = (?P<files>\d+) \}$', re.M)
+COUNT = re.compile(r'^"(?P<folder>.+)"\."(?P<name>.+)" = (?P<most>\d+)$', re.M)
+COUNTS = {
+    "imports in functions": "each should break a cycle or put off something slow or optional",
+    "private functions used once": "the name should explain something; otherwise inline it",
+    "import lines, per mille": "of the lines of code; httpx has 60, Starlette 70",
+    "vague names": "variables, arguments and functions that are called what VAGUE lists",
+    "files under 60 lines": "other than __init__.py and __main__.py",
+    "file names used more than twice": "the name of a file should say which one it is",
+}
+VAGUE = frozenset(
+    [
+        "answered",
+        "asked",
+        "asking",
+        "begun",
+        "each",
+        "every",
+        "found",
+        "gone",
+        "given",
+        "held",
+        "kept",
+        "known",
+        "left",
+        "made",
+        "meant",
+        "one",
+        "ours",
+        "said",
+        "saying",
+        "seen",
+        "shown",
+        "taken",
+        "taking",
+        "theirs",
+        "told",
+        "wanted",
+        "what",
+        "whom",
+    ]
+)
+IMPORTS = (ast.Import, ast.ImportFrom)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 NO_CODE = (
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
     *(tokenize.ENCODING, tokenize.ENDMARKER),
@@ -34,13 +80,73 @@ def main() -> int:
         name: code_lines(ROOT / name) for name in listed.stdout.split() if (ROOT / name).exists()
     }
     text = CAPS.read_text("utf-8")
+    counts = {
+        (folder, name): count
+        for folder in sorted({cap["folder"] for cap in COUNT.finditer(text)})
+        for name, count in counts_of(folder, lines).items()
+    }
     if "--lower" in sys.argv:
-        CAPS.write_text(ROOM.sub(lambda cap: lowered(cap, lines), text), "utf-8")
+        text = ROOM.sub(lambda cap: lowered(cap, lines), text)
+        CAPS.write_text(COUNT.sub(lambda cap: lowered_count(cap, counts), text), "utf-8")
         return 0
     above = [room for cap in ROOM.finditer(text) if (room := shown(cap, lines)) is not None]
     for room in above:
         print(f"{room} is above its cap in house.toml: remove or move what it does not need.")
+    for cap in COUNT.finditer(text):
+        folder, name, most = cap["folder"], cap["name"], int(cap["most"])
+        count = counts[folder, name]
+        print(f"{folder:10} {name:40}{count:6} of {most:6}")
+        if count > most:
+            above.append(name)
+            print(f"{folder} has too many {name}: {COUNTS[name]}.")
     return int(bool(above))
+
+
+def counts_of(folder: str, lines: dict[str, int]) -> dict[str, int]:
+    """Return the counts of the Python files of a folder."""
+    files = [Path(name) for name in lines if name.startswith(f"{folder}/") and name.endswith(".py")]
+    sources = [(ROOT / path).read_text("utf-8") for path in files]
+    trees = [ast.parse(source) for source in sources]
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, IMPORTS)]
+    private = [
+        node.name
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS) and re.match("_[^_]", node.name)
+    ]
+    words = Counter(re.findall(r"\b_\w+", "\n".join(sources)))
+    bound = Counter(name for tree in trees for node in ast.walk(tree) for name in names_of(node))
+    stems = Counter(path.name for path in files if not path.name.startswith("__"))
+    return {
+        "imports in functions": sum(len(imports_in_functions(tree)) for tree in trees),
+        "private functions used once": sum(words[name] == 2 for name in private),
+        "import lines, per mille": 1000
+        * sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
+        // sum(lines[str(path)] for path in files),
+        "vague names": sum(bound[name] for name in VAGUE),
+        "files under 60 lines": sum(
+            lines[str(path)] < 60 and not path.name.startswith("__") for path in files
+        ),
+        "file names used more than twice": sum(count > 2 for count in stems.values()),
+    }
+
+
+def imports_in_functions(tree: ast.AST) -> set[ast.AST]:
+    """Return the imports that are inside a function."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+    return {
+        node for function in functions for node in ast.walk(function) if isinstance(node, IMPORTS)
+    }
+
+
+def names_of(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node binds, without leading underscores."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id.lstrip("_")
+    elif isinstance(node, ast.arg):
+        yield node.arg.lstrip("_")
+    elif isinstance(node, FUNCTIONS):
+        yield node.name.lstrip("_")
 
 
 def code_lines(path: Path) -> int:
@@ -96,6 +202,12 @@ def lowered(cap: re.Match[str], lines: dict[str, int]) -> str:
     now = size(cap["room"], lines)
     most = [min(n, int(m)) for n, m in zip(now, (cap["lines"], cap["files"]), strict=True)]
     return f'"{cap["room"]}" = {{ lines = {most[0]}, files = {most[1]} }}'
+
+
+def lowered_count(cap: re.Match[str], counts: dict[tuple[str, str], int]) -> str:
+    """Return the line of a count with its cap lowered to today's figure."""
+    most = min(int(cap["most"]), counts[cap["folder"], cap["name"]])
+    return f'"{cap["folder"]}"."{cap["name"]}" = {most}'
 
 
 if __name__ == "__main__":
