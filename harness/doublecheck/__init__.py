@@ -9,24 +9,24 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.lazy_names import LazyNames
+from doublecheck.core.lazy_names import LazyNames
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from doublecheck.api.check import calibrate as calibrate
-    from doublecheck.api.check import check as check
-    from doublecheck.api.check import unknowns as unknowns
-    from doublecheck.api.connect import connect as connect
-    from doublecheck.api.connect import connect_async as connect_async
-    from doublecheck.api.platform import AsyncPlatform as AsyncPlatform
-    from doublecheck.api.platform import Platform as Platform
     from doublecheck.client.session_target import PlatformConfig as PlatformConfig
     from doublecheck.compare.twin import twin as twin
+    from doublecheck.core.secret import Secret as Secret
     from doublecheck.errors import DoubleCheckError as DoubleCheckError
     from doublecheck.fixtures.prepared_sandboxes import prepared_sandbox as prepared_sandbox
     from doublecheck.notebook.live_display import show as show
-    from doublecheck.secret import Secret as Secret
+    from doublecheck.run.check import calibrate as calibrate
+    from doublecheck.run.check import check as check
+    from doublecheck.run.check import unknowns as unknowns
+    from doublecheck.run.connect import connect as connect
+    from doublecheck.run.connect import connect_async as connect_async
+    from doublecheck.run.platform import AsyncPlatform as AsyncPlatform
+    from doublecheck.run.platform import Platform as Platform
     from doublecheck.target.target import Credentials as Credentials
     from doublecheck.target.target import Target as Target
 
@@ -38,14 +38,14 @@ __all__ = [*_NAMES]
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics ``%%sandbox`` and ``%sandbox``, for ``%load_ext doublecheck``."""
-    from doublecheck import magics
+    from doublecheck.notebook import magics
 
     magics.load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Unregister the magics and stop the double that they started."""
-    from doublecheck import magics
+    from doublecheck.notebook import magics
 
     magics.unload(shell)
 

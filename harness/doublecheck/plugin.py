@@ -9,10 +9,9 @@ from collections.abc import Generator
 
 import pytest
 
-from doublecheck import traceback_filter
 from doublecheck.compare import pytest_unknowns
 from doublecheck.contracts import exit_status
-from doublecheck.reports import pytest_report
+from doublecheck.reports import pytest_report, traceback_filter
 from doublecheck.target import pytest_options
 
 pytest_plugins = ("doublecheck.fixtures",)

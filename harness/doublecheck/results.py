@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.lazy_names import LazyNames
+from doublecheck.core.lazy_names import LazyNames
 
 if TYPE_CHECKING:
     from doublecheck.calibration.findings import Finding as Finding
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from doublecheck.compare.differences import Difference as Difference
     from doublecheck.contracts.clauses import Clause as Clause
     from doublecheck.contracts.run_result import Check as Check
-    from doublecheck.exit_codes import ExitCode as ExitCode
+    from doublecheck.core.exit_codes import ExitCode as ExitCode
     from doublecheck.reports.report import Report as Report
     from doublecheck.reports.report import Reports as Reports
     from doublecheck.values.agents import A2aAnswer as A2aAnswer

@@ -13,7 +13,7 @@ import pytest
 import trustme  # noqa: F401
 
 from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_KERNELS, _IMPORTS_FOR_WORKBENCHES
-from doublecheck import log_filter
+from doublecheck.client import log_filter
 from tests.agentdouble.calling import TOKEN
 
 with warnings.catch_warnings():  # the oldest typer uses what the newest click deprecates

@@ -110,7 +110,7 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
         "import sys, doublecheck; print(*sorted(m for m in sys.modules if 'doublec' in m))"
     )
 
-    assert "doublecheck doublecheck.lazy_names\n" == shown
+    assert "doublecheck doublecheck.core doublecheck.core.lazy_names\n" == shown
 
 
 def test_a_light_install_is_a_client_and_says_what_a_double_needs() -> None:

@@ -17,7 +17,7 @@ from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.verdicts import VERDICT, Verdict
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 from tests.mutants import Mutant, agents, application, library, protocols, sandbox
 
 CAUGHT, SURVIVED, BROKEN = "caught", "survived", "broken"
@@ -49,7 +49,7 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
             patch.setattr(owner, name, lambda _self: frozenset())
         patch.setattr(inputs, "SHRINK_CALLS", 0)
         mutant.install(patch)
-        run = runner.run(
+        run = pytest_run.run(
             ["-k", mutant.clause, *QUIET],
             verbose=False,
             modules=modules_of([mutant.clause]),

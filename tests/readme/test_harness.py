@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from agentdouble import Emulator
 from agentdouble.apps import simple
 from doublecheck.cli.app import app
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 from tests.readme.consoles import shown
 from tests.readme.pages import DOUBLE, HARNESS, block
 from tests.readme.projects import pytest_in
@@ -73,7 +73,7 @@ def test_a_failure_is_told_for_its_smallest_input(
         simple, "result", lambda value: whole("\n".join(str(value).split("\u2028")))
     )
 
-    runner.run(["-k", "INV-04"], verbose=False, modules=["test_invocation"])
+    pytest_run.run(["-k", "INV-04"], verbose=False, modules=["test_invocation"])
 
     told = capfd.readouterr().err.splitlines()
     for line in SMALLEST.splitlines():

@@ -10,7 +10,7 @@ from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 from doublecheck.target.facts import Surface
 from tests.mutants import campaign
 from tests.mutants.wire import installed
@@ -68,7 +68,7 @@ def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:
     chosen = {id_ for id_, clause in clauses().items() if clause.surface == surface}
     patch.setattr(pytest_unknowns._Journal, "relied_on", lambda _self: frozenset())
     patch.setattr(Leftovers, "remove", lambda _self: None)
-    return runner.run(
+    return pytest_run.run(
         ["-k", " or ".join(sorted(chosen - APART)), FEW, *QUIET],
         verbose=False,
         modules=campaign.modules_of(chosen - APART),

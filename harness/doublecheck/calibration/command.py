@@ -17,14 +17,14 @@ from rich.text import Text
 
 from agentdouble.core import ledger, profiles
 from agentdouble.errors import LedgerError, ProfileError
-from doublecheck import atomic_files
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
+from doublecheck.core import atomic_files
+from doublecheck.core.markup import Markup, coloured, pre
+from doublecheck.core.sanitize import visible
 from doublecheck.errors import CalibrationError, MissingExtraError, TargetError
-from doublecheck.notebook.display.markup import Markup, coloured, pre
-from doublecheck.sanitize import visible
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
 

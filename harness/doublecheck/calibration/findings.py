@@ -11,11 +11,11 @@ from pathlib import Path
 
 from agentdouble.core import ledger
 from agentdouble.core.ledger import Unknown
+from doublecheck.calibration.probes import NotSettledError, Probe, probes
+from doublecheck.calibration.probes.probing import Patience, Probing
 from doublecheck.client._sync.platform import Platform
+from doublecheck.core.notebook_repr import Series, counted
 from doublecheck.errors import DoubleCheckError
-from doublecheck.notebook_repr import Series, counted
-from doublecheck.probes import NotSettledError, Probe, probes
-from doublecheck.probes.probing import Patience, Probing
 from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
 
 _KEPT = 12  # exchanges that are stored for an unknown

@@ -9,6 +9,7 @@ import sys
 def main() -> None:
     """Run the command line; an error of ours is one line on stderr, never a traceback."""
     from doublecheck.cli.app import app
+    from doublecheck.core.exit_codes import ExitCode
     from doublecheck.errors import (
         CalibrationError,
         DoubleCheckError,
@@ -16,7 +17,6 @@ def main() -> None:
         ReportError,
         TargetError,
     )
-    from doublecheck.exit_codes import ExitCode
 
     wrong_usage = (
         CalibrationError,

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from doublecheck import exit_codes
 from doublecheck.cli import options
+from doublecheck.core import exit_codes
 from doublecheck.target.facts import OPTIONS
 
 RUN_EXAMPLES = f"""
@@ -67,13 +67,13 @@ def run(
     **platform: Any,
 ) -> None:
     """Check a platform clause by clause and print the results."""
-    from doublecheck.runner import run_command
+    from doublecheck.run import command
 
     runs = [
-        run_command.RunOptions({"target": one, **platform}, select, verbose, strict_should)
+        command.RunOptions({"target": one, **platform}, select, verbose, strict_should)
         for one in (dict.fromkeys(target) if target else (None,))
     ]
-    code = run_command.run_checks(runs, run_command.Outputs(as_json, html))
+    code = command.run_checks(runs, command.Outputs(as_json, html))
     raise typer.Exit(code)
 
 
@@ -101,7 +101,7 @@ def report(
 ) -> None:
     """Put the reports of several runs side by side, clause by clause."""
     from doublecheck.reports import document
-    from doublecheck.runner.run_command import Outputs
+    from doublecheck.run.command import Outputs
 
     outputs = Outputs(as_json, html)
     outputs.require_writable()

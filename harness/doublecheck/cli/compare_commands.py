@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from doublecheck import atomic_files
 from doublecheck.cli import options
+from doublecheck.core import atomic_files
 from doublecheck.errors import TargetError
 
 TWIN_EXAMPLES = """
@@ -48,9 +48,9 @@ def twin(
     """Send the same requests to a double and to another platform and print the differences."""
     from rich.console import Console
 
-    from doublecheck.api.platform import Platform
     from doublecheck.compare import rendering
     from doublecheck.compare.twin import compare, configured, double_of
+    from doublecheck.run.platform import Platform
 
     if html is not None and not html.parent.is_dir():
         raise TargetError(f"There is no folder {html.parent} to write {html.name} to.")

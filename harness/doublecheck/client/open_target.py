@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from doublecheck import log_filter
-from doublecheck.client import doubles, preflight
+from doublecheck.client import doubles, log_filter, preflight
 from doublecheck.client.doubles import answers_as_double, environment_of, start_double
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target import from_plan

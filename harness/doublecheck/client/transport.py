@@ -19,6 +19,7 @@ from httpx._utils import get_environment_proxies
 from agentdouble.core import environment
 from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport, Client, Transport
 from agentdouble.errors import tracebacks
+from doublecheck.core.notebook_repr import without_token
 from doublecheck.errors import (
     ArgumentError,
     ClosedError,
@@ -26,7 +27,6 @@ from doublecheck.errors import (
     TargetError,
     UnreachableError,
 )
-from doublecheck.notebook_repr import without_token
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 

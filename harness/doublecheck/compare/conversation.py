@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from doublecheck.api.platform import Platform
 from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
+from doublecheck.run.platform import Platform
 from doublecheck.target.facts import Surface
 from doublecheck.values.agents import AgentSession, McpTool
 from doublecheck.wire import calls

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from agentdouble.core import ledger
 from agentdouble.core.ledger import Effect
 from doublecheck.compare.fields import is_operation, is_path, is_text, text_of
-from doublecheck.exit_codes import ExitCode
-from doublecheck.notebook_repr import Shown, counted
+from doublecheck.core.exit_codes import ExitCode
+from doublecheck.core.notebook_repr import Shown, counted
 from doublecheck.wire.exchanges import Exchange
 
 Kind = Literal["value", "type", "only double", "only live"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.notebook_repr import counted
+from doublecheck.core.notebook_repr import counted
 from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:

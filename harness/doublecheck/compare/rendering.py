@@ -12,8 +12,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from doublecheck.compare.differences import Class, Compared, Comparison, Difference, Part
-from doublecheck.notebook.display.markup import Markup, framed
-from doublecheck.sanitize import without_controls
+from doublecheck.core.markup import Markup, framed
+from doublecheck.core.sanitize import without_controls
 from doublecheck.wire.exchanges import Exchange
 
 _FORMAT = "doublecheck-comparison/1"

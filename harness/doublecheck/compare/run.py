@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
-from doublecheck.api.platform import Platform
 from doublecheck.client import preflight
 from doublecheck.compare.answers import UNKNOWNS, differences, relied_on
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Compared, Comparison, Part
 from doublecheck.compare.fields import Pairs, parsed
 from doublecheck.errors import DoubleCheckError, UnreachableError
+from doublecheck.run.platform import Platform
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 from doublecheck.wire.event_stream import is_stream

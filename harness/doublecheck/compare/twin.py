@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck.api.connect import connect
-from doublecheck.api.platform import Platform
 from doublecheck.client import doubles, open_target
 from doublecheck.compare import run
 from doublecheck.compare.conversation import Talk, Topic, default
 from doublecheck.compare.differences import Comparison, Part
 from doublecheck.errors import InterruptedTwinError, TargetError
-from doublecheck.runner.progress_bar import Bar
-from doublecheck.runner.subject import target_of
+from doublecheck.run.connect import connect
+from doublecheck.run.platform import Platform
+from doublecheck.run.progress_bar import Bar
+from doublecheck.run.subject import target_of
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from doublecheck.exit_codes import ExitCode
+from doublecheck.core.exit_codes import ExitCode
 
 CLAUSE = "clause"
 LEVEL = "level"

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict, worst
-from doublecheck.exit_codes import ExitCode
+from doublecheck.core.exit_codes import ExitCode
 
 # A verdict describes the observation, so a should that is not met is "failed", like a must.
 # Summaries use this word instead, unless the run is strict, so that counts, report.failed and the

@@ -8,8 +8,8 @@ import time
 from collections.abc import AsyncIterable, Coroutine, Iterable, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar, overload
 
+from doublecheck.core.notebook_repr import Series
 from doublecheck.errors import ArgumentError
-from doublecheck.notebook_repr import Series
 from doublecheck.values.agents import AgentEvent
 
 T = TypeVar("T")

@@ -1,1 +1,10 @@
-"""Reports on a run of the checks: a matrix for a terminal, HTML, JSON, JUnit XML."""
+"""Reports on a run of the checks, and on the tests of a user.
+
+``collector`` is the pytest plugin that collects the results of a run. ``report`` has the classes
+``Report`` and ``Reports``; ``terminal``, ``html`` and ``document`` (JSON) render them.
+
+The ``pytest_report`` hooks extend what pytest prints about a failed test: ``captured_calls`` adds
+the platform calls of the test, and ``traceback_filter`` removes our own frames.
+
+The room reads the results of ``contracts`` and starts no run itself.
+"""

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from urllib.parse import parse_qs, urlsplit
 
-from doublecheck.call_log import CallLog
 from doublecheck.client import transport
 from doublecheck.client._sync.connection import Connection
-from doublecheck.sanitize import visible
+from doublecheck.core.sanitize import visible
 from doublecheck.target.target import Target
 from doublecheck.values.failures import plain
 from doublecheck.values.sandbox import BashResult, CodeResult
 from doublecheck.wire import admin
+from doublecheck.wire.call_log import CallLog
 from doublecheck.wire.exchanges import Exchange, of_entry, without_secrets
 from doublecheck.wire.results import body_of, code_of, result_of
 

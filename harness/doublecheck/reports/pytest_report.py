@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck import call_log
+from doublecheck.wire import call_log
 
 if TYPE_CHECKING:
     from doublecheck.reports.collector import Collector

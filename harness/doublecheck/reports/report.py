@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from doublecheck import atomic_files
 from doublecheck.contracts.run_result import FORGIVEN, Check, Run
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.core import atomic_files
+from doublecheck.core.exit_codes import ExitCode
+from doublecheck.core.notebook_repr import Series, Shown, counted
 from doublecheck.errors import ReportError
-from doublecheck.exit_codes import ExitCode
-from doublecheck.notebook_repr import Series, Shown, counted
 from doublecheck.target.target import Kind
 
 

@@ -12,8 +12,8 @@ from rich.text import Text
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.run_result import NOT_CARRIED_OUT, OUTCOMES, PARTLY, Check, Run
 from doublecheck.contracts.verdicts import Verdict, worst
+from doublecheck.core.sanitize import visible
 from doublecheck.reports.report import Report
-from doublecheck.sanitize import visible
 
 _FOLDED = (Verdict.COULD_NOT_ASK.value, *NOT_CARRIED_OUT)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from agentdouble.core.environment import TOKEN
 from agentdouble.core.signing import Credentials
+from doublecheck.core.secret import Secret
 from doublecheck.errors import ConfigurationError
-from doublecheck.secret import Secret
 from doublecheck.target.config_files import KEYED
 from doublecheck.target.facts import BY_NAME, FACTS, Surface, variable
 from doublecheck.target.plan import Plan

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from doublecheck.core.notebook_repr import Series, Shown, counted, short
 from doublecheck.errors import ResultError
-from doublecheck.notebook_repr import Series, Shown, counted, short
 from doublecheck.values.failures import CanFail
 
 _FAILED = ("failed", "rejected")

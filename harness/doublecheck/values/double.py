@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from doublecheck.notebook_repr import Series, Shown, clock_time, counted, without_token
+from doublecheck.core.notebook_repr import Series, Shown, clock_time, counted, without_token
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+from doublecheck.core.notebook_repr import Shown, short
+from doublecheck.core.secret import Secret
 from doublecheck.errors import ResultError
-from doublecheck.notebook_repr import Shown, short
-from doublecheck.secret import Secret
 from doublecheck.values.failures import CanFail, plain
 
 Ran = TypeVar("Ran", "CodeResult", "BashResult")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agentdouble.core import ledger
-from doublecheck.notebook_repr import Shown
+from doublecheck.core.notebook_repr import Shown
 
 
 @dataclass(frozen=True)

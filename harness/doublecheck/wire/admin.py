@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from doublecheck.core.notebook_repr import counted
 from doublecheck.errors import ArgumentError, FaultError, NotADoubleError
-from doublecheck.notebook_repr import counted
 from doublecheck.target.target import Target
 from doublecheck.values.double import (
     ArmedFault,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from doublecheck.core.notebook_repr import without_token
 from doublecheck.errors import AnswerError, ArgumentError, DoubleCheckError, RefusedError
-from doublecheck.notebook_repr import without_token
 from doublecheck.target.facts import Surface, surface_of
 from doublecheck.target.target import Target
 

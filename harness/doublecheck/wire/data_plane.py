@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
 from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
+from doublecheck.core.secret import Secret
 from doublecheck.errors import AnswerError, RefusedError
-from doublecheck.secret import Secret
 from doublecheck.target.target import Target
 from doublecheck.values.sandbox import BashResult, BrowserInfo
 from doublecheck.wire import calls, sandbox

@@ -16,9 +16,9 @@ from typing import Any, overload
 
 import httpx
 
-from doublecheck import call_log
-from doublecheck.notebook_repr import Shown
+from doublecheck.core.notebook_repr import Shown
 from doublecheck.target.target import Target
+from doublecheck.wire import call_log
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 

@@ -16,11 +16,11 @@ from agentdouble.core import profiles
 from doublecheck import Platform, Target
 from doublecheck.calibration import command, findings
 from doublecheck.calibration.findings import Finding
+from doublecheck.calibration.probes.probing import Patience
 from doublecheck.cli.app import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.errors import CalibrationError
-from doublecheck.probes.probing import Patience
 
 LIVED = {
     "U-EXEC-SUCCESS": "true",

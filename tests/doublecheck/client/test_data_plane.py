@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from doublecheck import Platform
+from doublecheck.core.secret import Secret
 from doublecheck.errors import AnswerError, RefusedError, UnreachableError
 from doublecheck.results import BashResult
-from doublecheck.secret import Secret
 from doublecheck.wire import data_plane
 
 

@@ -19,10 +19,10 @@ from agentdouble.apps import simple
 from agentdouble.core import ledger
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Platform, Target
+from doublecheck.calibration.probes import probes
+from doublecheck.calibration.probes.probing import Patience, Probing
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
-from doublecheck.probes import probes
-from doublecheck.probes.probing import Patience, Probing
 from doublecheck.wire import admin
 from tests.agentdouble.calling import data_plane, http
 from tests.agentdouble.runtimes import small

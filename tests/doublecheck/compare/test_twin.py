@@ -15,8 +15,8 @@ from doublecheck import Platform, Target
 from doublecheck.cli.app import app
 from doublecheck.client.doubles import serving_double
 from doublecheck.compare.differences import Class, Comparison
+from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import TargetError, UnreachableError
-from doublecheck.exit_codes import ExitCode
 
 pytestmark = pytest.mark.once  # each compares two platforms
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble.core import ledger
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]  # each run is one of all checks
 
@@ -36,7 +36,7 @@ def test_no_alternative_is_blamed(
     """A platform may answer an unknown as it likes."""
     monkeypatch.setenv("AGENTDOUBLE_UNKNOWNS", json.dumps(chosen))
 
-    run = runner.run([FEW, *QUIET], verbose=False)
+    run = pytest_run.run([FEW, *QUIET], verbose=False)
 
     assert {} == {check.name: check.reason for check in run.checks if check.verdict in BLAMED}
     assert 80 < list(run.verdicts().values()).count(Verdict.PASSED)

@@ -13,7 +13,7 @@ from agentdouble.sandbox.browser import chromium
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Run as CheckRun
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import run_command, runner
+from doublecheck.run import command, pytest_run
 
 pytestmark = pytest.mark.once
 
@@ -42,7 +42,7 @@ def check() -> Callable[..., CheckRun]:
     """Runs contract checks in a pytest of their own."""
 
     def run(*arguments: str) -> CheckRun:
-        return runner.run([*arguments, *QUIET], verbose=False)
+        return pytest_run.run([*arguments, *QUIET], verbose=False)
 
     return run
 
@@ -70,7 +70,7 @@ def test_every_check_passes_on_the_double(check: Callable[..., CheckRun]) -> Non
 def test_the_name_of_a_group_selects_its_checks(pytester: pytest.Pytester) -> None:
     """--only RUN takes the checks of those clauses, and none whose name happens to match."""
     arguments = ("--pyargs", "doublecheck.contracts", "--collect-only")
-    recorded = pytester.inline_run(*arguments, *run_command.selection("RUN"))
+    recorded = pytester.inline_run(*arguments, *command.selection("RUN"))
 
     items = recorded.getcall("pytest_collection_finish").session.items
     assert {"RUN"} == {dict(item.user_properties)["clause"][:3] for item in items}

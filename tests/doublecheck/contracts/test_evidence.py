@@ -8,8 +8,8 @@ import pytest
 
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.exit_codes import ExitCode
-from doublecheck.runner import runner
+from doublecheck.core.exit_codes import ExitCode
+from doublecheck.run import pytest_run
 from tests.doublecheck import other_servers
 from tests.doublecheck.other_servers import Answers
 
@@ -36,7 +36,7 @@ def check() -> Check:
     def run(url: str, *arguments: str) -> Run:
         live = ("--platform-target=live", f"--platform-url={url}", "--platform-examples=1")
         modules = [*MODULES, "test_control_plane", "test_sandbox"]
-        return runner.run(
+        return pytest_run.run(
             [*live, *arguments, "-p", "no:faulthandler"], verbose=False, modules=modules
         )
 

@@ -6,7 +6,7 @@ import pytest
 
 from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.exit_codes import ExitCode
+from doublecheck.core.exit_codes import ExitCode
 from doublecheck.reports.report import Report
 
 pytestmark = pytest.mark.once

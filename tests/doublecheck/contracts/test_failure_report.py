@@ -15,7 +15,7 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 
 pytestmark = pytest.mark.once
 
@@ -43,7 +43,7 @@ def accept_any_body(patch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str, module: str, verbose: bool = False) -> Run:
-    return runner.run(arguments, verbose=verbose, modules=(module,))
+    return pytest_run.run(arguments, verbose=verbose, modules=(module,))
 
 
 def test_a_failure_tells_all(

@@ -11,7 +11,7 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import hosting
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_a_simple_application_answers_hosted_as_it_does_in_process(live: list[st
     """Every check of invocations and probes passes; what only a double can show is told."""
     modules = ("test_invocation", "test_probes", "test_hosting")
     few = ("--platform-examples=1", "-k", "INV or PRB or HST-02 or HST-04")
-    run = runner.run([*live, *few], verbose=False, modules=modules)
+    run = pytest_run.run([*live, *few], verbose=False, modules=modules)
 
     passed = (*(f"INV-{n:02d}" for n in range(1, 10)), *(f"PRB-{n:02d}" for n in range(1, 8)))
     assert {
@@ -60,7 +60,7 @@ def test_what_a_platform_does_not_host_is_not_observable(
     """By name, and so is what needs a second identity, of which nobody told."""
     monkeypatch.setattr(hosting, "NEIGHBOUR", "hosted-elsewhere")
     modules = ("test_hosting", "test_access")
-    run = runner.run([*live, "-k", "HST-03 or AUT-03"], verbose=False, modules=modules)
+    run = pytest_run.run([*live, "-k", "HST-03 or AUT-03"], verbose=False, modules=modules)
 
     assert dict.fromkeys(("HST-03", "AUT-03"), Verdict.NOT_OBSERVABLE) == verdicts(run)
     assert {

@@ -17,7 +17,7 @@ from doublecheck.contracts.reference import executor
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.results import AgentSession
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 
 pytestmark = pytest.mark.once
 
@@ -64,7 +64,7 @@ def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
     before = _listed(target)
 
     options = (f"--platform-url={double.url}", "--platform-reference-app", "--platform-examples=1")
-    ended = runner.run([*options, "-k", CHOSEN], verbose=False)
+    ended = pytest_run.run([*options, "-k", CHOSEN], verbose=False)
 
     verdicts = {clause.id: verdict for clause, verdict in ended.verdicts().items()}
     left_out = {"CTL-08": Verdict.NOT_OBSERVABLE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from doublecheck.contracts.verdicts import select
-from doublecheck.runner import runner
+from doublecheck.run import pytest_run
 
 pytestmark = pytest.mark.once
 
@@ -29,7 +29,7 @@ def collected(*arguments: str) -> dict[str, list[pytest.Mark]]:
     """Return the marks of the checks of a run, by module."""
     plugin = Collected()
     quiet = ("--collect-only", "-qq", "-p", "no:faulthandler")
-    runner.run([*quiet, *arguments], verbose=False, plugins=[plugin])
+    pytest_run.run([*quiet, *arguments], verbose=False, plugins=[plugin])
     return plugin.marks
 
 

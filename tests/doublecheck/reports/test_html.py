@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from doublecheck.notebook.display.markup import element
+from doublecheck.core.markup import element
 from doublecheck.reports import html
 from tests.doublecheck.reports.examples import DOUBLE, STAGING
 

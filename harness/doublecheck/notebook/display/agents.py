@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from doublecheck.notebook.display.markup import (
+from doublecheck.core.markup import (
     BAD,
     INFO,
     ODD,
@@ -27,7 +27,7 @@ from doublecheck.notebook.display.markup import (
     toned,
     tree,
 )
-from doublecheck.notebook_repr import counted
+from doublecheck.core.notebook_repr import counted
 from doublecheck.values.agents import (
     A2aAnswer,
     AgentEvent,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from doublecheck.notebook.display.markup import (
+from doublecheck.core.markup import (
     BAD,
     GOOD,
     INFO,
@@ -28,7 +28,7 @@ from doublecheck.notebook.display.markup import (
     toned,
     tree,
 )
-from doublecheck.notebook_repr import clock_time, counted
+from doublecheck.core.notebook_repr import clock_time, counted
 from doublecheck.wire.exchanges import Exchange, curl, of_entry, redacted, redacted_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.notebook.display.markup import (
+from doublecheck.core.markup import (
     BAD,
     GOOD,
     WARNING,

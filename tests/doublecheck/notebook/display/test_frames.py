@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble.sandbox.browser import chromium
-from doublecheck.notebook.display.markup import framed
+from doublecheck.core.markup import framed
 
 pytestmark = pytest.mark.once
 

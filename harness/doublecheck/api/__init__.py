@@ -1,1 +1,0 @@
-"""The functions for Python and notebooks: check, calibrate, connect and unknowns."""

@@ -1,0 +1,103 @@
+"""Probes of the control plane: signatures, tools, and the fields of sessions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+from agentdouble.core import invoke_tool
+from doublecheck.calibration.probes.probing import (
+    TTL_S,
+    Answer,
+    NotSettledError,
+    Probing,
+    one_of,
+    probe,
+    unlike,
+)
+from doublecheck.calibration.probes.sandbox import moment
+from doublecheck.wire.calls import Request
+
+
+@probe("U-SIGNING", "control_plane")
+def signing(at: Probing) -> str:
+    """Request a tool, signed and unsigned."""
+    body = {"ToolId": at.tool_id}
+    at.act("GetTool", **body).ok()
+    url = f"{at.platform.target.control_plane}/?Action=GetTool&Version={invoke_tool.VERSION}"
+    headers = {"Content-Type": "application/json"}
+    answer = at.platform.send(Request("POST", url, headers, json.dumps(body).encode()))
+    if answer.is_success:
+        raise unlike("the unsigned request is not refused", answer.text)
+    return "hmac-sha256"
+
+
+@probe("U-USER-SESSION-CHARS", "control_plane", writes=True)
+def characters(at: Probing) -> str:
+    """Create a session whose name contains a space and a dot."""
+    _create(at, f"{at.token}-plain").ok()
+    return "published" if _create(at, f"{at.token} .").error else "printable"
+
+
+@probe("U-TOOL-NAMES", "control_plane", writes=True)
+def tool_names(at: Probing) -> str:
+    """Create two tools with the same name."""
+    made = []
+    for _ in range(2):
+        answer = at.act("CreateTool", Name=f"dc-{at.token[:12]}", ToolType="CodeEnv")
+        made.append(answer)
+        _delete(at, answer)
+    made[0].ok()
+    return "unique" if made[1].error else "any"
+
+
+@probe("U-TOOL-TTL-UNIT", "control_plane", writes=True)
+def ttl_unit(at: Probing) -> str:
+    """Read the lifetime of a session that was created with a Ttl but no unit."""
+    session = _create(at, at.token, Ttl=TTL_S).ok()["SessionId"]
+    shown = at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok()
+    lives = moment(shown, "ExpireAt") - moment(shown, "CreatedAt")
+    for unit, name in ((1, "second"), (60, "minute")):
+        if abs(lives - dt.timedelta(seconds=unit * TTL_S)) <= dt.timedelta(seconds=5):
+            return name
+    raise unlike(f"with the Ttl {TTL_S} it lives", lives)
+
+
+@probe("U-TOOL-SESSION-PAUSED", "control_plane", writes=True)
+def session_paused(at: Probing) -> str:
+    """Look at a paused session."""
+    one = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
+    at.act("PauseSession", **one).ok()
+    status = at.act("GetSession", **one).ok().get("Status")
+    return one_of({"Paused": "paused", "Ready": "ready"}, status, "its Status is")
+
+
+@probe("U-TOOL-SESSION-ENDED", "control_plane", writes=True)
+def session_ended(at: Probing) -> str:
+    """Look at a session that has been deleted."""
+    one = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
+    at.act("DeleteSession", **one).ok()
+    answer = at.act("GetSession", **one)
+    if answer.error:
+        return "not-found"
+    if answer.result.get("Status") == "Terminated":
+        return "terminated"
+    raise unlike("its Status is", answer.result.get("Status"))
+
+
+def _create(at: Probing, name: str, **more: object) -> Answer:
+    """Create a session that is deleted at the end."""
+    given = more or {"Ttl": TTL_S, "TtlUnit": "second"}
+    answer = at.act("CreateSession", ToolId=at.tool_id, UserSessionId=name, **given)
+    session = answer.result.get("SessionId")
+    if session:
+        at.finally_(lambda: at.act("DeleteSession", ToolId=at.tool_id, SessionId=session))
+    return answer
+
+
+def _delete(at: Probing, made: Answer) -> None:
+    tool = made.result.get("ToolId")
+    if tool:
+        at.finally_(lambda: at.act("DeleteTool", ToolId=tool).ok())
+    elif not made.error:
+        raise NotSettledError("CreateTool names no ToolId")

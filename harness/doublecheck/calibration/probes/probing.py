@@ -1,0 +1,309 @@
+"""The tools of a probe: requests to each surface, and the removal of what it created."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent import futures
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentdouble.core import invoke_tool
+from doublecheck.core.sanitize import visible
+from doublecheck.errors import DoubleCheckError
+from doublecheck.target.facts import Surface
+from doublecheck.wire import calls
+from doublecheck.wire.calls import Request
+
+if TYPE_CHECKING:
+    import httpx
+
+    from doublecheck.client._sync.platform import Platform
+    from doublecheck.target.facts import Surface
+    from doublecheck.target.target import Target
+
+Look = Callable[["Probing"], str]
+
+_registered: dict[str, Probe] = {}
+
+
+class NotSettledError(Exception):
+    """The answer does not show which alternative the platform implements; the message says why."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A probe that finds a platform's answer to an unknown; ``look`` returns its name.
+
+    ``writes`` says that it creates something on the platform, which is removed again. ``slow_s`` is
+    the time that passes, by the clock of a double. ``reference`` says that the platform must run
+    the reference application.
+    """
+
+    unknown: str
+    surfaces: tuple[Surface, ...]
+    look: Look
+    writes: bool = False
+    slow_s: int = 0
+    reference: bool = False
+
+    def why_not(self, target: Target, *, slow: bool) -> str | None:
+        """Return why the probe does not run on a target, or None."""
+        absent = [surface for surface in self.surfaces if not target.offers(surface)]
+        if absent:
+            return f"the target does not offer {', '.join(absent)}"
+        if self.reference and not target.reference_app:
+            return "needs the reference application (doublecheck contracts app, --reference-app)"
+        if self.writes and target.kind == "live" and not target.allow_writes:
+            return "runs or makes something on the platform, which it removes: --allow-writes"
+        if self.slow_s and not slow:
+            return f"lets {self.slow_s} s pass: --slow"
+        return None
+
+
+def probe(
+    unknown: str,
+    *surfaces: Surface,
+    writes: bool = False,
+    slow_s: int = 0,
+    reference: bool = False,
+) -> Callable[[Look], Look]:
+    """Register a function as the probe of an unknown."""
+
+    def register(look: Look) -> Look:
+        assert unknown not in _registered, f"{unknown} has a probe already"
+        _registered[unknown] = Probe(unknown, surfaces, look, writes, slow_s, reference)
+        return look
+
+    return register
+
+
+def registered() -> Mapping[str, Probe]:
+    """Return every probe whose module is imported, by the id of its unknown."""
+    return _registered
+
+
+T = TypeVar("T")
+
+REFERENCE_AGENT = "doublecheck_reference"
+TTL_S = 120  # seconds; a resource that is not removed ends by itself soon
+WITHIN_S = 30.0
+_ANSWERED_WITHIN_S = 1.5
+_OTHERS = 3
+_JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True)
+class Patience:
+    """The way a probe lets time pass: by moving a clock or by waiting; ``real_s`` is real time."""
+
+    wait: Callable[[float], object]
+    moves_clock: bool
+
+    @classmethod
+    def of(cls, platform: Platform) -> Patience:
+        """Return a double's clock, or a live platform's time."""
+        if platform.target.admin:
+            return cls(lambda seconds: platform.clock.advance(seconds=seconds), True)
+        return cls(time.sleep, False)
+
+    def real_s(self, seconds: float) -> float:
+        """Return how long a wait takes in real time."""
+        return 0.0 if self.moves_clock else seconds
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the control plane: its status, and its Result or its Error."""
+
+    status: int
+    result: Mapping[str, Any]
+    error: Mapping[str, Any]
+
+    def ok(self) -> Mapping[str, Any]:
+        """Return the Result; raise NotSettledError for a refusal."""
+        if self.error or self.status != 200:
+            told = f"{self.error.get('Code')}: {self.error.get('Message')}"
+            raise NotSettledError(f"the control plane refuses (HTTP {self.status}): {told}")
+        return self.result
+
+
+@dataclass
+class Probing:
+    """A platform during a probe; leaving the context removes what the probe created."""
+
+    platform: Platform
+    patience: Patience
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _left: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Probing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left.close()
+
+    def finally_(self, undo: Callable[[], object]) -> None:
+        """Register a function to call at the end, last one first; its refusals are ignored."""
+
+        def undone() -> None:
+            with suppress(DoubleCheckError, NotSettledError):
+                undo()
+
+        self._left.callback(undone)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        surface: Surface | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Send a request, with a JSON body if given, and return the answer, unchanged."""
+        content = b"" if body is None else calls.json_content(body)
+        given = {**({} if body is None else _JSON), **(headers or {})}
+        return self.platform.send(
+            calls.request(
+                self.platform.target,
+                method,
+                path,
+                surface=surface,
+                headers=given,
+                content=content,
+                timeout_s=WITHIN_S,
+            )
+        )
+
+    def act(self, action: str, **body: Any) -> Answer:
+        """Call an action of the control plane, signed."""
+        signed = invoke_tool.build(
+            body, self.platform.target.address(), dt.datetime.now(dt.timezone.utc), action=action
+        )
+        return _answer(
+            self.platform.send(
+                Request(signed.method, signed.url, signed.headers, signed.body, 10 * WITHIN_S)
+            )
+        )
+
+    def run(self, code: str, language: str = "python3", **fields: Any) -> Answer:
+        """Run code in this probe's session; ``fields`` are further fields of RunCode."""
+        operation = invoke_tool.RunCode(
+            tool_id=self.tool_id,
+            user_session_id=self.session,
+            code=code,
+            language=language,
+            **{"ttl_s": TTL_S, **fields},
+        )
+        answer = self.act(invoke_tool.ACTION, **operation.body())
+        session_id = answer.result.get("SessionId")
+        if session_id:
+            self.finally_(
+                lambda: self.act("DeleteSession", ToolId=self.tool_id, SessionId=session_id)
+            )
+        return answer
+
+    def begin(self) -> str:
+        """Create this probe's session and return its SessionId."""
+        session_id: str = self.run("0").ok()["SessionId"]
+        return session_id
+
+    @property
+    def session(self) -> str:
+        """The tool-user session id of this probe."""
+        return f"doublecheck_{self.token}"
+
+    @property
+    def tool_id(self) -> str:
+        """The id of the sandbox tool."""
+        return self.platform.target.sandbox_tool()
+
+
+def inner(answer: Answer) -> dict[str, Any]:
+    """Return the JSON of 2.7 in an answer of InvokeTool; raise NotSettledError if it has none."""
+    return json_of(str(answer.ok().get("Result")))
+
+
+def printed(answer: Answer) -> str:
+    """Return the output of code or a command."""
+    data = inner(answer).get("data") or {}
+    if "stdout" in data:
+        return str(data["stdout"]).strip()
+    return "".join(str(one.get("text") or "") for one in data.get("outputs", ())).strip()
+
+
+def json_of(text: str) -> dict[str, Any]:
+    """Parse a text as a JSON object; raise NotSettledError if it is not one."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise NotSettledError(f"the answer is no JSON object: {text[:100]!r}")
+    return document
+
+
+def legible(text: str, what: str) -> str:
+    """Decode a platform's text; raise NotSettledError if it is not UTF-8."""
+    if "\ufffd" in text or visible(text) != text:
+        raise unlike(what, text)
+    return text
+
+
+def unlike(what: str, found: object) -> NotSettledError:
+    """Return the error for an answer that fits none of the alternatives."""
+    return NotSettledError(f"{what}, which is none of the alternatives': {found!s:.200}")
+
+
+def one_of(answers: Mapping[Any, str], found: Any, what: str) -> str:
+    """Return the alternative for what was found; raise NotSettledError if it fits none."""
+    if found not in answers:
+        raise unlike(what, found)
+    return answers[found]
+
+
+def background(function: Callable[[], T]) -> Future[T]:
+    """Run a blocking call in a separate thread."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future
+
+
+def answered_meanwhile(call: Future[Any], ask: Callable[[], object]) -> bool:
+    """Whether a call is answered before something else is released.
+
+    If it is not answered soon, ``ask`` is called several times for something that does not wait: a
+    busy machine would delay that, too.
+    """
+    futures.wait({call}, _ANSWERED_WITHIN_S)
+    for _ in range(_OTHERS):
+        if call.done():
+            break
+        ask()
+    return call.done()
+
+
+def _answer(response: httpx.Response) -> Answer:
+    try:
+        document = response.json()
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise NotSettledError(f"the control plane answers HTTP {response.status_code} without JSON")
+    metadata = document.get("ResponseMetadata")
+    error = metadata.get("Error") if isinstance(metadata, dict) else None
+    return Answer(response.status_code, document.get("Result") or {}, error or {})

@@ -1,0 +1,35 @@
+"""Names that a module exports without importing their modules.
+
+Such a module lists its names once, in the form that type checkers read::
+
+    if TYPE_CHECKING:
+        from doublecheck.run.connect import connect as connect
+
+LazyNames reads the same lines and imports a name's module when the name is first used. So a test
+run that loads the pytest plugin does not import the rest.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+_IMPORT = re.compile(r"^    from (doublecheck\.\S+) import (\w+) as \2$", re.MULTILINE)
+
+
+class LazyNames(dict[str, str]):
+    """The names that the module in ``file`` exports, sorted, with their modules."""
+
+    def __init__(self, file: str) -> None:
+        found = _IMPORT.findall(Path(file).read_text("utf-8"))
+        super().__init__(sorted((name, home) for home, name in found))
+
+    def load(self, name: str) -> Any:
+        """Import and return the object with this name; raise KeyError for an unknown name."""
+        from agentdouble.core.imports import import_now
+
+        home = self[name]
+        import_now(home)
+        return getattr(sys.modules[home], name)

@@ -1,0 +1,344 @@
+"""HTML for notebooks: elements, tables, trees of values, and frames for foreign HTML."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from doublecheck.core.notebook_repr import counted
+from doublecheck.core.sanitize import visible
+
+_EMPTY = frozenset(("br", "hr", "img", "input", "meta"))
+
+
+class Markup(str):
+    """Text that is HTML: made by ``element`` and ``joined``, or cleaned before."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return str(self)
+
+
+if TYPE_CHECKING:
+    Attribute = str | bool | None
+
+
+def element(name: str, *children: str | None, **attributes: Attribute) -> Markup:
+    """Return an element; children that are not Markup are escaped, and None is left out.
+
+    ``class_`` is the attribute ``class``, ``data_x`` is ``data-x``. True gives an attribute without
+    a value; False and None give no attribute.
+    """
+    opened = f"<{name}{''.join(_attribute(*one) for one in attributes.items())}>"
+    if name in _EMPTY:
+        return Markup(opened)
+    return Markup(f"{opened}{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[str | None], separator: str = "") -> Markup:
+    """Return children one after the other; those that are not Markup are escaped."""
+    return Markup(
+        _escaped(separator).join(_escaped(child) for child in children if child is not None)
+    )
+
+
+def _escaped(child: str) -> str:
+    return child if isinstance(child, Markup) else escape(visible(child))
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    name = name.rstrip("_").replace("_", "-")
+    if value is None or value is False:
+        return ""
+    return f" {name}" if value is True else f' {name}="{escape(visible(str(value)))}"'
+
+
+_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def whole_page(title: str, style: str, *body: str | None) -> str:
+    """Return a self-contained page, which runs no script and loads nothing."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_PAGE_POLICY),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Markup(style)),
+    )
+    return f"<!doctype html>\n{element('html', head, element('body', *body), lang='en')}\n"
+
+
+GOOD, BAD, WARNING, INFO, ODD, QUIET = (
+    "#2e8b57",
+    "#d0453c",
+    "#c77c1e",
+    "#4278c9",
+    "#9a5bbe",
+    "#808080",
+)
+SHOWN_CHARS = 20_000
+_LINE = "1px solid rgba(128,128,128,.3)"
+_MONOSPACE = (
+    "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:.9em"
+)
+_PRE = (
+    f"margin:0;padding:.15em .6em;{_MONOSPACE};line-height:1.45;background:none;color:inherit;"
+    "white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal"
+)
+_CELL = f"padding:.3em .8em .3em 0;border:0;border-top:{_LINE};text-align:{{}};vertical-align:top"
+_TERMINAL = re.compile("[\x1b\r\b\x9b]")
+_COLOURS = [
+    (128, 128, 128),
+    (208, 69, 60),
+    (46, 139, 87),
+    (183, 121, 31),
+    (66, 120, 201),
+    (154, 91, 190),
+    (31, 143, 158),
+    (128, 128, 128),
+]
+
+
+def box(*children: str | None) -> Markup:
+    """Return the box around a whole display."""
+    return element("div", *children, style="max-width:72em;line-height:1.5;text-align:left")
+
+
+def title(text: str, *beside: str | None) -> Markup:
+    """Return the title line of a display, followed by badges and the like."""
+    return element("div", element("b", text), *_spaced(beside), style="margin:.2em 0")
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str | None]], *, right: Sequence[str] = ()
+) -> Markup:
+    """Return a table; the columns named in ``right`` are aligned right, as numbers."""
+    sides = ["right" if head in right else "left" for head in heads]
+    bare = "background:none"
+    head = element("tr", *(_cell("th", *one) for one in zip(heads, sides, strict=True)), style=bare)
+    body = [
+        element("tr", *(_cell("td", *one) for one in zip(row, sides, strict=True)), style=bare)
+        for row in rows
+    ]
+    style = "border-collapse:collapse;border:0;margin:.3em 0;font-size:.93em"
+    above = element("thead", head) if any(heads) else None
+    return element("table", above, element("tbody", *body), style=style)
+
+
+def folded(summary: str, *children: str | None, opened: bool = False) -> Markup:
+    """Return children that are folded below a summary, or visible if ``opened``."""
+    inner = element("div", *children, style="padding:.2em 0 .3em 1em")
+    summed = element("summary", summary, style="cursor:pointer;display:list-item")
+    return element("details", summed, inner, open=opened, style="margin:.1em 0")
+
+
+def badge(text: str, tone: str = QUIET) -> Markup:
+    """Return a highlighted word."""
+    return element(
+        "span",
+        text,
+        style=f"color:{tone};border:1px solid {tone};border-radius:.7em;padding:0 .55em;"
+        "font-size:.85em;white-space:nowrap",
+    )
+
+
+def toned(text: str, tone: str) -> Markup:
+    """Return text in one of the tones."""
+    return element("span", text, style=f"color:{tone}")
+
+
+def quiet(text: str) -> Markup:
+    """Return text in a muted colour."""
+    return element("span", text, style="opacity:.7")
+
+
+def code(text: str) -> Markup:
+    """Return inline code."""
+    style = f"{_MONOSPACE};background:none;color:inherit;padding:0;overflow-wrap:anywhere"
+    return element("code", text, style=style)
+
+
+def pre(*children: str | None, tone: str | None = None) -> Markup:
+    """Return a block of preformatted text, with a bar in this tone at its left."""
+    return element(
+        "pre", *children, style=_PRE + (f";border-left:3px solid {tone}" if tone else "")
+    )
+
+
+def scrolled(*children: str | None) -> Markup:
+    """Return a part that scrolls if it is long."""
+    return element("div", *children, style="max-height:24em;overflow:auto")
+
+
+def image(mime_type: str, content: bytes) -> Markup:
+    """Return an image that is embedded in the page."""
+    encoded = base64.b64encode(content).decode()
+    source = f"data:{mime_type};base64,{encoded}"
+    return element("img", src=source, alt="", style="max-width:100%")
+
+
+def image_of(mime_type: str, encoded: str) -> Markup | None:
+    """Return an image from base64 data, or None if it is not an image."""
+    if not mime_type.startswith("image/"):
+        return None
+    try:
+        usual = encoded.replace("-", "+").replace("_", "/")  # events use the URL-safe alphabet
+        return image(mime_type, base64.b64decode(usual, validate=True))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def clipped(text: str, limit: int = SHOWN_CHARS, *, whole: str = "") -> str:
+    """Return the beginning of a text and how much is cut; ``whole`` says where the rest is."""
+    if len(text) <= limit:
+        return text
+    where = f"; {whole} has it all" if whole else ""
+    return f"{text[:limit]}\n… {len(text) - limit:,} more characters{where}"
+
+
+def coloured(text: str) -> Markup:
+    """Return text with ANSI colours as HTML."""
+    if not _TERMINAL.search(text):  # the import of rich is slow
+        return joined([text.rstrip("\n")])
+    from rich.console import Console
+    from rich.terminal_theme import TerminalTheme
+    from rich.text import Text
+
+    console = Console(
+        record=True,
+        file=io.StringIO(),
+        force_terminal=True,
+        force_jupyter=False,  # in a notebook, rich would also display it at once
+        color_system="truecolor",
+    )
+    console.print(Text.from_ansi(text), soft_wrap=True)
+    # Middle tones, without black and white, because the page may be light or dark.
+    theme = TerminalTheme((255, 255, 255), (128, 128, 128), _COLOURS, _COLOURS)
+    html = console.export_html(theme=theme, inline_styles=True, code_format="{code}")
+    return Markup(html.rstrip("\n"))
+
+
+def _cell(name: str, content: str | None, side: str) -> Markup:
+    weight = "600;white-space:nowrap" if name == "th" else "inherit"
+    return element(name, content, style=f"{_CELL.format(side)};font-weight:{weight}")
+
+
+def _spaced(children: Iterable[str | None]) -> Iterable[Markup]:
+    return (joined((" ", child)) for child in children if child is not None)
+
+
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; font-src data:; media-src data: blob:; base-uri 'none'; "
+    "form-action 'none'; webrtc 'block'"
+)
+# most HTML is written for a white page: on a dark one it looks like paper
+_PAPER = (
+    "<!doctype html><meta charset=utf-8><style>html{color-scheme:light}body{margin:8px;"
+    "background:#fff;color:#1c2128;font:14px/1.4 system-ui,sans-serif}</style>"
+)
+_LOWEST_PX, _ROW_PX, _HIGHEST_PX = 120, 24, 460
+
+
+def framed(html: str, height_px: int | None = None) -> Markup:
+    """Return a frame that shows HTML separately; its lower right corner makes it higher."""
+    if height_px is None:
+        rows = html.count("<tr") * _ROW_PX
+        height_px = min(_LOWEST_PX + rows, _HIGHEST_PX) if "<script" not in html else _HIGHEST_PX
+    lines = html.replace("\r\n", "\n").replace("\r", "\n")
+    filling = "border:0;width:100%;height:100%;display:block"
+    inner = element("iframe", sandbox="allow-scripts", srcdoc=_PAPER + lines, style=filling)
+    outer = (
+        f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<style>html,body{{margin:0;height:100%;overflow:hidden}}</style>{inner}"
+    )
+    frame = element("iframe", sandbox="allow-scripts", srcdoc=outer, style=filling, loading="lazy")
+    style = (
+        f"height:{height_px}px;min-height:3em;max-width:100%;box-sizing:border-box;"
+        "resize:vertical;overflow:hidden;padding-bottom:.6em;border:1px solid rgba(128,128,128,.3)"
+    )
+    return element("div", frame, style=style)
+
+
+_ON_A_LINE, _OF_A_BRANCH, _DEEPEST, _OF_A_TEXT = 70, 200, 30, 2000
+
+
+def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0) -> Markup:
+    """Return a value of JSON; ``opened`` is the number of levels that are visible at first."""
+    head = None if name is None else quiet(f"{name}: ")
+    embedded = _embedded_json(value) if depth <= _DEEPEST else None
+    if embedded is not None:
+        inner = tree(embedded, opened=opened, depth=depth + 1)
+        return folded(element("span", head, quiet("JSON in a string")), inner, opened=opened > 0)
+    if isinstance(value, str) and "\n" in value.strip():
+        return element("div", head, pre(clipped(value, _OF_A_TEXT)))
+    line = _line(value)
+    if line is not None or depth > _DEEPEST:
+        return element("div", head, _leaf(value, line or "..."))
+    branches = [
+        tree(one, name=key, opened=opened - 1, depth=depth + 1) for key, one in _branches(value)
+    ]
+    more = len(value) - len(branches)
+    summed = element("span", head, quiet(_counted(value)))
+    return folded(summed, *branches, quiet(f"… {more:,} more") if more else None, opened=opened > 0)
+
+
+def _embedded_json(value: Any) -> Any:
+    """Parse a long string as JSON; return None if it is not JSON."""
+    if not (_is_long(value) and isinstance(value, str) and value[0] in "{["):
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _line(value: Any) -> str | None:
+    """Return a value as one line of JSON, or None if it is too long for one."""
+    if isinstance(value, str):
+        return json.dumps(clipped(value, _OF_A_TEXT), ensure_ascii=False)
+    if isinstance(value, (Mapping, list, tuple)) and len(value) > _ON_A_LINE:
+        return None
+    if isinstance(value, (Mapping, list, tuple)) and any(_is_long(one) for one in _values(value)):
+        return None
+    try:
+        line = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        return None
+    return line if len(line) <= _ON_A_LINE or not isinstance(value, (Mapping, list)) else None
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, (str, Mapping, list, tuple)) and len(value) > _ON_A_LINE
+
+
+def _values(value: Any) -> Any:
+    return value.values() if isinstance(value, Mapping) else value
+
+
+def _leaf(value: Any, line: str) -> Markup:
+    if isinstance(value, str):
+        return toned(code(line), GOOD)
+    return toned(code(line), INFO) if isinstance(value, (int, float)) else code(line)
+
+
+def _branches(value: Any) -> Iterator[tuple[str, Any]]:
+    named = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for (key, one), _ in zip(named, range(_OF_A_BRANCH), strict=False):
+        yield str(key), one
+
+
+def _counted(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{counted(len(value), 'key')}}}"
+    return f"[{counted(len(value), 'item')}]"

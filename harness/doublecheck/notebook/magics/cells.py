@@ -1,0 +1,147 @@
+"""Run a cell on a platform with live output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from IPython.display import clear_output, publish_display_data
+
+from doublecheck.core.markup import box
+from doublecheck.errors import FailedCellError
+from doublecheck.notebook.display.outputs import safe, traceback
+from doublecheck.notebook.magics.options import BASH
+from doublecheck.notebook.magics.platforms import user_session_id
+from doublecheck.values.sandbox import BashResult, CodeResult
+
+if TYPE_CHECKING:
+    from doublecheck.client._sync.platform import Platform
+    from doublecheck.notebook.magics.options import CellOptions
+    from doublecheck.values.sandbox import BashResult, CodeResult, LiveOutput, OnOutput
+
+
+class OutputDisplay:
+    """Shows outputs as they arrive; only code of the same ``origin`` can update a display."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+
+    def __call__(self, output: LiveOutput) -> None:
+        """Show a message of a kernel, except for errors, which the caller raises."""
+        show = getattr(self, f"_{output.msg_type}", None)
+        if show is not None:
+            show(output.content)
+
+    def _stream(self, content: Mapping[str, Any]) -> None:
+        stream = sys.stderr if content.get("name") == "stderr" else sys.stdout
+        stream.write(str(content.get("text") or ""))
+
+    def _display_data(self, content: Mapping[str, Any], update: bool = False) -> None:
+        data, metadata = _bundle(content)
+        publish_display_data(data, metadata, transient=self._transient(content), update=update)
+
+    def _update_display_data(self, content: Mapping[str, Any]) -> None:
+        self._display_data(content, update=True)
+
+    def _execute_result(self, content: Mapping[str, Any]) -> None:
+        # so that it becomes the cell's Out, stays in order, and %%capture captures it
+        sys.displayhook(RemoteValue(*_bundle(content)))
+
+    def _clear_output(self, content: Mapping[str, Any]) -> None:
+        clear_output(wait=bool(content.get("wait")))
+
+    def _transient(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the id of a display; the prefix avoids clashes with the notebook's displays."""
+        id_ = (content.get("transient") or {}).get("display_id")
+        return {} if id_ is None else {"display_id": f"sandbox/{self._origin}/{id_}"}
+
+
+class RemoteValue:
+    """The representation of a cell's last value; the value itself stays in the kernel."""
+
+    def __init__(self, data: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+        self._data = dict(data)
+        self._metadata = dict(metadata)
+
+    def __repr__(self) -> str:
+        return str(self._data.get("text/plain", ""))
+
+    def _repr_mimebundle_(self, **_kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Show it as its kernel did."""
+        return self._data, self._metadata
+
+
+def _bundle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return safe(content.get("data") or {}, content.get("metadata"))
+
+
+def fail(failure: FailedCellError | None, *, raises: bool) -> None:
+    """Raise a failure, if there is one, or show it if it must not end the cell."""
+    if failure is None:
+        return
+    if raises:
+        raise failure
+    told = "\n".join(failure.lines)
+    shown = str(box(traceback(told)))
+    publish_display_data({"text/plain": told, "text/html": shown})
+
+
+def failure_of(result: CodeResult) -> FailedCellError | None:
+    """Return the error that ended the code, or None."""
+    if result.success:
+        return None
+    error = result.error
+    if error is None:
+        return FailedCellError(result.message, [result.message])
+    lines = error.traceback.splitlines() or [f"{error.ename}: {error.evalue}"]
+    if result.status != "error":  # the code was interrupted, and the message says why
+        lines = [*lines, result.message]
+    return FailedCellError(f"{error.ename}: {error.evalue}", lines)
+
+
+def bad_exit_of(result: BashResult, timeout_s: int | None) -> FailedCellError | None:
+    """Return the failure of a command that has failed or not ended, or None."""
+    if result.exit_code == 0:
+        return None
+    message = f"The command ended with exit code {result.exit_code}."
+    if result.exit_code is None:
+        waited = f"its {timeout_s} s" if timeout_s else "its time"
+        message = f"The command runs on after {waited}; --timeout waits longer."
+    return FailedCellError(message, [message])
+
+
+Result: TypeAlias = "CodeResult | BashResult"
+Store: TypeAlias = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The code of a cell and the options on its first line."""
+
+    code: str
+    options: CellOptions
+
+    def run(self, platform: Platform, on_output: OnOutput | None = None) -> Result:
+        """Run it and return its result."""
+        who: dict[str, Any] = {"user_id": self.options.user, "session_id": self.options.session}
+        who["timeout_s"] = self.options.timeout_s
+        if self.options.language != BASH:
+            return platform.run_code(self.code, self.options.language, on_output=on_output, **who)
+        result = platform.exec_bash(self.code, **who)
+        sys.stdout.write(result.stdout)
+        sys.stderr.write(result.stderr)
+        return result
+
+
+def show(cell: Cell, platform: Platform, store: Store) -> None:
+    """Run a cell, show its output and store its result; raise FailedCellError if it failed."""
+    options = cell.options
+    result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))
+    store(result)
+    if isinstance(result, CodeResult):
+        failure = failure_of(result)
+    else:
+        failure = bad_exit_of(result, options.timeout_s)
+    fail(failure, raises=options.raises)

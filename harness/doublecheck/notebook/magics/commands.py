@@ -1,0 +1,220 @@
+"""``%sandbox``: status, sessions, snapshots, clock and log of the platform that cells run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from doublecheck.client import transport
+from doublecheck.errors import NotADoubleError
+from doublecheck.notebook.magics.options import (
+    Parser,
+    format_duration,
+    parse_duration,
+    refuse,
+    refuse_unknown,
+    words,
+    write_line,
+)
+from doublecheck.notebook.magics.platforms import Platforms, refuse_absent
+from doublecheck.wire import admin, sandbox
+
+if TYPE_CHECKING:
+    import argparse
+
+    from doublecheck.client._sync.platform import Platform
+
+Command: TypeAlias = Callable[[str, Platforms], object]
+
+HELP = """\
+%sandbox                      where cells run, and what there is
+%sandbox sessions             the sessions, with their remaining life
+%sandbox destroy [SESSION]    end one (--user NAME: whose it is)
+%sandbox snapshot NAME        keep how one is now (--session, --user)
+%sandbox resume NAME          return that session to it
+%sandbox clock                the platform's time
+%sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
+%sandbox clock freeze         stop it; unfreeze lets it go on
+%sandbox log [--last 5]       the requests and their answers
+%sandbox use PLATFORM         run cells elsewhere: a variable, a URL,
+                              or double
+%sandbox reset                end all sessions, empty the log, set
+                              the clock back
+%sandbox help                 this
+
+%%sandbox? shows the options of a cell."""
+
+
+def run(line: str, platforms: Platforms) -> object:
+    """Run a subcommand and return the value to show; raise UsageError for an unknown one."""
+    name, _, rest = line.strip().partition(" ")
+    if not name:
+        write_line(status(platforms))
+        return None
+    command = COMMANDS.get(name)
+    if command is None:
+        refuse_unknown("subcommand", name, COMMANDS)
+    try:
+        return command(rest.strip(), platforms)
+    except NotADoubleError as error:
+        refuse(
+            f"%sandbox {line.strip()} is for doubles only, and {error.url} is a live platform. "
+            "%sandbox use double runs cells on a double."
+        )
+
+
+def _sessions(rest: str, platforms: Platforms) -> object:
+    _refuse_rest("sessions", rest)
+    sessions = _platform(platforms).sessions()
+    if not sessions:
+        write_line("No session is living: the first cell makes one.")
+    return sessions or None
+
+
+def _destroy(rest: str, platforms: Platforms) -> None:
+    parser = _parser("destroy")
+    parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
+    arguments = parser.parse_args(words(rest))
+    platform = _platform(platforms)
+    if not platform.destroy_session(user_id=arguments.user, session_id=arguments.session):
+        refuse_absent(platform, arguments.user, arguments.session)
+    write_line(f"The session {arguments.session!r} is destroyed; its state is gone.")
+
+
+def _snapshot(rest: str, platforms: Platforms) -> None:
+    """Take a snapshot of a session under a name; one that had the name is deleted."""
+    parser = _parser("snapshot")
+    parser.add_argument("name")
+    parser.add_argument("--session", default=DEFAULT_SESSION)
+    arguments = parser.parse_args(words(rest))
+    platform = _platform(platforms)
+    if not _is_living(platform, arguments):
+        refuse_absent(platform, arguments.user, arguments.session)
+    snapshot = platform.snapshot_session(user_id=arguments.user, session_id=arguments.session)
+    key = (platform.url, arguments.name)
+    before = platforms.snapshots.get(key)
+    platforms.snapshots[key] = snapshot
+    without = f" Not in it: {snapshot.left_out}." if snapshot.left_out else ""
+    write_line(
+        f"The session {arguments.session!r} is kept as {arguments.name!r}.{without} "
+        f"%sandbox resume {arguments.name} returns it to this."
+    )
+    if before is not None:
+        platform.delete_session_snapshot(before)
+
+
+def _resume(name: str, platforms: Platforms) -> None:
+    """Return a session to a snapshot."""
+    platform = _platform(platforms)
+    snapshot = platforms.snapshots.get((platform.url, name))
+    if snapshot is None:
+        names = [each for url, each in platforms.snapshots if url == platform.url]
+        refuse_unknown("snapshot", name, names)
+    platform.resume_session(snapshot)
+    write_line(f"The session is as it was in {name!r}.")
+
+
+def _is_living(platform: Platform, arguments: argparse.Namespace) -> bool:
+    when = transport.signing_time()
+    call = sandbox.find_session(platform.target, arguments.user, arguments.session, when)
+    return platform._call(call) is not None
+
+
+def _clock(rest: str, platforms: Platforms) -> None:
+    action, _, duration = rest.partition(" ")
+    platform = _platform(platforms)
+    if action == "advance":
+        platform.clock.advance(parse_duration(duration))
+    elif rest == "freeze":
+        platform.clock.freeze()
+    elif rest == "unfreeze":
+        platform.clock.unfreeze()
+    elif rest:
+        refuse(
+            "%sandbox clock takes freeze, unfreeze, or advance and a duration, 30m say, "
+            f"not {rest!r}."
+        )
+    write_line(_time(platform))
+
+
+def _log(rest: str, platforms: Platforms) -> object:
+    parser = Parser("%sandbox log", add_help=False, allow_abbrev=False)
+    parser.add_argument("--last", type=int)
+    last = parser.parse_args(words(rest)).last
+    if last is not None and last < 1:
+        refuse(f"--last is how many of the last entries to show, 5 say, not {last}.")
+    entries = _platform(platforms).journal()
+    if not entries:
+        write_line("The log is empty: nothing has been asked since the last reset.")
+    return (entries if last is None else entries[-last:]) or None
+
+
+def _use(rest: str, platforms: Platforms) -> None:
+    named = platforms.use(rest)
+    write_line(f"Cells run on {named or 'a double, which starts with the first of them'}.")
+
+
+def _reset(rest: str, platforms: Platforms) -> None:
+    _refuse_rest("reset", rest)
+    platform = _platform(platforms)
+    platform.reset()
+    write_line(f"{platform.url} has no session, an empty log, and its clock is set back.")
+
+
+def _help(_rest: str, _platforms: Platforms) -> None:
+    write_line(HELP)
+
+
+def _parser(command: str) -> Parser:
+    parser = Parser(f"%sandbox {command}", add_help=False, allow_abbrev=False)
+    parser.add_argument("--user", default=DEFAULT_USER)
+    return parser
+
+
+def _platform(platforms: Platforms) -> Platform:
+    return platforms.current().platform
+
+
+def _refuse_rest(name: str, rest: str) -> None:
+    if rest:
+        refuse(f"%sandbox {name} takes no further arguments, but got {rest!r}.")
+
+
+def _time(platform: Platform) -> str:
+    time = platform._call(admin.clock(platform.target))
+    ahead = time.moved.total_seconds()
+    return f"{time}, {format_duration(ahead)} ahead" if ahead >= 1 else str(time)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "sessions": _sessions,
+    "destroy": _destroy,
+    "snapshot": _snapshot,
+    "resume": _resume,
+    "clock": _clock,
+    "log": _log,
+    "use": _use,
+    "reset": _reset,
+    "help": _help,
+}
+
+
+_MORE = "%sandbox help lists the commands."
+
+
+def status(platforms: Platforms) -> str:
+    """Describe where cells run and which sessions exist."""
+    current = platforms.started()
+    if current is None:
+        return f"Cells run on a double, which starts with the first of them. {_MORE}"
+    lines = [f"Cells run on {current}."]
+    if current.platform.target.admin:
+        sessions = ", ".join(
+            f"{each.user_session_id} ({format_duration(each.remaining_s)} left)"
+            for each in current.platform.sessions()
+        )
+        lines.append(f"Sessions: {sessions or 'none yet'}.")
+    others = [name for name in platforms.names() if name != current.name]
+    lines.append(f"%sandbox use takes {', '.join(others)}, or a URL. {_MORE}")
+    return "\n".join(lines)

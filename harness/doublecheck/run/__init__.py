@@ -1,0 +1,12 @@
+"""Open a platform, and run the contract checks on it: what Python, notebooks and commands call.
+
+``connect`` returns a ``platform``: a client that can also ``check()`` itself. ``check`` has the
+functions ``check()``, ``calibrate()`` and ``unknowns()`` of the package.
+
+``command`` is ``doublecheck run``, and ``pytest_run`` runs pytest in the current process.
+``check()`` uses a second process instead, because pytest takes over the streams of its process:
+``checks_process`` starts it, ``child_process`` runs in it, ``subject`` describes the platform to
+it, and ``progress_bar`` shows its progress.
+
+The room uses ``calibration``, ``reports``, ``contracts`` and what is below them.
+"""

@@ -1,0 +1,134 @@
+"""check(): the contract checks from Python and notebooks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from agentdouble.core import ledger
+from agentdouble.errors import LedgerError
+from doublecheck.calibration import findings
+from doublecheck.calibration.findings import Finding, Findings
+from doublecheck.client import open_target
+from doublecheck.client._sync.platform import Platform
+from doublecheck.client.open_target import Wanted
+from doublecheck.errors import CalibrationError, InterruptedCalibrationError, TargetError
+from doublecheck.run import checks_process, subject
+from doublecheck.run.connect import connect
+from doublecheck.run.progress_bar import Bar
+from doublecheck.run.subject import target_of
+from doublecheck.values.unknowns import Unknowns, ledger_unknowns
+
+if TYPE_CHECKING:
+    from doublecheck.client._async.platform import AsyncPlatform
+    from doublecheck.client._sync.platform import Platform
+    from doublecheck.reports.report import Report
+
+
+def check(
+    platform: Platform | AsyncPlatform | str | None = None,
+    *,
+    target: str | None = None,
+    only: str | None = None,
+    level: str | None = None,
+    strict_should: bool = False,
+    allow_writes: bool = False,
+    examples: int | None = None,
+    seed: int | None = None,
+) -> Report:
+    """Check a platform clause by clause and return the report.
+
+    ``platform`` is an open platform or a URL; alternatively, ``target`` names a target of the
+    configuration. Without either, the environment and the configuration decide; by default a double
+    is started. ``only`` selects clauses: ``"INV or PRB"``. ``level`` is ``"full"``, the default, or ``"smoke"``: a first look, for which
+    nothing has to be deployed. With ``strict_should``, a clause that is
+    only recommended can also fail the run. With ``allow_writes``, checks also create and delete
+    things on a live platform. Each check tries ``examples`` generated inputs, by default 6, and 2 on
+    a live platform; the same ``seed`` makes the same ones. The checks run in a separate process.
+
+    Raises TargetError, UnreachableError, MissingExtraError before the first check,
+    InterruptedChecksError, which contains the report so far, and ChecksCrashedError.
+    """
+    checks_process.require_runnable()
+    checks_process.require_consistent(level, strict_should)
+    found = _subject(
+        platform, target, allow_writes=allow_writes, level=level, examples=examples, seed=seed
+    )
+    return checks_process.run_checks(found, only=only, strict_should=strict_should)
+
+
+def _subject(
+    platform: Platform | AsyncPlatform | str | None,
+    target: str | None,
+    **of_the_run: Any,
+) -> subject.Subject:
+    if platform is None:
+        return subject.from_configuration(target, **of_the_run)
+    if target is not None:
+        raise TargetError(
+            f"Both a platform and the target {target!r} are given: check one at a time."
+        )
+    if not isinstance(platform, str):
+        found = subject.target_of(platform)
+        return subject.from_target(found, **of_the_run)
+    found, _ = Wanted(platform).open()
+    return subject.from_target(found, **of_the_run)
+
+
+def calibrate(
+    platform: Platform | AsyncPlatform | str,
+    *,
+    only: Collection[str] = (),
+    slow: bool = False,
+    allow_writes: bool = False,
+) -> Findings:
+    """Find out how a platform behaves where the specification leaves it open.
+
+    ``only`` are the ids of the unknowns to probe, by default all. ``slow`` adds the probes that
+    take minutes or move the clock of a double; ``allow_writes`` adds those that create something on
+    a live platform. Call ``write("profile.toml")`` on the result for a profile that makes a double
+    behave the same.
+
+    Raises CalibrationError for an unknown that does not exist, UnreachableError, and
+    InterruptedCalibrationError, which contains the findings so far.
+    """
+    wanted = _wanted([only] if isinstance(only, str) else only)
+    with ExitStack() as stack:
+        found = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
+        target = open_target.require_answer(target_of(found))
+        allowed = dataclasses.replace(target, allow_writes=target.allow_writes or allow_writes)
+        asked = stack.enter_context(Platform(allowed))
+        bar, came = stack.enter_context(Bar("unknowns")), list[Finding]()
+        try:
+            for finding in findings.calibrate(asked, slow=slow, only=wanted):
+                came.append(finding)
+                bar.show(len(came), len(wanted), finding.unknown)
+        except KeyboardInterrupt:
+            found_so_far = Findings(came, target=target.url)
+            raise InterruptedCalibrationError(found_so_far, len(wanted)) from None
+    return Findings(came, target=target.url)
+
+
+def _wanted(only: Collection[str]) -> Collection[str]:
+    """Return the unknowns to probe: by default all that have alternatives."""
+    try:
+        named = [ledger.find(id_).id for id_ in only]
+    except LedgerError as error:
+        raise CalibrationError(str(error)) from None
+    return named or [id_ for id_, one in ledger.unknowns().items() if one.alternatives]
+
+
+def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:
+    """Return the ledger of a double; it marks the unknowns that answers relied on.
+
+    Without a platform, return the ledger with a double's default answers. Raises NotADoubleError.
+    """
+    if platform is None:
+        return ledger_unknowns()
+    if isinstance(platform, Platform):
+        return platform.unknowns()
+    opened = connect(platform) if isinstance(platform, str) else Platform(target_of(platform))
+    with opened as found:
+        return found.unknowns()

@@ -1,0 +1,210 @@
+"""Run the checks of a platform object in a separate process.
+
+pytest takes over the streams of its process, and a notebook's kernel has a running loop and shows
+everything that is printed. So the checks run in another process: it gets the keys in the
+environment, and prints a line for each check that begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import dataclasses
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+from agentdouble.processes.fork_server import signals
+from doublecheck.client import transport
+from doublecheck.errors import ChecksCrashedError, DoubleCheckError, InterruptedChecksError
+from doublecheck.run import command, subject
+from doublecheck.run.progress_bar import Bar
+from doublecheck.run.subject import Subject
+from doublecheck.target.target import Target
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
+
+# The module path is that of this process; it does not contain the folder of the start.
+_BEGIN = (
+    "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
+    "from doublecheck.run import child_process; "
+    "child_process.main(order['report'], order['arguments'])"
+)
+_PATIENCE_S = 20.0  # seconds; an interrupted run still stops its double
+_LAST_LINES = 8
+
+
+class ChecksProcess:
+    """A run of the checks with some pytest options; use it in a with statement."""
+
+    def __init__(self, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="doublecheck-")
+        self._report = Path(self._folder.name, "report.json")
+        self._printed = Path(self._folder.name, "printed.txt")
+        order = {
+            "path": [one for one in sys.path if one],
+            "arguments": list(arguments),
+            "report": str(self._report),
+        }
+        with self._printed.open("wb") as printed:
+            self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
+                [sys.executable, "-c", _BEGIN, json.dumps(order)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=printed,
+                encoding="utf-8",
+                env={**environ, "PY_COLORS": "0"},  # a notebook's kernel requests colours
+                start_new_session=True,  # no interrupt of our group reaches it
+            )
+
+    @property
+    def _channel(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    @property
+    def _lifeline(self) -> IO[str]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    def progress(self) -> Iterator[tuple[int, int, str]]:
+        """Yield the number of finished checks, of all checks, and the next one's name."""
+        for line in self._channel:
+            ended, chosen, name = line.split(maxsplit=2)
+            yield int(ended), int(chosen), name.strip()
+        self._process.wait()
+
+    def interrupt(self) -> None:
+        """Tell the run to end; its report then says that it was interrupted."""
+        self._lifeline.close()
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the report; raise ChecksCrashedError if the process ended without one."""
+        if not self._report.exists():
+            printed = self._printed.read_text("utf-8", errors="replace").splitlines()
+            lines = [line for line in printed if line.strip()]
+            raise ChecksCrashedError(self._process.wait(), lines[-_LAST_LINES:])
+        document: Mapping[str, Any] = json.loads(self._report.read_text("utf-8"))
+        return document
+
+    def __enter__(self) -> ChecksProcess:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.end()
+        self._folder.cleanup()
+
+    def end(self) -> None:
+        """Wait until the run has ended by itself, but not for long; then kill it."""
+        self.interrupt()
+        # after a second interrupt, do not wait any longer
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            self._process.wait(_PATIENCE_S)
+        with suppress(ProcessLookupError, PermissionError):  # macOS denies it if it is ending
+            signals.send_to_group(self._process.pid, signal.SIGKILL)  # its fork server ends kernels
+        self._process.wait()
+        self._channel.close()
+
+
+def check_target(
+    target: Target,
+    *,
+    only: str | None = None,
+    level: str | None = None,
+    strict_should: bool = False,
+    on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
+    **of_the_run: Any,
+) -> Report:
+    """Check a platform and return the report; see ``doublecheck.check``.
+
+    ``on_begun`` gets the process of the checks; ``of_the_run`` are fields of the target that the run
+    sets.
+    """
+    require_runnable()
+    require_consistent(level, strict_should)
+    found = subject.from_target(target, level=level, **of_the_run)
+    return run_checks(found, only=only, strict_should=strict_should, on_begun=on_begun)
+
+
+async def check_target_async(target: Target, **given: Any) -> Report:
+    """Check a platform in a thread; a cancelled call waits until the checks have ended."""
+    begun: list[ChecksProcess] = []
+    context = contextvars.copy_context()
+    check = functools.partial(check_target, target, **given, on_begun=begun.append)
+    checks = asyncio.get_running_loop().run_in_executor(None, context.run, check)
+    with transport.interruptible():
+        try:
+            return await asyncio.shield(checks)
+        except asyncio.CancelledError:
+            for process in begun:
+                process.interrupt()
+            await asyncio.wait({checks})
+            checks.exception()  # that they were interrupted is no news
+            raise
+
+
+def require_runnable() -> None:
+    """Raise DoubleCheckError if checks cannot run in a separate process here."""
+    command.require_pytest()
+    if not hasattr(os, "killpg"):
+        raise DoubleCheckError(
+            "check() ends the process of its checks together with everything that it has started. "
+            "This system has no way to do that. 'doublecheck run' runs the same checks here."
+        )
+
+
+def require_consistent(level: str | None, strict_should: bool) -> None:
+    """Raise TargetError for a level with an argument that contradicts it."""
+    from doublecheck.contracts import verdicts  # this module needs pytest
+
+    verdicts.require_consistent(level, strict_should, lambda name: name.replace("-", "_"))
+
+
+def run_checks(
+    subject: Subject,
+    *,
+    only: str | None,
+    strict_should: bool,
+    on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
+) -> Report:
+    """Run the checks; raise InterruptedChecksError if they are interrupted."""
+    choice = [] if only is None else command.selection(only)
+    strict = ["--platform-strict-should"] if strict_should else []
+    arguments = [*subject.arguments, *strict, *choice]
+    with ChecksProcess(arguments, subject.environ) as process:
+        on_begun(process)
+        try:
+            with Bar("contract checks") as bar:
+                for ended, chosen, name in process.progress():
+                    bar.show(ended, chosen, name)
+        except KeyboardInterrupt:
+            process.end()
+        report = _report(process.document(), subject)
+    if report.run.interrupted:
+        raise InterruptedChecksError(report)
+    if not report.run.checks:
+        raise command.nothing_matches(f"only={only!r}", "only='INV'")
+    return report
+
+
+def _report(document: Mapping[str, Any], subject: Subject) -> Report:
+    from doublecheck.reports.document import from_document  # this module needs pytest
+
+    return dataclasses.replace(
+        from_document(document), name=subject.name, kind=subject.kind, url=subject.url
+    )

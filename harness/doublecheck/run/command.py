@@ -1,0 +1,185 @@
+"""``doublecheck run``: its requirements, the runs, the output and the exit code."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
+from doublecheck.core.exit_codes import ExitCode
+from doublecheck.errors import MissingExtraError, TargetError
+from doublecheck.target import from_plan
+from doublecheck.target.config_files import nearest_project
+from doublecheck.target.plan import Plan, Sources, plan
+from doublecheck.target.target import Kind
+
+if TYPE_CHECKING:
+    from doublecheck.reports.report import Report
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run: which platform to check, and which checks to run.
+
+    ``spelled`` returns the form in which an option was given.
+    """
+
+    platform: Mapping[str, Any]
+    select: str | None = None
+    verbose: bool = False
+    strict_should: bool = False
+    spelled: Callable[[str], str] = "--{}".format
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The options about the platform, with the environment and the project."""
+        given = {name: value for name, value in self.platform.items() if value is not None}
+        return Sources(given, project=nearest_project(), spelled=self.spelled)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the platform; raises TargetError."""
+        return plan(self.sources)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the platform."""
+        return self.plan.kind
+
+    @property
+    def url(self) -> str | None:
+        """The address of the platform, if it is already running."""
+        url: str | None = self.plan.value("url")
+        return url
+
+    def arguments(self) -> list[str]:
+        """Return the options as pytest options."""
+        given = [f"--platform-project={self.sources.project or ''}"]
+        for name, value in self.sources.options.items():
+            option = f"--platform-{name.replace('_', '-')}"
+            given.append(option if value is True else f"{option}={value}")
+        if self.strict_should:
+            given.append("--platform-strict-should")
+        if self.select is not None:
+            given += selection(self.select)
+        return given
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The outputs of ``doublecheck run`` and ``doublecheck report``."""
+
+    as_json: bool = False
+    html: Path | None = None
+
+    def require_writable(self) -> None:
+        """Raise ReportError, before a run, for a file that could not be written after it."""
+        from doublecheck.reports import report
+
+        if self.html is not None:
+            report.require_writable(self.html)
+
+    def write(self, reports: Sequence[Report]) -> None:
+        """Print the reports and write the files; raise ReportError if a file cannot be written."""
+        from rich.console import Console
+
+        from doublecheck.reports import document, html, report, terminal
+
+        if self.as_json:
+            print(document.render(reports), end="")  # noqa: T201
+        else:
+            terminal.show(reports, Console())
+        if self.html is not None:
+            report.write_text(html.render(reports), self.html)
+
+
+def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
+    """Run the checks of each platform, print and write the reports, and return the exit code.
+
+    Before the first check, raises TargetError, UnreachableError, CredentialsRefusedError,
+    ReportError, and MissingExtraError for a missing package.
+    """
+    require_pytest()
+    outputs.require_writable()
+    from doublecheck.contracts import verdicts
+
+    for run in runs:
+        verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
+        if run.verbose:
+            told = from_plan.lines(run.plan, run.sources.environ)
+            print(*told, sep="\n", file=sys.stderr)  # noqa: T201
+        require_target(run)
+    reports, codes = _run_all(runs)
+    if reports:
+        outputs.write(reports)
+    return ExitCode.worst(codes)
+
+
+def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
+    """Return a report for each run that had any check, and the exit codes."""
+    from doublecheck.reports.report import Report
+    from doublecheck.run import pytest_run
+
+    reports: list[Report] = []
+    codes: set[ExitCode] = set()
+    for run in runs:
+        result = pytest_run.run(run.arguments(), verbose=run.verbose)
+        if not result.checks and not result.interrupted:
+            codes.add(_nothing_ran(run, result.pytest_exit))
+            continue
+        reports.append(Report(run.plan.name, run.kind, run.url, result))
+        codes.add(result.exit_code)
+        if result.interrupted:
+            break
+    return reports, codes
+
+
+def selection(expression: str) -> list[str]:
+    """Return the pytest options that select these clauses, groups of clauses or checks."""
+    from doublecheck.contracts import clauses  # this module needs pytest
+
+    return ["-k", clauses.selection(expression)]
+
+
+def require_pytest() -> None:
+    """Raise MissingExtraError if pytest is not installed."""
+    if importlib.util.find_spec("pytest") is None:
+        raise MissingExtraError("pytest, which runs the checks,", install="pytest")
+
+
+def require_target(run: RunOptions) -> None:
+    """Raise an error before the first check if the target cannot be used."""
+    if run.plan.in_process:
+        _require_double()
+    else:
+        from doublecheck.client import open_target, preflight
+
+        target = open_target.opened(run.sources, run.plan)
+        preflight.require(target, from_plan.pair_variables(run.plan))
+
+
+def _require_double() -> None:
+    import agentdouble
+
+    try:
+        agentdouble.Emulator  # noqa: B018 (its import may fail)
+    except DoublesMissingExtraError as error:
+        what = "The double, which 'doublecheck run' without --url starts,"
+        raise MissingExtraError(what, install=f"agentdouble[{error.extra}]") from None
+
+
+def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
+    if run.select is not None and pytest_exit != 2:  # 2: interrupted
+        raise nothing_matches(f"--only {run.select!r}", "--only INV")
+    print("doublecheck: no check was carried out.", file=sys.stderr)  # noqa: T201
+    return ExitCode.COULD_NOT_ASK
+
+
+def nothing_matches(given: str, example: str) -> TargetError:
+    """Return the error for a selection without checks."""
+    return TargetError(f"No check matches {given}. Try {example}, or without it.")

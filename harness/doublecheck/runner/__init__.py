@@ -1,1 +1,0 @@
-"""A run of the contract checks: its start and its results."""

@@ -1,0 +1,56 @@
+"""calibrate(): what a platform answers where the specification leaves it open, from Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import doublecheck
+from agentdouble.core import profiles
+from doublecheck.calibration import findings
+from doublecheck.calibration.probes import probes
+from doublecheck.calibration.probes.probing import Probing
+from doublecheck.client.doubles import serving_double
+
+
+def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:
+    """It shows itself, with what is not settled and why."""
+    with (
+        serving_double(unknowns={"U-PROBE-BODIES": "text"}) as target,
+        doublecheck.Platform(target) as platform,
+    ):
+        found = doublecheck.calibrate(platform, only=["U-PROBE-BODIES", "U-INVOKE-ERROR"])
+        written = found.write(tmp_path / "profile.toml")
+
+    assert f"<Findings of {target.url}: 2 unknowns, 1 settled>" == repr(found)
+    assert (type(found), target.url) == (type(found[:1]), found[:1].target)
+    assert {"U-PROBE-BODIES": "text"} == profiles.read(written).unknowns
+    html = found._repr_mimebundle_()["text/html"]
+    assert "U-PROBE-BODIES" in html
+    assert "not settled" in html
+
+
+def test_an_interrupted_calibration_keeps_what_it_has(
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers that were found are in the error."""
+
+    def interrupted(_: Probing) -> str:
+        raise KeyboardInterrupt
+
+    known = probes()
+    last = dataclasses.replace(known["U-SESSION-DELETE"], look=interrupted)
+    monkeypatch.setattr(findings, "probes", lambda: {**known, "U-SESSION-DELETE": last})
+
+    with pytest.raises(doublecheck.errors.InterruptedCalibrationError, match="1 of 2") as raised:
+        doublecheck.calibrate(platform, only=["U-PROBE-BODIES", "U-SESSION-DELETE"])
+
+    assert ["U-PROBE-BODIES"] == [one.unknown for one in raised.value.findings]
+
+
+def test_what_is_no_unknown_is_told(platform: doublecheck.Platform) -> None:
+    """With the nearest that there is."""
+    with pytest.raises(doublecheck.errors.CalibrationError, match="Did you mean U-PROBE-BODIES"):
+        doublecheck.calibrate(platform, only=["U-PROBE-BODY"])

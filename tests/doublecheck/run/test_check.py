@@ -1,0 +1,142 @@
+"""check(): the contract checks from Python and from notebooks."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+import doublecheck
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.run import checks_process, subject
+from tests.doublecheck.notebook.kernels import NotebookKernel
+
+pytestmark = pytest.mark.once
+
+SECRET = "of-nobody-but-us"
+
+
+@pytest.fixture(scope="module")
+def report(platform_server: doublecheck.Target) -> doublecheck.results.Report:
+    """What some checks of a double in this process come to; CTL-01 needs its keys."""
+    with doublecheck.Platform(platform_server) as platform:
+        return doublecheck.check(platform, only="PRB-01 or PRB-05 or CTL-01")
+
+
+def test_a_platform_in_hand_is_checked_as_it_is(
+    report: doublecheck.results.Report, platform_server: doublecheck.Target
+) -> None:
+    """Its keys go along, and what it cannot show is told."""
+    expected = {
+        "PRB-01": Verdict.PASSED,
+        "PRB-05": Verdict.NOT_OBSERVABLE,
+        "CTL-01": Verdict.PASSED,
+    }
+
+    assert (platform_server.url, "double") == (report.url, report.kind)
+    assert expected == report.verdicts
+    assert () == report.failed
+
+
+def test_cancelling_ends_the_checks(
+    platform_server: doublecheck.Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of them is left when it is over."""
+    begun: list[psutil.Process] = []
+
+    async def cancelled() -> None:
+        started, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        class Begun(checks_process.ChecksProcess):
+            def progress(self) -> Iterator[tuple[int, int, str]]:
+                begun.append(psutil.Process(self._process.pid))
+                loop.call_soon_threadsafe(started.set)
+                return super().progress()
+
+        monkeypatch.setattr(checks_process, "ChecksProcess", Begun)
+        async with doublecheck.AsyncPlatform(platform_server) as platform:
+            checking = asyncio.ensure_future(platform.check(only="PRB"))
+            await started.wait()
+            checking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await checking
+
+    asyncio.run(cancelled())
+
+    assert [False] == [one.is_running() for one in begun]
+
+
+def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch):
+    """Everybody on the machine can read those; what names another platform stays behind."""
+    monkeypatch.setenv("DOUBLECHECK_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
+    keys = doublecheck.Credentials("AK", SECRET)
+    target = dataclasses.replace(
+        platform.target, credentials=keys, api_key=doublecheck.Secret(SECRET)
+    )
+
+    told = subject.from_target(target, allow_writes=False)
+
+    assert not [one for one in told.arguments if SECRET in one]
+    assert (SECRET, SECRET) == (
+        told.environ["PLATFORM_SECRET_KEY"],
+        told.environ["DOUBLECHECK_API_KEY"],
+    )
+    assert "DOUBLECHECK_URL" not in told.environ
+
+
+def test_a_process_that_dies_is_told_with_what_it_said(
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for it learns why."""
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+
+    with pytest.raises(doublecheck.errors.ChecksCrashedError) as raised:
+        doublecheck.check(platform, only="PRB-01")
+
+    assert (1, True) == (raised.value.code, any("Fatal" in one for one in raised.value.lines))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"platform": "http://127.0.0.1:9"}, "Nothing answers at http://127.0.0.1:9"),
+        ({"platform": "http://127.0.0.1:9", "target": "live"}, "check one at a time"),
+        ({"platform": 5}, "5 is no platform"),
+        ({"level": "smoke", "strict_should": True}, "level smoke and strict_should contradict"),
+        ({"target": "nowhere"}, "There is no target 'nowhere'"),
+        ({"target": "live"}, "target live needs a running platform"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, told: str) -> None:
+    """The message says what to do."""
+    with pytest.raises(doublecheck.DoubleCheckError, match=re.escape(told)):
+        doublecheck.check(**asked)
+
+
+@pytest.mark.slow
+def test_an_interrupted_cell_leaves_nothing_behind(notebook: NotebookKernel) -> None:
+    """The double of the checks, its servers and kernels are gone; the report says how far it came."""
+    notebook.run("import doublecheck, os")
+    kernel = psutil.Process(int(notebook.run("os.getpid()").text))
+
+    begun: list[psutil.Process] = []
+    shown: list[dict[str, Any]] = []
+    for _, content in notebook.running("doublecheck.check(only='test_sandbox')"):
+        shown.append(content)
+        if not begun and re.search(r"\| [1-9]", str(content.get("text"))):  # code has run
+            begun = kernel.children(recursive=True)
+            notebook.interrupt()
+
+    assert "InterruptedChecksError" == shown[-1]["ename"]
+    told = r"Interrupted: \d+ of \d+ checks were carried out\. .*"
+    assert re.fullmatch(told, shown[-1]["evalue"])
+    assert "" == shown[-2]["text"].strip()
+    assert len(begun) > 2
+    _, alive = psutil.wait_procs(begun, timeout=60)
+    assert [] == alive
