@@ -247,13 +247,13 @@ class Settings(BaseSettings):
         _check_keys(overrides, "the arguments")
         _check_keys(_environment_keys(), "the environment")
         from_file = _read_file(file)
-        given = {key: value for key, value in overrides.items() if value is not None}
+        values = {key: value for key, value in overrides.items() if value is not None}
         in_environment = _environment_keys()
-        merged = {k: v for k, v in from_file.items() if k not in in_environment} | given
+        merged = {k: v for k, v in from_file.items() if k not in in_environment} | values
         try:
             settings = cls(**merged)
         except ValidationError as error:
-            _raise(error, given, in_environment, file or _default_file())
+            _raise(error, values, in_environment, file or _default_file())
         except pydantic_settings.SettingsError as error:  # a value that must be JSON and is not
             _raise_not_json(error, in_environment)
         settings._check_unknowns()
@@ -309,8 +309,8 @@ def _environment_keys() -> dict[str, str]:
 
 
 def _is_no_setting(variable: str) -> bool:
-    own = (CONFIG_VARIABLE, OWN_ADDRESS, UNLISTED)
-    return variable in own or variable.startswith(f"{OWN_ADDRESS}_")
+    not_settings = (CONFIG_VARIABLE, OWN_ADDRESS, UNLISTED)
+    return variable in not_settings or variable.startswith(f"{OWN_ADDRESS}_")
 
 
 def _default_file() -> Path | None:
@@ -341,23 +341,23 @@ def _placed(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _placed_table(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    given: dict[str, Any] = {"directory": ".", **table}
-    paths = {name: given[name] for name in ("directory", "python") if name in given}
-    seen: dict[str, Any] = {
+    values: dict[str, Any] = {"directory": ".", **table}
+    paths = {name: values[name] for name in ("directory", "python") if name in values}
+    spec: dict[str, Any] = {
         name: str(folder / path) for name, path in paths.items() if isinstance(path, str)
     }
-    return {**given, **seen}
+    return {**values, **spec}
 
 
-def read_toml(path: Path, what: str) -> dict[str, Any]:
+def read_toml(path: Path, kind: str) -> dict[str, Any]:
     """Return the content of a TOML file; raise SettingsError. ``what`` names the content."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        message = f"The {what} file {path} cannot be read: {error.strerror}."
+        message = f"The {kind} file {path} cannot be read: {error.strerror}."
         raise SettingsError(message, key="", source=str(path)) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        message = f"The {what} file {path} cannot be read: {error}"
+        message = f"The {kind} file {path} cannot be read: {error}"
         raise SettingsError(message, key="", source=str(path)) from None
 
 
@@ -366,24 +366,24 @@ def _check_keys(keys: Mapping[str, Any], source: str) -> None:
         if key in Settings.model_fields:
             continue
         near = difflib.get_close_matches(key, Settings.model_fields, n=1)
-        shown = PREFIX + key.upper() if source == "the environment" else key
+        name = PREFIX + key.upper() if source == "the environment" else key
         hint = ""
         if near:
             nearest = PREFIX + near[0].upper() if source == "the environment" else near[0]
             hint = f" Did you mean {nearest}?"
-        raise SettingsError(f"Unknown setting in {source}: {shown}.{hint}", key=key, source=source)
+        raise SettingsError(f"Unknown setting in {source}: {name}.{hint}", key=key, source=source)
 
 
 def _raise(
     error: ValidationError,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     in_environment: Mapping[str, str],
     file: Path | None,
 ) -> NoReturn:
     first = error.errors(include_url=False, include_input=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     top = str(first["loc"][0]) if first["loc"] else ""
-    if top in given:
+    if top in values:
         source = "the arguments"
     elif top in in_environment:
         source = f"the environment ({PREFIX}{top.upper()})"
@@ -402,6 +402,6 @@ def _reason(key: str, error: Mapping[str, Any]) -> str:
 
 def _raise_not_json(error: Exception, in_environment: Mapping[str, str]) -> NoReturn:
     key = next((key for key in in_environment if f'"{key}"' in str(error)), "")
-    shown = PREFIX + key.upper()
-    message = f"The setting {key} from the environment ({shown}) is wrong: it must be JSON."
-    raise SettingsError(message, key=key, source=f"the environment ({shown})") from None
+    name = PREFIX + key.upper()
+    message = f"The setting {key} from the environment ({name}) is wrong: it must be JSON."
+    raise SettingsError(message, key=key, source=f"the environment ({name})") from None

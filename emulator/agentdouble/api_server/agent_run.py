@@ -93,7 +93,7 @@ async def run_framework(
             async for event in events:
                 queue.put(event)
                 if queue.full:
-                    await queue.room()
+                    await queue.wait_for_room()
         return Finished()
 
     await _finishing(run(), queue)
@@ -122,7 +122,7 @@ async def _queue_yields(
                 session.state.update_from(value.state_delta)
             queue.put(Yielded(value, session.state.take_delta(), session.take_saved()))
             if queue.full:
-                await queue.room()
+                await queue.wait_for_room()
 
 
 def _check(value: object, app: str) -> None:

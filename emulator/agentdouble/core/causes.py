@@ -28,8 +28,8 @@ def headers() -> dict[str, str]:
 
 def read(text: str) -> Cause | None:
     """Return the cause that a header names, or None if it names none."""
-    found = _CAUSE.fullmatch(text)
-    return None if found is None else (found[1], int(found[2]))
+    match = _CAUSE.fullmatch(text)
+    return None if match is None else (match[1], int(match[2]))
 
 
 @contextmanager

@@ -107,9 +107,9 @@ class Clock:
         """Call ``follower`` with "moved", "frozen", "unfrozen" or "reset" after each change."""
         self._followers.append(follower)
 
-    def _tell(self, what: str) -> None:
+    def _tell(self, event: str) -> None:
         for follower in self._followers:
-            follower(what)
+            follower(event)
 
     def __repr__(self) -> str:
         return f"<Clock {self.now():%Y-%m-%d %H:%M:%S} UTC{', frozen' * self.frozen}>"

@@ -72,19 +72,19 @@ class Unknown:
     def answer(self, name: str) -> Alternative:
         """Return the answer of that name; raise LedgerError if it is missing or not built."""
         answers = {answer.name: answer for answer in (self.default, *self.alternatives)}
-        found = answers.get(name)
-        if found is None:
-            known = ", ".join(answers)
+        alternative = answers.get(name)
+        if alternative is None:
+            names = ", ".join(answers)
             raise LedgerError(
-                f"{self.id} has no alternative {name!r}. It has: {known}.", unknown=self.id
+                f"{self.id} has no alternative {name!r}. It has: {names}.", unknown=self.id
             )
-        if not found.built:
+        if not alternative.built:
             raise LedgerError(
                 f"{self.id}: this version of agentdouble has not built the alternative "
-                f"{name!r} ({found.meaning}) yet.",
+                f"{name!r} ({alternative.meaning}) yet.",
                 unknown=self.id,
             )
-        return found
+        return alternative
 
 
 @cache
@@ -108,7 +108,7 @@ def _unknown(id_: str, entry: Mapping[str, Any]) -> Unknown:
         default=Alternative(**entry["default"]),
         alternatives=tuple(Alternative(**alternative) for alternative in entry["alternatives"]),
         evidence=entry["evidence"],
-        explains=tuple(effect(id_, one) for one in entry.get("explains", ())),
+        explains=tuple(effect(id_, item) for item in entry.get("explains", ())),
         not_visible=entry.get("not_visible"),
     )
 
@@ -117,9 +117,9 @@ def effect(id_: str, entry: Mapping[str, Any]) -> Effect:
     """Return an effect of an unknown from its entry; raise LedgerError if the entry is wrong."""
     for name, value in entry.items():
         if name not in _EFFECT or not _EFFECT[name](value):
-            known = ", ".join(_EFFECT)
+            names = ", ".join(_EFFECT)
             raise LedgerError(
-                f"{id_} explains with {name} = {value!r}, which is wrong. The keys are {known}; "
+                f"{id_} explains with {name} = {value!r}, which is wrong. The keys are {names}; "
                 "unknowns.toml says what each may be.",
                 unknown=id_,
             )
@@ -130,11 +130,11 @@ def effect(id_: str, entry: Mapping[str, Any]) -> Effect:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def _groups(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(_texts(one) for one in value)
+    return isinstance(value, list) and bool(value) and all(_texts(item) for item in value)
 
 
 _EFFECT: Mapping[str, Callable[[Any], bool]] = {
@@ -169,8 +169,8 @@ class Ledger:
 
     def answer(self, id_: str) -> Alternative:
         """Return the answer in force; raise LedgerError if the unknown does not exist."""
-        found = self._answers.get(id_)
-        return found if found is not None else self._answers[find(id_).id]
+        answer = self._answers.get(id_)
+        return answer if answer is not None else self._answers[find(id_).id]
 
     def answers(self) -> Mapping[str, str]:
         """Return the names of the answers in force, by the ids of their unknowns."""
@@ -194,12 +194,12 @@ def _answers(chosen: Mapping[str, str]) -> dict[str, Alternative]:
 
 def find(id_: str) -> Unknown:
     """Return the unknown of that id; raise LedgerError, which suggests the nearest id."""
-    found = unknowns().get(id_)
-    if found is None:
+    unknown = unknowns().get(id_)
+    if unknown is None:
         near = difflib.get_close_matches(id_.upper(), unknowns(), n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise LedgerError(f"There is no unknown {id_!r}.{hint}", unknown=id_)
-    return found
+    return unknown
 
 
 @dataclass(frozen=True)

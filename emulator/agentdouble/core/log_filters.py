@@ -56,10 +56,10 @@ class _InShort(logging.Filter):
         """Change a record, if needed, and let it pass."""
         error = record.exc_info[1] if record.exc_info else None
         if _serving.get() and isinstance(error, self._kinds):
-            said = printable(str(error)[:LONGEST])
+            message = printable(str(error)[:LONGEST])
             record.msg, record.args = (
                 "%s: %s: %s",
-                (record.getMessage(), type(error).__name__, said),
+                (record.getMessage(), type(error).__name__, message),
             )
             record.exc_info, record.exc_text = None, None
             record.levelno, record.levelname = logging.WARNING, "WARNING"

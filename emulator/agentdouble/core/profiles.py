@@ -99,10 +99,10 @@ def _check_answer(id_: str, name: Any, file: Path) -> None:
 
 
 def _nearest_answer(id_: str, name: str) -> str:
-    found = ledger.unknowns().get(id_)
-    if found is None:
+    unknown = ledger.unknowns().get(id_)
+    if unknown is None:
         return ""
-    names = [answer.name for answer in (found.default, *found.alternatives)]
+    names = [answer.name for answer in (unknown.default, *unknown.alternatives)]
     return "" if name in names else _hint(name, names)
 
 
@@ -118,14 +118,14 @@ def _check_evidence(id_: str, about: Any, file: Path) -> None:
     _check(about, _EVIDENCE, file, f"the keys of evidence.{id_} are")
 
 
-def _check(keys: Collection[str], known: Collection[str], file: Path, these: str) -> None:
+def _check(keys: Collection[str], names: Collection[str], file: Path, these: str) -> None:
     for key in keys:
-        if key not in known:
+        if key not in names:
             message = f"The profile {file} has {key!r}, which nobody knows;"
-            there_are = f" {these} {', '.join(known)}."
-            raise ProfileError(message + there_are + _hint(key, known), file=file)
+            there_are = f" {these} {', '.join(names)}."
+            raise ProfileError(message + there_are + _hint(key, names), file=file)
 
 
-def _hint(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
+def _hint(name: str, names: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
     return f" Did you mean {near[0]}?" if near else ""

@@ -119,8 +119,8 @@ def without_secrets(text: str) -> str:
     return _LISTED_KEYS.sub(lambda keys: _LISTED_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
 
 
-def _hidden_parameter(found: re.Match[str]) -> str:
-    return f"{found[1]}{REDACTED}" if is_secret_parameter(unquote(found[2])) else found[0]
+def _hidden_parameter(match: re.Match[str]) -> str:
+    return f"{match[1]}{REDACTED}" if is_secret_parameter(unquote(match[2])) else match[0]
 
 
 def _without_fields(text: str) -> str:
@@ -131,25 +131,25 @@ def _without_fields(text: str) -> str:
             parts += [text[done : field.end()], REDACTED]
             # inside strings, quotes of the value have more backslashes than its own
             end = re.escape(backslashes) if backslashes else r"(?:\\\\)*"
-            found = re.compile(rf"(?<!\\){end}{quote}").search(text, field.end())
-            done = found.end() - len(backslashes) - 1 if found else len(text)
+            match = re.compile(rf"(?<!\\){end}{quote}").search(text, field.end())
+            done = match.end() - len(backslashes) - 1 if match else len(text)
     return "".join([*parts, text[done:]])
 
 
-def _hidden_bare_field(found: re.Match[str]) -> str:
-    name, value = found.groups()
+def _hidden_bare_field(match: re.Match[str]) -> str:
+    name, value = match.groups()
     if not is_secret_field(name) or (value[0] != "[" and name.lower().endswith("token")):
-        return found[0]  # a number that is a token is a count
+        return match[0]  # a number that is a token is a count
     hidden = re.sub(_STRING, f'"{REDACTED}"', value) if value[0] == "[" else f'"{REDACTED}"'
-    return found[0].removesuffix(value) + hidden
+    return match[0].removesuffix(value) + hidden
 
 
-def _hidden_after_name(found: re.Match[str]) -> str:
-    return f'{found[1]}"{REDACTED}"' if _is_secret_beside_data(found[2]) else found[0]
+def _hidden_after_name(match: re.Match[str]) -> str:
+    return f'{match[1]}"{REDACTED}"' if _is_secret_beside_data(match[2]) else match[0]
 
 
-def _hidden_before_name(found: re.Match[str]) -> str:
-    return f'{found[1]}"{REDACTED}"{found[2]}' if _is_secret_beside_data(found[3]) else found[0]
+def _hidden_before_name(match: re.Match[str]) -> str:
+    return f'{match[1]}"{REDACTED}"{match[2]}' if _is_secret_beside_data(match[3]) else match[0]
 
 
 def redact(name: str, value: str) -> str:

@@ -29,12 +29,12 @@ def directory() -> Path:
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     path = Path(base) / "agentdouble"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.stat()
-    if os.geteuid() not in (0, found.st_uid):
+    status = path.stat()
+    if os.geteuid() not in (0, status.st_uid):
         raise AgentDoubleError(
             f"The directory {path} is another user's: name one of yours by XDG_STATE_HOME."
         )
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         path.chmod(0o700)
     return path
 
@@ -68,8 +68,8 @@ def announced(connection: Connection, *, listed: bool = True) -> Iterator[None]:
 
 def at(port: int | None) -> list[Connection]:
     """Return this user's running doubles on that port, the latest first."""
-    known = [*doubles(), *_announced("private")]
-    return [double for double in known if urlsplit(double.url).port == port]
+    connections = [*doubles(), *_announced("private")]
+    return [double for double in connections if urlsplit(double.url).port == port]
 
 
 def doubles() -> list[Connection]:
@@ -78,14 +78,14 @@ def doubles() -> list[Connection]:
 
 
 def _announced(kind: str) -> list[Connection]:
-    found = []
+    connections = []
     for path in sorted(directory().glob(f"{kind}-*.json"), key=_announced_at, reverse=True):
         if not _alive(path.stem.partition("-")[2]):
             path.unlink(missing_ok=True)
             continue
         with suppress(OSError, ValueError, TypeError):
-            found.append(Connection(**json.loads(path.read_text("utf-8"))))
-    return found
+            connections.append(Connection(**json.loads(path.read_text("utf-8"))))
+    return connections
 
 
 def _announced_at(path: Path) -> float:

@@ -27,7 +27,7 @@ def mismatch(
     query = "&".join(map(_shown_parameter, canonical.query.split("&")))
     # not splitlines(), which would break a value with a NEL
     headers = "".join(map(_shown_header, canonical.headers.split("\n")[:-1]))
-    shown = replace(canonical, query=query, headers=headers).encode().decode("utf-8", "replace")
+    text = replace(canonical, query=query, headers=headers).encode().decode("utf-8", "replace")
     announced, differs = request.headers.get("x-content-sha256"), []
     if announced is not None and not hmac.compare_digest(
         announced.encode(), canonical.payload.encode()
@@ -37,7 +37,7 @@ def mismatch(
             f"{len(request.body)} bytes as they came, is {canonical.payload}."
         )
     return {
-        "CanonicalRequest": _bounded(shown),
+        "CanonicalRequest": _bounded(text),
         "StringToSign": _bounded(string_to_sign),
         "Differs": differs,
     }

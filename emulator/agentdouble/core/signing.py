@@ -255,20 +255,20 @@ def _check_token(request: Request, credentials: Credentials) -> None:
         return
     sent = request.headers.get("x-security-token", "")
     if not hmac.compare_digest(sent.encode(), credentials.session_token.encode()):
-        what = "is not that of these temporary credentials" if sent else "is missing"
+        fault = "is not that of these temporary credentials" if sent else "is missing"
         raise SignatureError(
-            "InvalidSecurityToken", f"The session token in the header X-Security-Token {what}."
+            "InvalidSecurityToken", f"The session token in the header X-Security-Token {fault}."
         )
 
 
 def _signature(
-    canonical: bytes, x_date: str, scope: Scope, secret: str, *, said: Scope | None = None
+    canonical: bytes, x_date: str, scope: Scope, secret: str, *, announced: Scope | None = None
 ) -> str:
     """Return the signature with a key for ``scope``; the string to sign may name another one."""
     key = secret.encode()
     for part in (scope.date, scope.region, scope.service, "request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    to_sign = _string_to_sign(canonical, x_date, said or scope)
+    to_sign = _string_to_sign(canonical, x_date, announced or scope)
     return hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
 
 

@@ -175,13 +175,13 @@ def _translated() -> Iterator[None]:
 
 def _with_own_methods(kind: type[T]) -> type[T]:
     """Return a class like httpx's, with its present methods, which a test may replace later."""
-    kept = {
+    attributes = {
         name: method
         for base in reversed(kind.__mro__)
         for name, method in vars(base).items()
         if isinstance(method, FunctionType) and _is_of_httpx(method)
     }
-    return type(kind.__name__, (kind,), kept)
+    return type(kind.__name__, (kind,), attributes)
 
 
 def _is_of_httpx(method: FunctionType) -> bool:

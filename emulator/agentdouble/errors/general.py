@@ -27,9 +27,9 @@ class DeclarationError(SettingsError):
     def __init__(self, name: object, key: str, reason: str) -> None:
         self.name = name if isinstance(name, str) else ""
         self.reason = reason
-        whose = f" (of the runtime {self.name[:100]!r})" if self.name else ""
+        runtime = f" (of the runtime {self.name[:100]!r})" if self.name else ""
         end = "" if reason.endswith("?") else "."
-        message = f"The setting {key}{whose} is wrong: {reason}{end}"
+        message = f"The setting {key}{runtime} is wrong: {reason}{end}"
         super().__init__(message, key=key, source="the settings")
 
 
@@ -321,9 +321,9 @@ class UnknownServiceError(McpServiceError):
     status = 404
 
     def __init__(self, service: str, known: Sequence[str]) -> None:
-        shown = ", ".join(repr(one) for one in known) or "none"
+        names = ", ".join(repr(name) for name in known) or "none"
         super().__init__(
-            f"There is no MCP service {service!r}; this double has {shown}.", service=service
+            f"There is no MCP service {service!r}; this double has {names}.", service=service
         )
         self.known = tuple(known)
 

@@ -167,5 +167,5 @@ class UnknownRuntimeError(HostingError):
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         self.known = tuple(known)
-        there = f"There are {', '.join(self.known)}." if self.known else "There is none at all."
-        super().__init__(name, f"There is no runtime {name[:100]!r}. {there}")
+        hint = f"There are {', '.join(self.known)}." if self.known else "There is none at all."
+        super().__init__(name, f"There is no runtime {name[:100]!r}. {hint}")

@@ -49,8 +49,8 @@ class UnknownToolError(SandboxError):
     status = 404
 
     def __init__(self, tool_id: str, known: Sequence[str]) -> None:
-        shown = ", ".join(repr(one) for one in known)
-        super().__init__(f"There is no tool {tool_id!r}; this double has {shown}.")
+        names = ", ".join(repr(name) for name in known)
+        super().__init__(f"There is no tool {tool_id!r}; this double has {names}.")
         self.tool_id = tool_id
         self.known = tuple(known)
 

@@ -18,7 +18,7 @@ from functools import partial
 from types import FrameType, TracebackType
 from typing import Any
 
-from agentdouble.errors.code_origin import Whose, whose
+from agentdouble.errors.code_origin import Origin, origin_of
 
 _FEW = 4
 _ALL = "Verbose"
@@ -44,7 +44,7 @@ def short(error: BaseException) -> list[str]:
     """Return the lines that a notebook shows for an error; every frame after ``%xmode Verbose``."""
     shower = _shower()
     if shower is None:
-        return _whole(error)
+        return _full(error)
     cut, frames = alone(error), own_frames(error.__traceback__)
     if frames is None:  # a magic: no frame of the user led to the error
         return list(shower.get_exception_only(type(error), error))
@@ -67,7 +67,7 @@ def leave_message(error: BaseException) -> None:
 
 def own_frames(frames: TracebackType | None) -> TracebackType | None:
     """Return the frames of the user's code, only a few if there are many, or None."""
-    return _linked(_few(_own(frames)))
+    return _traceback_of(_shortened(_user_frames(frames)))
 
 
 def alone(error: BaseException) -> BaseException:
@@ -84,10 +84,10 @@ def _unfinished(kind: type[BaseException], args: tuple[Any, ...]) -> BaseExcepti
 
 def _message(error: BaseException) -> list[str]:
     shower = _shower()
-    return _whole(error) if shower is None else list(shower.get_exception_only(type(error), error))
+    return _full(error) if shower is None else list(shower.get_exception_only(type(error), error))
 
 
-def _whole(error: BaseException) -> list[str]:
+def _full(error: BaseException) -> list[str]:
     """Return every frame as plain Python shows it; IPython's variables may be secrets."""
     return traceback.format_exception(type(error), error, error.__traceback__)
 
@@ -106,33 +106,33 @@ def _shell() -> Any:
     return None if ipython is None else ipython.get_ipython()
 
 
-def _own(frames: TracebackType | None) -> list[TracebackType]:
+def _user_frames(frames: TracebackType | None) -> list[TracebackType]:
     """Return the frames of the user's code, outermost first."""
-    return [one for one in _each(frames) if _whose(one.tb_frame) == "user"]
+    return [frame for frame in _frames(frames) if _origin_of_frame(frame.tb_frame) == "user"]
 
 
-def _whose(frame: FrameType) -> Whose:
+def _origin_of_frame(frame: FrameType) -> Origin:
     """Return the owner of a frame; generated code, as for a dataclass, has no file."""
     named = str(frame.f_globals.get("__name__")).partition(".")[0]
     if named in _OURS:
         return "ours"
-    return whose(frame.f_code.co_filename)
+    return origin_of(frame.f_code.co_filename)
 
 
-def _each(frames: TracebackType | None) -> Iterator[TracebackType]:
+def _frames(frames: TracebackType | None) -> Iterator[TracebackType]:
     while frames is not None:
         yield frames
         frames = frames.tb_next
 
 
-def _few(frames: list[TracebackType]) -> list[TracebackType]:
+def _shortened(frames: list[TracebackType]) -> list[TracebackType]:
     """Leave out the middle frames if there are many, as in a recursion."""
     return frames if len(frames) <= _FEW else [frames[0], *frames[1 - _FEW :]]
 
 
-def _linked(frames: list[TracebackType]) -> TracebackType | None:
+def _traceback_of(frames: list[TracebackType]) -> TracebackType | None:
     """Return a traceback of only these frames."""
     linked: TracebackType | None = None
-    for one in reversed(frames):
-        linked = TracebackType(linked, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    for frame in reversed(frames):
+        linked = TracebackType(linked, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return linked

@@ -70,8 +70,8 @@ class Entry:
     @property
     def request_headers(self) -> list[tuple[str, str]]:
         """The request's headers, with names in lower case."""
-        shown = _headers(self.request_head)
-        return [(name, REDACTED if name in self.secrets else value) for name, value in shown]
+        headers = _headers(self.request_head)
+        return [(name, REDACTED if name in self.secrets else value) for name, value in headers]
 
     @property
     def request_body(self) -> str:
@@ -137,8 +137,8 @@ def note_secret(name: str) -> None:
     if entry is not None:
         entry.secrets.add(name.lower())
         address, mark, query = entry.url.partition("?")
-        wanted = name.lower()
-        entry.url = f"{address}{mark}{hide_in_query(query, lambda found: found.lower() == wanted)}"
+        hidden = name.lower()
+        entry.url = f"{address}{mark}{hide_in_query(query, lambda key: key.lower() == hidden)}"
 
 
 def note_session(session_id: str) -> None:
@@ -156,15 +156,15 @@ def note_unread(fields: Iterable[str]) -> None:
     entry = current_entry.get()
     if entry is None:
         return
-    room = max(0, UNREAD_LIMIT - len(entry.unread))
-    entry.unread += [_printable(name[:UNREAD_LENGTH]) for name in itertools.islice(fields, room)]
+    free = max(0, UNREAD_LIMIT - len(entry.unread))
+    entry.unread += [_printable(name[:UNREAD_LENGTH]) for name in itertools.islice(fields, free)]
 
 
-def note_fault(what: str) -> None:
+def note_fault(fault: str) -> None:
     """Note a fault that happened to the current request."""
     entry = current_entry.get()
     if entry is not None:
-        entry.faults.append(what)
+        entry.faults.append(fault)
 
 
 def note_failure(reference: str) -> None:
@@ -195,7 +195,7 @@ class Journal:
 
     def find(self, id_: int) -> Entry | None:
         """Return the entry with this id if it is kept, or None."""
-        return next((one for one in self.entries() if one.id == id_), None)
+        return next((entry for entry in self.entries() if entry.id == id_), None)
 
     def clear(self) -> None:
         """Remove every entry; the ids continue."""
@@ -254,7 +254,7 @@ class Start:
         self._cut += max(0, len(chunk) - self._room)
         self._room = max(0, self._room - len(chunk))
 
-    def whole(self) -> bytes | None:
+    def full_body(self) -> bytes | None:
         """Return the body as it came, or None if some of it was cut off."""
         return None if self._cut else b"".join(self._kept)
 

@@ -66,22 +66,22 @@ class _Routes:
     async def follow(self, request: Request) -> Response:
         """Send what happens in the double, from now on."""
         only = request.query_params.get("only")
-        wanted = NAMES if only is None else [one for one in only.split(",") if one]
-        for name in wanted:
+        names = NAMES if only is None else [name for name in only.split(",") if name]
+        for name in names:
             if name not in NAMES:
                 refusal = guard.Refusal(400, "BadRequest", _unknown(name))
                 return guard.render_json(request, refusal)
         listening = self._events.listen()
-        return ListenerResponse(listening, _writer({*wanted, *ABOUT_THE_STREAM}))
+        return ListenerResponse(listening, _writer({*names, *ABOUT_THE_STREAM}))
 
 
-def _writer(wanted: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, None]]:
+def _writer(names: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, None]]:
     async def written(listener: Listener) -> AsyncGenerator[str, None]:
         async with aclosing(listener.events()) as events:
             async for event in events:
                 if event is None:
                     yield ":\n\n"
-                elif event.name in wanted:
+                elif event.name in names:
                     yield f"event: {event.name}\ndata: {event.data}\n\n"
 
     return written
@@ -89,5 +89,5 @@ def _writer(wanted: Collection[str]) -> Callable[[Listener], AsyncGenerator[str,
 
 def _unknown(name: str) -> str:
     near = difflib.get_close_matches(name[:100].lower(), NAMES, n=1)
-    meant = f" Did you mean {near[0]!r}?" if near else ""
-    return f"There is no event {name[:40]!r}.{meant} only names some of {', '.join(NAMES)}."
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"There is no event {name[:40]!r}.{hint} only names some of {', '.join(NAMES)}."

@@ -28,24 +28,24 @@ _REFERENCE = re.compile(r"\bfailure-[0-9a-f]{12}\b")
 _log = logging.getLogger(__name__)
 
 
-def report(error: BaseException, what: str, *, shown: bool = True) -> str:
+def report(error: BaseException, work: str, *, shown: bool = True) -> str:
     """Log a failure of the double, note it in the journal and return the message for the caller.
 
     If ``shown`` is false, the message does not contain the error, because that may contain a
     secret.
     """
     reference = f"failure-{secrets.token_hex(6)}"
-    _log.error("%s failed: %s", what, reference, exc_info=error)
+    _log.error("%s failed: %s", work, reference, exc_info=error)
     note_failure(reference)
     reason = f": {type(error).__name__}: {error}".rstrip(". ") if shown else ""
     return f"The double failed{reason}. Its log says more, at {reference}."
 
 
-def note_again(told: str) -> str:
+def note_again(text: str) -> str:
     """Note at the current request a failure that was reported before; return the message."""
-    for reference in _REFERENCE.findall(told):
+    for reference in _REFERENCE.findall(text):
         note_failure(reference)
-    return told
+    return text
 
 
 def beneath(error: BaseException) -> str | None:
@@ -53,9 +53,9 @@ def beneath(error: BaseException) -> str | None:
 
     The agent called the double, ``run_code`` raised an error, and the agent did not catch it.
     """
-    for one in _chain(error):
-        if isinstance(one, PlatformError) and (one.code == STATE or _REFERENCE.search(one.message)):
-            return note_again(one.message)
+    for exc in _chain(error):
+        if isinstance(exc, PlatformError) and (exc.code == STATE or _REFERENCE.search(exc.message)):
+            return note_again(exc.message)
     return None
 
 
@@ -76,28 +76,28 @@ class Failing:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        held = _Held(send)
+        sender = _Sender(send)
         try:
-            await self._app(scope, receive, held.send)
+            await self._app(scope, receive, sender.send)
         except (ClientDisconnect, HTTPException, WebSocketDisconnect):  # caused by the caller
             raise
         except Exception as error:
-            if held.left and isinstance(error, OSError):
+            if sender.client_left and isinstance(error, OSError):
                 raise  # the server raised it and handles it
             refusal = _refusal(error, scope)
             if scope["type"] == "websocket":
-                await self._close(WebSocket(scope, receive, send), refusal, held)
-            elif not held.begun:
+                await self._close(WebSocket(scope, receive, send), refusal, sender)
+            elif not sender.started:
                 await self._render(HTTPConnection(scope), refusal)(scope, receive, send)
             return  # the server breaks off an answer that had started
-        await held.flush()
+        await sender.flush()
 
-    async def _close(self, websocket: WebSocket, refusal: Refusal, held: _Held) -> None:
-        if held.closed:
+    async def _close(self, websocket: WebSocket, refusal: Refusal, sender: _Sender) -> None:
+        if sender.closed:
             return
-        if held.begun or "websocket.http.response" not in websocket.scope.get("extensions", {}):
+        if sender.started or "websocket.http.response" not in websocket.scope.get("extensions", {}):
             reason = next(iter(_REFERENCE.findall(refusal.message)), refusal.kind)
-            await held.send({"type": "websocket.close", "code": INTERNAL, "reason": reason})
+            await sender.send({"type": "websocket.close", "code": INTERNAL, "reason": reason})
             return
         await websocket.send_denial_response(self._render(websocket, refusal))
 
@@ -108,7 +108,7 @@ def _refusal(error: Exception, scope: Scope) -> Refusal:
     return Refusal(500, KIND, report(error, f"A request for {scope['path']}"))
 
 
-class _Held:
+class _Sender:
     """A wrapper of ``send`` that holds a 500 answer back until no error was raised after it.
 
     Starlette answers an error with a plain text of its own, and then raises the error again.
@@ -117,9 +117,9 @@ class _Held:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._kept: list[Message] = []
-        self.begun = False
+        self.started = False
         self.closed = False
-        self.left = False
+        self.client_left = False
 
     async def send(self, message: Message) -> None:
         """Pass a message on, or hold it back."""
@@ -128,17 +128,17 @@ class _Held:
             self._kept.append(message)
             return
         await self.flush()
-        self.begun = True
+        self.started = True
         self.closed = self.closed or message["type"] == "websocket.close"
         try:
             await self._send(message)
         except OSError:  # in ASGI this means that the client has disconnected
-            self.left = True
+            self.client_left = True
             raise
 
     async def flush(self) -> None:
         """Pass on the messages that were held back."""
-        kept, self._kept = self._kept, []
-        for message in kept:
-            self.begun = True
+        messages, self._kept = self._kept, []
+        for message in messages:
+            self.started = True
             await self._send(message)

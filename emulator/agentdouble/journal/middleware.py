@@ -117,9 +117,9 @@ class _Recorder:
         if not _log.isEnabledFor(logging.INFO):
             return
         path = entry.url.partition("://")[2].partition("/")[2]
-        asked = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
+        args = (printable(entry.method), printable(path), entry.status, entry.duration_ms)
         _log.handle(  # not info(), because its search for the caller costs as much as all the rest
-            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", asked, None)
+            _log.makeRecord(_log.name, logging.INFO, __file__, 0, "%s /%s %s, %.1f ms", args, None)
         )
 
 

@@ -30,7 +30,7 @@ class CannotRepeatError(AgentDoubleError):
         self.status = status
 
 
-def gone() -> CannotRepeatError:
+def no_longer_kept() -> CannotRepeatError:
     """Return the error for an entry that is not kept any more."""
     return CannotRepeatError("The journal does not have this request any more.", 404)
 
@@ -43,16 +43,16 @@ def whole_body(entry: Entry) -> bytes:
         )
     if entry.request_start is None and _had_body(entry):
         raise CannotRepeatError("The double answered this request before it had read its body.")
-    body = b"" if entry.request_start is None else entry.request_start.whole()
+    body = b"" if entry.request_start is None else entry.request_start.full_body()
     if body is None:
         raise CannotRepeatError("The journal keeps only the start of this request's body.")
     return body
 
 
 def _had_body(entry: Entry) -> bool:
-    given = dict(entry.request_head)
-    length = given.get(b"content-length", b"0")
-    return bool(entry.received_bytes) or length != b"0" or b"transfer-encoding" in given
+    headers = dict(entry.request_head)
+    length = headers.get(b"content-length", b"0")
+    return bool(entry.received_bytes) or length != b"0" or b"transfer-encoding" in headers
 
 
 def headers(entry: Entry, body: bytes, credentials: Credentials) -> list[tuple[bytes, bytes]]:
@@ -61,10 +61,10 @@ def headers(entry: Entry, body: bytes, credentials: Credentials) -> list[tuple[b
     Raises CannotRepeatError if another key signed them, or if the double did not believe it.
     """
     head = list(entry.request_head)
-    given = {name: value.decode("latin-1") for name, value in head}
-    if b"x-date" not in given or b"authorization" not in given:
+    headers = {name: value.decode("latin-1") for name, value in head}
+    if b"x-date" not in headers or b"authorization" not in headers:
         return head
-    scope = _signed_by_us(entry, given[b"authorization"], credentials)
+    scope = _signed_by_us(entry, headers[b"authorization"], credentials)
     signed = sign(
         entry.method,
         entry.url,
@@ -73,10 +73,10 @@ def headers(entry: Entry, body: bytes, credentials: Credentials) -> list[tuple[b
         region=scope.region,
         service=scope.service,
         when=dt.datetime.now(dt.timezone.utc),
-        content_type=given.get(b"content-type", "application/json"),
+        content_type=headers.get(b"content-type", "application/json"),
     )
     anew = [(name.lower().encode(), value.encode()) for name, value in signed.items()]
-    return [one for one in head if one[0] not in _SIGNING] + anew
+    return [header for header in head if header[0] not in _SIGNING] + anew
 
 
 def _signed_by_us(entry: Entry, authorization: str, credentials: Credentials) -> Scope:

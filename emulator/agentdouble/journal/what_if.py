@@ -34,7 +34,7 @@ from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import resending
 from agentdouble.journal.entries import Entry, Journal, Start
-from agentdouble.journal.resending import CannotRepeatError, gone, headers, whole_body
+from agentdouble.journal.resending import CannotRepeatError, headers, no_longer_kept, whole_body
 from agentdouble.journal.what_if_differences import differences, leaves, unfolded
 from agentdouble.journal.what_if_routes import StartDouble
 
@@ -101,7 +101,7 @@ class WhatIf:
         """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
         entry = self.journal.find(question.entry)
         if entry is None:
-            raise gone()
+            raise no_longer_kept()
         if not entry.url.startswith("http"):
             raise CannotRepeatError("A WebSocket cannot be asked again.")
         if entry.duration_ms is None:
@@ -212,7 +212,7 @@ def _ids_in_answer(entry: Entry) -> set[str]:
 
 
 def _json(start: Start | None) -> Any:
-    body = start.whole() if start is not None else None
+    body = start.full_body() if start is not None else None
     try:
         return json.loads(body) if body else None
     except (ValueError, RecursionError):
@@ -237,7 +237,7 @@ class Sender:
     async def send(self, entry: Entry) -> Answer:
         """Send a request of the journal, and learn ids from the answer."""
         answer = await self._send(entry)
-        body = (entry.response_start.whole() if entry.response_start is not None else None) or b""
+        body = (entry.response_start and entry.response_start.full_body()) or b""
         head = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in entry.response_head
         }

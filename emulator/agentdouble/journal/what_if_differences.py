@@ -35,13 +35,13 @@ def differences(
     for path in {**in_force, **changed}:
         values = [answer.get(path, _ABSENT) for answer in (in_force, repeated, changed)]
         if not _IGNORED.match(path) and _differs(path, *values):
-            shown = {"in_force": values[0], "other": values[2]}
+            values_shown = {"in_force": values[0], "other": values[2]}
             differences.append(
                 {
                     "path": _printable(path),
                     **{
                         name: _short(path, value)
-                        for name, value in shown.items()
+                        for name, value in values_shown.items()
                         if value is not _ABSENT
                     },
                 }

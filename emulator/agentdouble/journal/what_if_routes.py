@@ -55,8 +55,8 @@ def what_if_routes(
         body = await request.body()
         try:
             question = Question.model_validate_json(body if len(body) <= _LARGEST else b"")
-            found = await cancel_on_disconnect(request.receive, what_if.ask(question))
-            return JSONResponse(found)
+            result = await cancel_on_disconnect(request.receive, what_if.ask(question))
+            return JSONResponse(result)
         except WhatIfError as error:
             refusal = Refusal(error.status, error.kind, str(error))
         except CannotRepeatError as error:

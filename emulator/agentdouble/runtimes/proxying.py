@@ -252,7 +252,7 @@ class _Exchange:
                 await self._connection.send(piece, more=more)
 
     async def _pass_back(self, answer: Answer) -> None:
-        await answer.begun()
+        await answer.wait_for_head()
         if answer.status not in _STATUSES:
             raise AnswerLostError(f"its answer has the status {answer.status}")
         self.answered = True

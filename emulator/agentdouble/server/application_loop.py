@@ -39,15 +39,15 @@ class ApplicationLoop:
 
     async def start(self) -> None:
         """Start the thread and return when its loop runs."""
-        here = asyncio.get_running_loop()
+        caller_loop = asyncio.get_running_loop()
         running, self._ended = asyncio.Event(), asyncio.Event()
 
         def work() -> None:
             try:
-                run(self._run_until_stopped(lambda: here.call_soon_threadsafe(running.set)))
+                run(self._run_until_stopped(lambda: caller_loop.call_soon_threadsafe(running.set)))
             finally:
                 with contextlib.suppress(RuntimeError):  # the other loop has closed meanwhile
-                    here.call_soon_threadsafe(self._ended.set)
+                    caller_loop.call_soon_threadsafe(self._ended.set)
 
         self._thread = threading.Thread(target=work, name="agentdouble-app", daemon=True)
         self._thread.start()
@@ -167,12 +167,12 @@ class CrossLoopQueue(Generic[T]):
         """Whether the producer should wait for ``room()``."""
         return len(self._items) >= self._size
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until the queue is not full; call it on the producer's loop."""
-        taken = asyncio.Event()
-        self._producer = asyncio.get_running_loop(), taken
+        has_room = asyncio.Event()
+        self._producer = asyncio.get_running_loop(), has_room
         if self.full:  # check again, now that the consumer can see the event
-            await taken.wait()
+            await has_room.wait()
         self._producer = None
 
     async def take(self) -> list[T]:
@@ -185,12 +185,12 @@ class CrossLoopQueue(Generic[T]):
                 break
             await self._arrived.wait()
             self._arrived.clear()
-        taken = [self._items.popleft() for _ in range(len(self._items))]
+        items = [self._items.popleft() for _ in range(len(self._items))]
         producer = self._producer  # once: the producer's thread clears it when it has room
         if producer is not None:
             loop, event = producer
             loop.call_soon_threadsafe(event.set)
-        return taken
+        return items
 
     async def _linger(self) -> None:
         """Wait a moment, or until the producer wakes us for an urgent item or a full queue."""
@@ -227,7 +227,7 @@ async def _pump(items: AsyncIterator[T], queue: CrossLoopQueue[T | _End]) -> Non
         async for item in items:
             queue.put(item)
             if queue.full:
-                await queue.room()
+                await queue.wait_for_room()
             else:
                 await asyncio.sleep(0)  # let other tasks run, even if the iterator never waits
     finally:

@@ -89,15 +89,15 @@ def _authority(path: Path, make: type[trustme.CA]) -> trustme.CA:
         key, marker, certificate = path.read_text("ascii").partition(_CERTIFICATE)
         return make.from_pem((marker + certificate).encode(), key.encode())
     path.unlink(missing_ok=True)  # the file cannot be read, so make a new one
-    made = make(organization_name="agentdouble")
-    draft = _draft(path, made.private_key_pem.bytes() + made.cert_pem.bytes(), 0o600)
+    authority = make(organization_name="agentdouble")
+    draft = _draft(path, authority.private_key_pem.bytes() + authority.cert_pem.bytes(), 0o600)
     try:
         os.link(draft, path)  # unlike replace(), link() fails if another double was faster
     except FileExistsError:
         return _authority(path, make)
     finally:
         draft.unlink()
-    return made
+    return authority
 
 
 def _draft(path: Path, content: bytes, mode: int) -> Path:

@@ -24,16 +24,16 @@ async def cancel_on_disconnect(receive: Receive, work: Coroutine[Any, Any, T]) -
     was cancelled.
     """
     task = asyncio.ensure_future(work)
-    left = asyncio.ensure_future(wait_for_disconnect(receive))
+    disconnected = asyncio.ensure_future(wait_for_disconnect(receive))
     try:
-        await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
         raise ClientDisconnect
     finally:
-        for one in (task, left):
-            one.cancel()
-        await asyncio.gather(task, left, return_exceptions=True)
+        for future in (task, disconnected):
+            future.cancel()
+        await asyncio.gather(task, disconnected, return_exceptions=True)
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
@@ -44,10 +44,10 @@ async def wait_for_disconnect(receive: Receive) -> None:
 
 def replay(messages: Sequence[Message], receive: Receive) -> Receive:
     """Return a ``receive`` that gives messages once more, and then those that follow."""
-    left = iter(messages)
+    pending = iter(messages)
 
     async def receive_replayed() -> Message:
-        for message in left:
+        for message in pending:
             return message
         return await receive()
 

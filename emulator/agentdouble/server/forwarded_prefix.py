@@ -31,7 +31,7 @@ class Forwarded:
 
 def _prefix(scope: Scope) -> str:
     peer = scope.get(PEER)
-    told = [value for name, value in scope["headers"] if name == b"x-forwarded-prefix"]
-    if peer is None or not is_loopback(peer[0]) or len(told) != 1:
+    prefixes = [value for name, value in scope["headers"] if name == b"x-forwarded-prefix"]
+    if peer is None or not is_loopback(peer[0]) or len(prefixes) != 1:
         return ""
-    return told[0].decode() if _PREFIX.fullmatch(told[0]) else ""
+    return prefixes[0].decode() if _PREFIX.fullmatch(prefixes[0]) else ""

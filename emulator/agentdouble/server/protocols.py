@@ -92,11 +92,11 @@ class OneProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _head_without_upgrade(self) -> bytes:
-        said = b",".join(value for name, value in self.headers if name == b"connection")
-        tokens = [one.strip() for one in said.split(b",")]
-        kept = b", ".join(one for one in tokens if one.lower() != b"upgrade")
-        others = [one for one in self.headers if one[0] not in (b"connection", b"upgrade")]
-        lines = [b"%s: %s" % one for one in (*others, (b"connection", kept))]
+        connection = b",".join(value for name, value in self.headers if name == b"connection")
+        tokens = [token.strip() for token in connection.split(b",")]
+        remaining = b", ".join(token for token in tokens if token.lower() != b"upgrade")
+        others = [header for header in self.headers if header[0] not in (b"connection", b"upgrade")]
+        lines = [b"%s: %s" % header for header in (*others, (b"connection", remaining))]
         first = b"%s %s HTTP/%s" % (
             self.scope["method"].encode(),
             self.url,
@@ -275,10 +275,10 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             return
         super().data_received(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
-            said = f"This is no handshake of a WebSocket: {self.conn.handshake_exc}".encode()
+            body = f"This is no handshake of a WebSocket: {self.conn.handshake_exc}".encode()
             head = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
-            ended = f"content-length: {len(said)}\r\nconnection: close\r\n\r\n"
-            self.transport.write(f"{head}{ended}".encode() + said)
+            ended = f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            self.transport.write(f"{head}{ended}".encode() + body)
             self.transport.close()
 
     async def send(self, message: Any) -> None:

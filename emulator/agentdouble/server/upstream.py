@@ -36,7 +36,7 @@ class Answer:
         """Return the value of a header, or None."""
         return next((value.decode("latin-1") for n, value in self.headers if n == name), None)
 
-    async def begun(self) -> None:
+    async def wait_for_head(self) -> None:
         """Return when status and headers have arrived; raise AnswerLostError."""
         await self._connection.headed()
 
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
     async def ask(self, request: bytes) -> Answer:
         """Send a request and return its answer when the head is there; raise AnswerLostError."""
         answer = self.begin(request)
-        await answer.begun()
+        await answer.wait_for_head()
         return answer
 
     def begin(self, request: bytes, *, bodiless: bool = False, more: bool = False) -> Answer:

@@ -57,17 +57,17 @@ class Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Serve until the stop is requested; uvicorn's tick renews the header Date meanwhile."""
-        told, loop = asyncio.Event(), asyncio.get_running_loop()
+        stopping, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def wake() -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: it has stopped
-                loop.call_soon_threadsafe(told.set)
+                loop.call_soon_threadsafe(stopping.set)
 
         self._wake = wake  # before the first tick, which sees earlier calls of exit()
         self._tell_started()
         while not await self.on_tick(0):
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(told.wait(), TICK_S)
+                await asyncio.wait_for(stopping.wait(), TICK_S)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop as uvicorn does, but without its pause: an idle connection closes in the next step.
@@ -90,14 +90,14 @@ class Server(uvicorn.Server):
         await self._wait(min(QUIET_S, grace))
         rest, count = grace - QUIET_S, len(self.server_state.tasks)
         if count and rest > 0 and not self.force_exit:
-            what = "a request that is" if count == 1 else f"{count} requests that are"
-            _log.warning("Stopping: waits up to %g s more for %s being answered.", rest, what)
+            requests = "a request that is" if count == 1 else f"{count} requests that are"
+            _log.warning("Stopping: waits up to %g s more for %s being answered.", rest, requests)
             await self._wait(rest)
-        left = set(self.server_state.tasks)
-        for task in left:
+        pending = set(self.server_state.tasks)
+        for task in pending:
             task.cancel()
-        if left:
-            await asyncio.wait(left, timeout=CANCELLED_S)
+        if pending:
+            await asyncio.wait(pending, timeout=CANCELLED_S)
 
     async def _wait(self, at_most_s: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -112,7 +112,7 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         if not isinstance(loop, asyncio.SelectorEventLoop):  # uvloop has no such gap
             return
-        for listener in (one for server in self.servers for one in server.sockets):
+        for listener in (sock for server in self.servers for sock in server.sockets):
             loop.remove_reader(listener.fileno())
         for _ in range(2):  # one step makes the transport, the next gives it to the protocol
             await asyncio.sleep(0)

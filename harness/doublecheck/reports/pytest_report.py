@@ -106,6 +106,6 @@ def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def _is_users(item: pytest.Item) -> bool:
-    from agentdouble.errors.code_origin import whose
+    from agentdouble.errors.code_origin import origin_of
 
-    return whose(str(item.path)) == "user"
+    return origin_of(str(item.path)) == "user"

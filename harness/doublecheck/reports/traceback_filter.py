@@ -51,7 +51,7 @@ def _raised_by(frames: TracebackType | None) -> str:
 
 def _is_users(item: pytest.Item) -> bool:
     """Whether a test is the user's own; reports of contract checks are not shortened."""
-    return bool(_tracebacks().whose(str(item.path)) == "user")
+    return bool(_tracebacks().origin_of(str(item.path)) == "user")
 
 
 def _all_is_wanted(config: pytest.Config) -> bool:

@@ -107,7 +107,7 @@ async def test_an_answer_before_a_reset_is_read_though_writing_meets_the_reset_f
         server.send(b"HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno")
         server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     await connection.send(b"123", more=True)  # nothing else has happened in the loop
-    await answer.begun()
+    await answer.wait_for_head()
     body = b""
     while not answer.done:
         body += await answer.read()

@@ -156,7 +156,7 @@ class _Outbox(EventQueue):
         if self._queue.full:
             async with self._waiting:  # the queue has one producer
                 if self._queue.full and not self.closed:
-                    await self._queue.room()
+                    await self._queue.wait_for_room()
 
 
 FAILED = "The agent failed. The application's log says why."
