@@ -185,13 +185,13 @@ def _isolation() -> Iterator[Finding]:
     try:
         measures = isolation.find_out().measures.values()
     except OSError as error:  # the machine has too little of some resource now
-        why = f"it could not be tried: {error}"
+        why = f"the probe failed: {error}"
         yield _missing("isolation", "isolation", why, "Try again when there is room.")
         return
     for measure in measures:
         id_ = f"isolation.{measure.name}"
         if measure.available:
-            yield Finding(id_, measure.name, measure.gives)
+            yield Finding(id_, measure.name, measure.effect)
         else:
             yield _missing(id_, measure.name, measure.why_not, measure.remedy or "")
 

@@ -149,9 +149,9 @@ class InvokeTool:
         """Refuse text that cannot be run, or that is too long."""
         field = f"OperationPayload.{name}"
         if not text.strip():
-            raise invalid(field, "it is empty")
+            raise invalid(field, "it must not be empty")
         if "\0" in text:  # on Python 3.10 a kernel never replies to it
-            raise invalid(field, "it has a NUL character")
+            raise invalid(field, "it must not contain NUL characters")
         try:
             size = len(text.encode())
         except UnicodeEncodeError as error:

@@ -119,7 +119,7 @@ def _shown(one: SessionSnapshot) -> ShownSnapshot:
     return {
         "SnapshotId": one.id,
         "SnapshotType": "Manual",
-        "Status": "Ready" if one.gone is None else "Failed",
+        "Status": "Ready" if one.lost is None else "Failed",
         "Reason": one.reason,
         "ToolId": one.key.tool_id,
         "SessionId": one.session_id,

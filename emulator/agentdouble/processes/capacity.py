@@ -1,4 +1,4 @@
-"""The resources that a start needs: open files, processes, memory; and the refusal when none are left."""
+"""The resources that a start needs (open files, processes, memory), and the error without them."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _RAISES = {
     "processes": "raise the limit of processes (ulimit -u, pids.max of the control group, "
     "sysctl kernel.pid_max)",
     "memory": "give the machine or its control group more memory",
-    "disk": "make room where temporary files are kept, or name another place: TMPDIR",
+    "disk": "free space for temporary files, or set TMPDIR to another directory",
 }
 
 
 @dataclass(frozen=True)
-class Room:
-    """The amounts of a resource: what is left, what a session needs, and what is reserved.
+class Headroom:
+    """A resource's amounts: available, needed per session, and reserved.
 
     The reserve is for the double and the running sessions. Memory is in bytes.
     """
 
     resource: str
-    left: int
+    available: int
     session: int
     reserve: int
 
     @property
     def sessions(self) -> int:
         """The number of further sessions for which it suffices."""
-        return max(0, self.left - self.reserve) // self.session
+        return max(0, self.available - self.reserve) // self.session
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,20 @@ class SessionLimit:
 
 
 def check(under_way: int = 0) -> None:
-    """Raise ResourceExhaustedError if this machine has no room for one more session.
+    """Raise ResourceExhaustedError if this machine lacks the resources for another session.
 
     ``under_way`` is the number of starts that do not yet use all that they will need.
     """
-    for room in rooms():
-        if room.sessions <= under_way:
-            mib = room.resource == "memory"
-            left = f"{room.left / MIB:.0f} MiB" if mib else str(room.left)
-            raise exhausted(room.resource, f"{left} left")
+    for headroom in headrooms():
+        if headroom.sessions <= under_way:
+            mib = headroom.resource == "memory"
+            available = f"{headroom.available / MIB:.0f} MiB" if mib else str(headroom.available)
+            raise exhausted(headroom.resource, f"{available} left")
 
 
 def session_limit() -> SessionLimit:
-    """Return how many further sessions this machine has room for now, at least one."""
-    scarcest = min(rooms(), key=lambda room: room.sessions, default=None)
+    """Return how many more sessions this machine has resources for, at least one."""
+    scarcest = min(headrooms(), key=lambda headroom: headroom.sessions, default=None)
     if scarcest is None:
         return SessionLimit(_UNCOUNTED, None)
     return SessionLimit(max(1, scarcest.sessions), scarcest.resource)
@@ -98,17 +98,17 @@ def refusal_of(error: BaseException) -> ResourceExhaustedError | None:
     return exhausted(_ERRORS[error.errno], error.strerror or str(error))
 
 
-def exhausted(resource: str, seen: str) -> ResourceExhaustedError:
-    """Return the refusal for an exhausted resource; ``seen`` says how that was noticed."""
-    return ResourceExhaustedError(resource, seen, _RAISES[resource])
+def exhausted(resource: str, evidence: str) -> ResourceExhaustedError:
+    """Return the refusal for an exhausted resource; ``evidence`` says how that was noticed."""
+    return ResourceExhaustedError(resource, evidence, _RAISES[resource])
 
 
-def rooms() -> Iterator[Room]:
+def headrooms() -> Iterator[Headroom]:
     """Yield the amounts of each resource that sessions need and that can be counted here."""
     for name, count, session, reserve in _COUNTED:
-        left = count()
-        if left is not None:
-            yield Room(name, left, session, reserve)
+        available = count()
+        if available is not None:
+            yield Headroom(name, available, session, reserve)
 
 
 def _open_files() -> int | None:
@@ -120,27 +120,27 @@ def _open_files() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit - used
 
 
-def processes_left() -> int | None:
+def processes_available() -> int | None:
     """Return how many more processes and threads this machine and its control group allow."""
-    found = [_left_in_group("pids")]
+    limits = [_available_in_group("pids")]
     with suppress(OSError, ValueError):
         running = int(_read("/proc/loadavg").split()[3].partition(b"/")[2])
         for name in ("pid_max", "threads-max"):
-            found.append(int(_read(f"/proc/sys/kernel/{name}")) - running)
-    return min((count for count in found if count is not None), default=None)
+            limits.append(int(_read(f"/proc/sys/kernel/{name}")) - running)
+    return min((count for count in limits if count is not None), default=None)
 
 
 def _memory() -> int | None:
     """Return how much memory this machine and its control group have available, in bytes."""
-    found = [_left_in_group("memory")]
+    amounts = [_available_in_group("memory")]
     with suppress(OSError, IndexError):
         available = _read("/proc/meminfo").partition(b"MemAvailable:")[2]
-        found.append(int(available.split()[0]) * 1024)
-    return min((count for count in found if count is not None), default=None)
+        amounts.append(int(available.split()[0]) * 1024)
+    return min((count for count in amounts if count is not None), default=None)
 
 
-def _left_in_group(controller: str) -> int | None:
-    """Return what this process's control group (version 2) leaves, None without a limit."""
+def _available_in_group(controller: str) -> int | None:
+    """Return what remains in this process's control group (version 2), or None without a limit."""
     try:
         group = "/sys/fs/cgroup" + _read("/proc/self/cgroup").decode().partition("0::")[2].strip()
         limit = int(_read(f"{group}/{controller}.max"))  # "max", where there is no limit
@@ -160,7 +160,7 @@ def _read(file: str) -> bytes:
 # Measured for a Python session: its kernel's memory and threads, and the sockets and pidfd here.
 _COUNTED: tuple[tuple[str, Callable[[], int | None], int, int], ...] = (
     ("open files", _open_files, 8, 64),
-    ("processes", processes_left, 12, 64),
+    ("processes", processes_available, 12, 64),
     ("memory", _memory, 20 * MIB, 256 * MIB),
 )
 
@@ -172,7 +172,7 @@ def raise_limit() -> None:
     """Raise this process's limit as far as allowed; call it only in a command's own process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MACOS_MOST if sys.platform == "darwin" else _ENOUGH
-    wanted = most if hard == resource.RLIM_INFINITY else min(hard, most)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    target = most if hard == resource.RLIM_INFINITY else min(hard, most)
+    if soft != resource.RLIM_INFINITY and soft < target:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))

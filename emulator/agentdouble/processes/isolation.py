@@ -36,24 +36,24 @@ _NAMESPACES = (
     "--cap-add SYS_ADMIN --security-opt apparmor=unconfined"
 )
 MEASURES = {  # the effect of each measure, and the remedy if it is missing
-    "files": ("/home/gem and /tmp are a session's own, nothing of the host in sight", _NAMESPACES),
-    "user": ("each session is a user of its own", "run the double as root"),
+    "files": ("a session has its own /home/gem and /tmp, and no others in view", _NAMESPACES),
+    "user": ("each session has its own user", "run the double as root"),
     "landlock": (
         "reads and writes end at the session's directories",
         "Linux 5.13, booted with landlock in lsm=",
     ),
     "signals": ("no signal reaches beyond the session", "Linux 6.12 with Landlock, or root"),
     "limits": (
-        "no session limits a process beyond it, and so ends it",
-        "seccomp, on x86_64 or aarch64; a process namespace does without",
+        "no session can end other processes by limiting them",
+        "seccomp, on x86_64 or aarch64; not needed with a process namespace",
     ),
-    "network": ("a session can have a loopback device of its own", _NAMESPACES),
+    "network": ("a session can have its own loopback device", _NAMESPACES),
     "shared_memory": (
-        "what no process holds, segments, queues and semaphores, has a limit",
-        f"root, /proc/sys to be written to, and {_NAMESPACES}",
+        "System V segments, queues and semaphores are limited",
+        f"root, a writable /proc/sys, and {_NAMESPACES}",
     ),
     "pid_namespace": (
-        "a session sees and reaches its own processes alone, and all of them end at once",
+        "a session sees and reaches only its own processes, and all of them end at once",
         _NAMESPACES,
     ),
     "processes": ("a fork bomb ends with its session", f"root, or Linux 5.14 and {_NAMESPACES}"),
@@ -65,7 +65,7 @@ class Measure:
     """One measure: its effect and, if it is missing, the reason and the remedy."""
 
     name: str
-    gives: str
+    effect: str
     why_not: str | None = None
     remedy: str | None = None
 
@@ -146,7 +146,7 @@ def find_out() -> Isolation:
     only for a moment must not be reported as one that offers nothing.
     """
     if sys.platform != "linux":
-        return _isolation(dict.fromkeys(MEASURES, "only Linux has it"))
+        return _isolation(dict.fromkeys(MEASURES, "requires Linux"))
     command = [sys.executable, "-m", _PROBE, str(next(_session_users()))]
     try:
         answer = subprocess.run(  # noqa: S603 (our own module)
@@ -158,14 +158,14 @@ def find_out() -> Isolation:
             timeout=_PROBE_PATIENCE_S,
         )
     except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"it took more than {_PROBE_PATIENCE_S:g} s to try it") from error
+        raise TimeoutError(f"the probe took longer than {_PROBE_PATIENCE_S:g} s") from error
     except subprocess.SubprocessError as error:
-        return _isolation(dict.fromkeys(MEASURES, f"it could not be tried: {error}"))
+        return _isolation(dict.fromkeys(MEASURES, f"the probe failed: {error}"))
     return _isolation(json.loads(answer.stdout))
 
 
 def is_unknown(finding: asyncio.Future[Isolation] | None) -> bool:
-    """Return whether no search for the measures has been started, or the search has failed."""
+    """Return whether the measures have not been probed yet, or the probe has failed."""
     if finding is None or finding.cancelled():
         return True
     return finding.done() and finding.exception() is not None
@@ -173,9 +173,9 @@ def is_unknown(finding: asyncio.Future[Isolation] | None) -> bool:
 
 def _isolation(reasons: Mapping[str, str | None]) -> Isolation:
     measures = {}
-    for name, (gives, remedy) in MEASURES.items():
+    for name, (effect, remedy) in MEASURES.items():
         why_not = reasons[name]
-        measures[name] = Measure(name, gives, why_not, remedy if why_not is not None else None)
+        measures[name] = Measure(name, effect, why_not, remedy if why_not is not None else None)
     return Isolation(measures)
 
 

@@ -17,13 +17,13 @@ from pathlib import Path
 LONGEST_PATH = 4096  # characters; Linux has no longer ones
 # O_NONBLOCK: opening a FIFO would wait for a process that writes to it.
 _NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# What calls say of a file that has been removed, or replaced by one of another kind.
+# Errors for a file that was removed, or replaced by another kind of file.
 _REPLACED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL)
 
 
 @contextmanager
 def open_directory(root: str | Path, path: str = "") -> Iterator[int]:
-    """Open a directory below ``root``; raise OSError if it is not there or behind a link."""
+    """Open a directory below ``root``; raise OSError if it is missing or behind a link."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in filter(None, path.split("/")):
@@ -36,7 +36,7 @@ def open_directory(root: str | Path, path: str = "") -> Iterator[int]:
 
 
 def read_end(path: Path, size: int) -> bytes:
-    """Return the last ``size`` bytes of a regular file; raise OSError if it is none.
+    """Return the last ``size`` bytes of a regular file; raise OSError for other files.
 
     Code of the session may own the file and its directory, but nothing above.
     """
@@ -49,17 +49,17 @@ def read_end(path: Path, size: int) -> bytes:
 
 
 def copy_content(source: Path, target: Path) -> None:
-    """Copy what a directory contains, with owners, modes, times and hard links.
+    """Copy a directory's content, with owners, modes, times and hard links.
 
-    No session may reach ``target``, which is empty. What disappears meanwhile is left out. Raises
-    OSError.
+    ``target`` is empty and out of reach of any session. Files that disappear meanwhile are skipped.
+    Raises OSError.
     """
     links: dict[tuple[int, int], str] = {}  # the copies of files that have several names
     directories = [""]
     for path in directories:  # which grows
         with _suppress_replaced(), open_directory(source, path) as opened:
             if len(path) > LONGEST_PATH:
-                raise OSError(errno.ENAMETOOLONG, "its directories are too deep")
+                raise OSError(errno.ENAMETOOLONG, "its directories are nested too deeply")
             for name in {*os.listdir(opened)}:  # noqa: PTH208 (a changing list may repeat a name)
                 with _suppress_replaced():
                     if _copy(opened, name, f"{target}{path}/{name}", links):
@@ -108,7 +108,7 @@ def _copy_regular(directory: int, name: str, target: str) -> None:
 
 
 def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each range of a file that is no hole."""
+    """Yield the start and end of each range of a file that is not a hole."""
     start = end = 0
     while end < size:
         try:
@@ -132,7 +132,7 @@ def _copy_attributes(status: os.stat_result, target: str) -> None:
 
 @contextmanager
 def _suppress_replaced() -> Iterator[None]:
-    """Let go of a file that has been removed or replaced by one of another kind."""
+    """Ignore errors of a file that was removed or replaced by another kind of file."""
     try:
         yield
     except OSError as error:

@@ -38,12 +38,12 @@ class TooDeepError(Exception):
 def busy_ns(pid: int) -> int:
     """Return the processor time of a process and its threads; -1 if the process has ended.
 
-    The call takes a microsecond on Linux and needs no permission. It misses nothing: a process
-    with an unchanged time has done nothing and started nothing.
+    The call takes a microsecond on Linux and needs no permission. A process with an unchanged time
+    has done nothing and started nothing.
     """
     if sys.platform != "linux":
-        asked = next(_ask_psutil(pid), None)
-        return -1 if asked is None else int(asked.busy_s * 1e9)
+        process = next(_ask_psutil(pid), None)
+        return -1 if process is None else int(process.busy_s * 1e9)
     with suppress(OSError):
         return time.clock_gettime_ns(~pid << 3 | _OF_A_PROCESS)
     return -1
@@ -56,16 +56,16 @@ def are_idle(times: Mapping[int, int]) -> bool:
 
 def walk(roots: Iterable[int]) -> list[Process]:
     """Return the living processes among ``roots``, and all their descendants."""
-    found, ahead = [], [*roots]
+    processes, ahead = [], [*roots]
     if not _CAN_WALK:
         return [process for root in ahead for process in _ask_psutil(root)]
     while ahead:
         pid = ahead.pop()
         process = _read_stat(pid)
         if process is not None:
-            found.append(process)
+            processes.append(process)
             ahead += children(pid)
-    return found
+    return processes
 
 
 def memory(session: Iterable[Process], limit: int) -> int:
@@ -85,19 +85,19 @@ def files(directories: Iterable[str], session: Iterable[Process], limit: int) ->
     The count stops when it is over ``limit``. Raises TooDeepError.
     """
     total, linked = 0, set()
-    total += sum(map(_room, _deleted(session)))
+    total += sum(map(_disk_size, _deleted(session)))
     for status in _below(directories):
         if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
             if (status.st_dev, status.st_ino) in linked:
                 continue
             linked.add((status.st_dev, status.st_ino))
-        total += _room(status)
+        total += _disk_size(status)
         if total > limit:
             break
     return total
 
 
-def _room(status: os.stat_result) -> int:
+def _disk_size(status: os.stat_result) -> int:
     return max(_BLOCK, status.st_blocks * 512)
 
 
@@ -118,12 +118,12 @@ def _below(directories: Iterable[str]) -> Iterator[os.stat_result]:
 
 def _deleted(session: Iterable[Process]) -> Iterator[os.stat_result]:
     """Yield the unnamed files that processes have open, on disk or in memory."""
-    seen = set()
+    counted = set()
     for process in session if sys.platform == "linux" else ():
         for status in _open_in(process.pid):
-            known = (status.st_dev, status.st_ino) in seen
-            if stat.S_ISREG(status.st_mode) and not status.st_nlink and not known:
-                seen.add((status.st_dev, status.st_ino))
+            is_counted = (status.st_dev, status.st_ino) in counted
+            if stat.S_ISREG(status.st_mode) and not status.st_nlink and not is_counted:
+                counted.add((status.st_dev, status.st_ino))
                 yield status
 
 
@@ -149,8 +149,8 @@ def _proportional(process: Process) -> int:
 
 def parent_of(pid: int) -> int | None:
     """Return the pid of a process's parent, or None if it has ended."""
-    found = _read_stat(pid)
-    return None if found is None else found.parent
+    status = _read_stat(pid)
+    return None if status is None else status.parent
 
 
 def _read_stat(pid: int) -> Process | None:
@@ -167,8 +167,8 @@ def _ask_psutil(root: int) -> Iterator[Process]:
 
     with suppress(psutil.Error):
         process = psutil.Process(root)
-        for one in (process, *process.children(recursive=True)):
+        for child in (process, *process.children(recursive=True)):
             with suppress(psutil.Error):
-                times = one.cpu_times()
+                times = child.cpu_times()
                 busy_s = times.user + times.system
-                yield Process(one.pid, one.ppid(), busy_s, one.memory_info().rss)
+                yield Process(child.pid, child.ppid(), busy_s, child.memory_info().rss)

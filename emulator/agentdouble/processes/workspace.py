@@ -39,34 +39,34 @@ def find() -> Path:
             return directory
         refused.append(f"{directory} {reason}")
     raise AgentDoubleError(
-        f"Sessions have no directory for their files: {'; '.join(refused)}. "
-        "Set TMPDIR to a short path that can be written."
+        f"No directory is usable for the files of sessions: {'; '.join(refused)}. "
+        "Set TMPDIR to a short, writable path."
     )
 
 
 def _candidates() -> list[Path]:
     try:
         first = [Path(tempfile.gettempdir()).resolve()]
-    except FileNotFoundError:  # Python can write to none that it knows
+    except FileNotFoundError:  # Python knows no writable one
         first = []
     return list(dict.fromkeys([*first, Path("/tmp"), Path("/var/tmp")]))  # noqa: S108
 
 
 def _why_not(directory: Path) -> str | None:
     if not os.access(directory, os.W_OK | os.X_OK):
-        return "cannot be written"
+        return "is not writable"
     if len(os.fsencode(directory)) > _LONGEST:
         return f"is longer than {_LONGEST} bytes, too long for the paths of sockets"
     if sys.platform == "linux":
-        for path in _seen():
+        for path in _visible_directories():
             if view.is_below(str(directory), [path]):
-                return f"is in {path}, whose files every session sees"
+                return f"is in {path}, whose files are visible to every session"
     return None
 
 
 @functools.cache
-def _seen() -> list[str]:
-    """Return the directories whose files every session sees, and those that its own ones hide."""
+def _visible_directories() -> list[str]:
+    """Return directories whose files every session sees, and those that its own ones hide."""
     paths = (*view.SYSTEM, "/dev", "/proc", sys.prefix, sys.base_prefix, _PACKAGES)
     return [path for path in map(os.path.realpath, paths) if path != "/"]
 
@@ -92,7 +92,7 @@ class Workspace:
     """The directories of one session: ``home`` and ``tmp`` for its code, ``runs`` for sockets.
 
     ``variables`` are additional variables for the environment. ``shares_user`` says whether copies
-    of the session have the same user, so that their processes count as its.
+    of the session have the same user, so that their processes count as this session's.
     """
 
     home: Path
@@ -100,7 +100,7 @@ class Workspace:
     runs: Path
     variables: Mapping[str, str] = field(default_factory=dict)
     shares_user: bool = False
-    _holds: int = 0  # how many need the empty directories when it is removed
+    _hold_count: int = 0  # how many holders need the empty directories after removal
     _removed: bool = False
 
     @property
@@ -132,23 +132,23 @@ class Workspace:
     def remove(self) -> None:
         """Remove the directories and their content; the time grows with the number of files."""
         self._removed = True
-        if not self._holds:
+        if not self._hold_count:
             _remove(self.home.parent)
             return
         for path in (*self.home.iterdir(), *self.tmp.iterdir(), self.runs):
             _remove(path)
 
     def hold(self) -> None:
-        """Keep the empty directories when the workspace is removed, until ``release``.
+        """Keep the empty directories after removal, until ``release``.
 
         Copies of the session have their own files mounted on them, and Linux would unmount those.
         """
-        self._holds += 1
+        self._hold_count += 1
 
     def release(self) -> None:
-        """Remove the directories if the workspace has been removed and nobody else holds them."""
-        self._holds -= 1
-        if self._removed and not self._holds:
+        """Remove the directories if the workspace was removed and has no other holder."""
+        self._hold_count -= 1
+        if self._removed and not self._hold_count:
             _remove(self.home.parent)
 
 

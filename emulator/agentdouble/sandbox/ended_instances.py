@@ -33,7 +33,7 @@ class EndedInstance:
     log: SessionLog | None = field(default=None, compare=False, repr=False)
 
     @property
-    def why(self) -> str:
+    def dated_reason(self) -> str:
         """The reason of the end, with its time unless the reason has the time already."""
         when = f"{self.at:%Y-%m-%dT%H:%M:%SZ}"
         return self.reason if when in self.reason else f"{self.reason}, at {when}"
@@ -41,7 +41,7 @@ class EndedInstance:
     def to_record(self) -> Record:
         """Return the instance and its end as JSON-ready data."""
         return {
-            **_made(self.key, self.created_at),
+            **_creation(self.key, self.created_at),
             "at": self.at.isoformat(),
             "reason": self.reason,
             "executions": self.executions,
@@ -85,13 +85,13 @@ class EndedInstances:
 
     async def load(self, now: dt.datetime) -> None:
         """Load the records of the store; instances that lived then ended with that process."""
-        kept = await self._store.load(KIND)
-        found = [EndedInstance.of(id_, record, now) for id_, record in kept.items()]
-        for ended in sorted(found, key=lambda one: one.at):
-            if "at" in kept[ended.id]:
+        records = await self._store.load(KIND)
+        instances = [EndedInstance.of(id_, record, now) for id_, record in records.items()]
+        for ended in sorted(instances, key=lambda instance: instance.at):
+            if "at" in records[ended.id]:
                 self._take_up(ended)
             else:
-                self._keep(ended)
+                self._remember(ended)
         await self._store.saved()
 
     def all(self) -> tuple[EndedInstance, ...]:
@@ -111,13 +111,13 @@ class EndedInstances:
         return None if id_ is None else self._ended[id_]
 
     async def begin(self, instance: Instance) -> None:
-        """Record a living instance; raise StateError if it cannot be kept."""
-        record = _made(instance.key, instance.created_at)
+        """Record a living instance; raise StateError if that fails."""
+        record = _creation(instance.key, instance.created_at)
         await self._store.write(Change(KIND, instance.id, record))
 
     def end(self, instance: Instance, reason: str, at: dt.datetime) -> EndedInstance:
-        """Remember an instance that has ended, and return that; a failed write undoes nothing."""
-        self._keep(ended := ended_instance(instance, reason, at))
+        """Remember an instance that has ended, even if the write fails; return its end."""
+        self._remember(ended := ended_instance(instance, reason, at))
         return ended
 
     async def clear(self) -> None:
@@ -126,7 +126,7 @@ class EndedInstances:
         self._ended, self._latest = OrderedDict(), {}
         self._with_log.clear()
 
-    def _keep(self, ended: EndedInstance) -> None:
+    def _remember(self, ended: EndedInstance) -> None:
         self._store.put(Change(KIND, ended.id, ended.to_record()))
         self._take_up(ended)
         self._with_log.append(ended.id)
@@ -147,7 +147,7 @@ class EndedInstances:
         self._store.put(Change(KIND, id_))
 
 
-def _made(key: InstanceKey, created_at: dt.datetime) -> dict[str, object]:
+def _creation(key: InstanceKey, created_at: dt.datetime) -> dict[str, object]:
     return {
         "tool_id": key.tool_id,
         "user_session_id": key.user_session_id,

@@ -53,9 +53,9 @@ class ExecBash:
     async def _run_in_turn(
         self, workbench: Workbench, command: Mapping[str, Any]
     ) -> dict[str, Any]:
-        kept = self._kept
-        answer = await workbench.post(_EXEC, {**command, "session_id": kept})
-        if _data(answer).get("status") == "running" and kept == self._kept:
+        session_id = self._kept
+        answer = await workbench.post(_EXEC, {**command, "session_id": session_id})
+        if _data(answer).get("status") == "running" and session_id == self._kept:
             self._kept = next(self._names)  # the next command must not wait for this one
         return answer
 
@@ -71,7 +71,7 @@ class ExecBash:
         return answer
 
     async def _close(self, workbench: Workbench, name: str) -> None:
-        """Close a bash in a task of its own, because the caller may be cancelled once more."""
+        """Close a bash in a separate task, because the caller may be cancelled again."""
         closing = asyncio.ensure_future(workbench.post(_CLOSE.format(name), {}))
         self._closing.add(closing)
         closing.add_done_callback(self._closed)

@@ -56,12 +56,12 @@ class Execution:
         self._check()
 
     def on_no_reply(self) -> None:
-        """Expect no reply: after an interrupt just before the code runs, none comes."""
+        """Expect no reply: an interrupt just before the code runs prevents it."""
         if self._reply is None:
             self.on_reply({})
 
-    def has_put_out(self, messages: int) -> asyncio.Future[None]:
-        """Return a future: done after that many outputs, or when the execution is over."""
+    def after_outputs(self, messages: int) -> asyncio.Future[None]:
+        """Return a future that is done after that many outputs, or when the execution ends."""
         awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._awaited = (messages, awaited)
         self._check()
@@ -105,7 +105,7 @@ class Execution:
         """Return the result of code that ran longer than its timeout."""
         ending = "was interrupted; the context is kept"
         if not context_kept:
-            ending = "did not heed the interrupt and was killed; the context is lost"
+            ending = "ignored the interrupt and was killed; the context is lost"
         message = f"The code ran longer than its timeout of {timeout_s:g} s and {ending}."
         return self.result("timeout", message, context_lost=not context_kept)
 
@@ -119,7 +119,7 @@ class Execution:
 
 
 def _error_text(error: Mapping[str, Any]) -> str:
-    """Return an error's name and value, cut if they are long."""
+    """Return an error's name and value, shortened if they are long."""
     text = f"{error.get('ename')}: {error.get('evalue')}"
     return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
 

@@ -35,8 +35,8 @@ IMPORTS = (
     "agentdouble.processes.fork_server.client",
 )
 _HEADERS = 16 * 1024  # bytes of a message in addition to its content, and some reserve
-_FAMILY = 16  # how many times its process_limit a session and its copies may have together
-_SHARE = 8  # a family may have one of so many of the processes that the machine has left
+_FAMILY = 16  # a session and its copies may together have this many times its process_limit
+_SHARE = 8  # a family may have this fraction of the processes that the machine has left
 # What Python, and zmq and deno before they abort, say when they cannot start a thread.
 _AT_LIMIT = ("can't start new thread", "Resource temporarily unavailable")
 _STOPPED = "the double has stopped"
@@ -92,7 +92,7 @@ class ForkPlanner:
         self._fork_server = None
 
     def prepare(self, program: Language) -> None:
-        """Start the fork server, and begin to find out which isolation this machine offers.
+        """Start the fork server, and start to probe which isolation this machine offers.
 
         Raises KernelStartError, also when the double has stopped: a process that starts then
         would never be ended.
@@ -141,19 +141,19 @@ class ForkPlanner:
                 raise KernelStartError(name, _NO_NETWORK_OF_ITS_OWN)
             return None
         try:
-            found = await asyncio.shield(self._isolation)  # other starts wait for it, too
+            isolation = await asyncio.shield(self._isolation)  # other starts wait for it, too
         except OSError as error:
-            reason = f"what holds its code could not be found out: {error}"
+            reason = f"what holds its isolation could not be determined: {error}"
             raise capacity.refusal_of(error) or KernelStartError(name, reason) from error
-        if settings.network == "none" and not found.offers("network"):
-            measure = found.measures["network"]
+        if settings.network == "none" and not isolation.offers("network"):
+            measure = isolation.measures["network"]
             reason = f"{measure.why_not}. What would bring it: {measure.remedy}"
             raise KernelStartError(name, f"network = 'none' needs the measure network: {reason}")
         networks = (k.pid for k in others if k.alive and self._network(k.language) == "own")
         limit = settings.process_limit
         if workspace.shares_user:
             limit = family_limit(limit)
-        return found.confinement_for(
+        return isolation.confinement_for(
             workspace,
             run,
             network=self._network(language),
@@ -187,17 +187,17 @@ class ForkPlanner:
 def family_limit(process_limit: int) -> int:
     """Return the limit of processes for a session with its copies, which Linux counts together.
 
-    It is far below what the machine has left, so that no session can use that up.
+    It is far below the machine's free processes, so that no session can use them up.
     """
-    left = capacity.processes_left()
+    available = capacity.processes_available()
     limit = process_limit * _FAMILY
-    return limit if left is None else max(process_limit, min(limit, left // _SHARE))
+    return limit if available is None else max(process_limit, min(limit, available // _SHARE))
 
 
 def process_limit_refusal(error: BaseException, limit: int | None) -> ResourceExhaustedError | None:
-    """Return the error that names ``process_limit``, if that made a start fail."""
+    """Return an error that names ``process_limit``, if that limit made a start fail."""
     named = isinstance(error, ResourceExhaustedError) and error.resource == "processes"
     if limit is None or not (named or any(sign in str(error) for sign in _AT_LIMIT)):
         return None
-    seen = f"a session, with its living copies, has process_limit = {limit} of them"
-    return ResourceExhaustedError("processes", seen, "raise the setting process_limit")
+    reason = f"a session, with its living copies, has process_limit = {limit} of them"
+    return ResourceExhaustedError("processes", reason, "raise the setting process_limit")

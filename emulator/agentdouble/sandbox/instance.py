@@ -88,13 +88,13 @@ class Instance:
         self.named_kernels = NamedKernels(self._start_further_kernel, output_limit, self._expire)
         self._workbench = self._on_demand("workbench", self._start_workbench)
         self._exec_bash = ExecBash()
-        self._at_work = 0  # how many executions and calls of the workbench run or wait
+        self._at_work = 0  # how many executions and workbench calls run or wait
         self._executing = 0
         self._browser = self._on_demand("browser", self._start_browser)
         self._turn = asyncio.Lock()
         self._making_workspace = asyncio.Lock()
         self._ended: str | None = None
-        self.processes_gone = asyncio.Event()  # set when it has ended and none of them runs
+        self.processes_gone = asyncio.Event()  # set when it has ended and all of its processes too
         self._paused_at: dt.datetime | None = None
 
     @property
@@ -167,7 +167,7 @@ class Instance:
     @property
     def pids(self) -> tuple[int, ...]:
         """The process ids of the instance's living kernels, its workbench and its browser."""
-        living = (one.pid for one in self._processes() if one.alive)
+        living = (process.pid for process in self._processes() if process.alive)
         return tuple(pid for pid in living if pid is not None)
 
     async def execute(
@@ -209,7 +209,7 @@ class Instance:
             return result
         except asyncio.CancelledError:  # no answer will report that the kernel was lost
             if self._ended is None and not kernel.alive:
-                self._on_lost(self, f"{kernel.how_it_ended()}, and its caller had gone away")
+                self._on_lost(self, f"{kernel.how_it_ended()}, and its caller had disconnected")
             raise
         finally:
             if publisher is not None:
@@ -244,10 +244,10 @@ class Instance:
 
         A command in bash is not interrupted.
         """
-        named = (one.kernel for one in self.named_kernels.living())
+        named = (named_kernel.kernel for named_kernel in self.named_kernels.living())
         kernels = (*self._kernels.values(), *named)
         ran = await asyncio.gather(*(kernel.interrupt_code() for kernel in kernels))
-        return tuple(one.language.name for one, had in zip(kernels, ran, strict=True) if had)
+        return tuple(kernel.language.name for kernel, had in zip(kernels, ran, strict=True) if had)
 
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher
@@ -264,19 +264,19 @@ class Instance:
                 self.check_usable()  # "the instance has ended" is the more helpful error
                 raise
 
-    async def directory(self, asked: str | None) -> str | None:
+    async def directory(self, path: str | None) -> str | None:
         """Return the path of a directory for the session's code, or None for None.
 
         Raises DirectoryError, and the same errors as ``use_workbench``.
         """
-        if asked is None:
+        if path is None:
             return None
         async with self.use_workbench() as workbench:
-            answer = await workbench.post(DIRECTORY, {"path": asked})
+            answer = await workbench.post(DIRECTORY, {"path": path})
         if not answer["success"]:
-            raise DirectoryError(asked, answer["message"])
-        found: str = answer["data"]
-        return found
+            raise DirectoryError(path, answer["message"])
+        resolved: str = answer["data"]
+        return resolved
 
     @asynccontextmanager
     async def use_workbench(self) -> AsyncIterator[Workbench]:
@@ -348,13 +348,13 @@ class Instance:
         return kernel
 
     def _on_kernel_died(self, kernel: Kernel) -> None:
-        """Report that a kernel has ended, unless it was replaced or its end is reported anyway."""
+        """Report the end of a kernel, unless it was replaced or an execution reports it."""
         replaced = self._kernels.get(kernel.language.name) is not kernel
         if self._ended is None and not self.busy and not replaced:
             self._on_lost(self, f"{kernel.how_it_ended()}, while nothing ran")
 
-    def _note_start(self, what: str) -> None:
-        self.log.note(what)
+    def _note_start(self, event: str) -> None:
+        self.log.note(event)
         self._on_change(self)
 
     def _processes(self) -> tuple[SessionProcess, ...]:
@@ -362,8 +362,8 @@ class Instance:
             self._workbench.process,
             self._browser.process,
         )
-        others = (one for one in on_demand if one is not None)
-        named = (one.kernel for one in self.named_kernels.living())
+        others = (kernel for kernel in on_demand if kernel is not None)
+        named = (named_kernel.kernel for named_kernel in self.named_kernels.living())
         return (*self._kernels.values(), *others, *named)
 
     async def _start_further_kernel(self, language: Language) -> Kernel:
@@ -396,7 +396,7 @@ class Instance:
         """
         self.check_at_rest()
         async with self._taking_turns():
-            with self._telling_of_its_end():
+            with self._reporting_end():
                 return await self._snapshot(await self._kernel(languages.PYTHON))
 
     async def _snapshot(self, kernel: Kernel) -> KernelSnapshot:
@@ -404,24 +404,24 @@ class Instance:
             return await self._source.snapshot(kernel, self._get_workspace())
         finally:
             if self._ended is None and not kernel.alive:  # no execution reports it
-                self._on_lost(self, f"{kernel.how_it_ended()}, while a snapshot was taken")
+                self._on_lost(self, f"{kernel.how_it_ended()}, while a snapshot was being taken")
 
     async def return_to(self, snapshot: KernelSnapshot) -> None:
-        """Replace the processes and the files by those of a snapshot.
+        """Replace the processes and files with those of a snapshot.
 
         If the snapshot cannot be copied, nothing is replaced. Raises SnapshotRefusedError if the
         session ends meanwhile, and the errors of a kernel's start.
         """
         async with self._taking_turns():
-            with self._telling_of_its_end():
+            with self._reporting_end():
                 self.check_usable()
                 copy = await self._source.copy(snapshot)
-                await run_to_completion(self._exchange(copy))
+                await run_to_completion(self._swap(copy))
                 self.check_usable()
 
     @contextmanager
-    def _telling_of_its_end(self) -> Iterator[None]:
-        """Raise SnapshotRefusedError instead of what fails because the session has ended."""
+    def _reporting_end(self) -> Iterator[None]:
+        """Turn failures caused by the end of the session into SnapshotRefusedError."""
         try:
             yield
         except Exception as error:
@@ -429,9 +429,9 @@ class Instance:
                 raise _terminating(self._ended) from error
             raise
 
-    async def _exchange(self, copy: PooledKernel) -> None:
+    async def _swap(self, copy: PooledKernel) -> None:
         async with self._workbench.turn, self._browser.turn, self._making_workspace:
-            if self._ended is not None:  # ``end`` knows nothing of the copy
+            if self._ended is not None:  # ``end`` does not know the copy
                 await copy.kernel.kill(self._ended)
                 await run_in_thread(copy.workspace.remove)
                 return
@@ -442,20 +442,20 @@ class Instance:
             if ledger.choose("U-SNAPSHOT-CARRIES") == "files":
                 await copy.kernel.kill("only the files of a snapshot are kept")
             else:
-                self._have(copy.kernel)
+                self._adopt(copy.kernel)
             reason = "its session returned to a snapshot"
-            await asyncio.gather(*(one.kill(reason) for one in before))
+            await asyncio.gather(*(kernel.kill(reason) for kernel in before))
             await self.named_kernels.close_all()
             if workspace is not None:
                 await run_in_thread(workspace.remove)
 
-    def _have(self, copied: Kernel) -> None:
+    def _adopt(self, copied: Kernel) -> None:
         self._kernels[languages.PYTHON.name] = copied
         self._note_start(f"has a copy of a snapshot's kernel, process {copied.pid}")
         copied.died.add_done_callback(lambda _: self._on_kernel_died(copied))
 
     def check_at_rest(self) -> None:
-        """Raise SnapshotRefusedError if the session has ended, is paused, or runs code."""
+        """Raise SnapshotRefusedError if the session has ended, is paused or is running code."""
         if self._ended is not None:
             raise _terminating(self._ended)
         if self._paused_at is not None:
@@ -468,8 +468,8 @@ class Instance:
                 "InvalidSnapshot.InstanceBusy",
             )
 
-    def left_out_of_snapshots(self) -> Iterator[str]:
-        """Yield what the session has that no snapshot of it holds."""
+    def missing_from_snapshots(self) -> Iterator[str]:
+        """Yield the parts of the session that a snapshot does not contain."""
         for kernel in self._kernels.values():
             if kernel.language is not languages.PYTHON:
                 yield f"the {kernel.language.display_name} kernel"
@@ -488,7 +488,7 @@ class Instance:
     async def end(self, reason: str) -> None:
         """Kill the processes and remove the files; return when that is done."""
         self.refuse(reason)
-        await asyncio.gather(*(one.kill(reason) for one in self._processes()))
+        await asyncio.gather(*(process.kill(reason) for process in self._processes()))
         self.processes_gone.set()
         async with self._turn, self._workbench.turn, self._browser.turn, self._making_workspace:
             # processes that were starting meanwhile have ended by now

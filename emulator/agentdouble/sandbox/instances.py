@@ -100,7 +100,7 @@ class Instances:
 
     def of_tool(self, tool_id: str) -> tuple[Instance, ...]:
         """Return the living instances of a tool, oldest first, also those that are due."""
-        return tuple(one for one in self.living() if one.key.tool_id == tool_id)
+        return tuple(instance for instance in self.living() if instance.key.tool_id == tool_id)
 
     def ended(self) -> tuple[EndedInstance, ...]:
         """Return the instances that have ended and are remembered, oldest first."""
@@ -130,7 +130,7 @@ class Instances:
         if instance is None:
             ended = self._history.latest(key)
             if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
-                raise InstanceEndedError(user_session_id, ended.why)
+                raise InstanceEndedError(user_session_id, ended.dated_reason)
             return await self._create(key, ttl_s, variables)
         return self.use(instance, ttl_s)
 
@@ -161,7 +161,7 @@ class Instances:
             note_session(instance.id)
             return instance
         ended = self.look_up_ended(session_id, tool_id)
-        raise InstanceEndedError(session_id, ended.why)
+        raise InstanceEndedError(session_id, ended.dated_reason)
 
     def look_up_ended(self, session_id: str, tool_id: str | None = None) -> EndedInstance:
         """Return an ended instance of that tool; raise UnknownSessionError if there is none."""
@@ -185,16 +185,16 @@ class Instances:
             instance = await self._create(key, ttl_s, variables)
             await instance.return_to(snapshot)
         except BaseException:
-            made = self._living.get(key)
-            if made is not None:
-                self._destroy_in_background(made, "it could not be made of its snapshot")
+            created = self._living.get(key)
+            if created is not None:
+                self._destroy_in_background(created, "it could not be created from its snapshot")
             raise
         return instance
 
     async def _create(
         self, key: InstanceKey, ttl_s: int | None, variables: Mapping[str, str]
     ) -> Instance:
-        given = self._variables_of(key.tool_id)
+        tool_variables = self._variables_of(key.tool_id)
         if len(self._living) >= self._most.sessions:
             raise TooManyInstancesError(self._most.sessions, self._most.resource)
         capacity.check()
@@ -208,7 +208,7 @@ class Instances:
             expire=self._expire,
             on_change=self._on_change,
             events=self._events,
-            variables={**given, **variables},
+            variables={**tool_variables, **variables},
             log=SessionLog(self._clock),
         )
         self._living[key] = self._by_id[instance.id] = instance
@@ -224,7 +224,7 @@ class Instances:
 
     def _undo_creation(self, instance: Instance) -> None:
         """End an instance as if it had never been made, because its record was not saved."""
-        reason = "its record could not be kept"
+        reason = "its record could not be saved"
         instance.refuse(reason)
         if self._remove(instance) and self._events.bus.watched:
             self._events.ended(ended_instance(instance, reason, self._clock.now()))
@@ -301,7 +301,7 @@ class Instances:
         self._ending_of(instance, reason).add_done_callback(_log_failure)
 
     def _on_change(self, instance: Instance) -> None:
-        """Handle that an instance became idle or started a process."""
+        """Handle an instance that became idle or started a process."""
         if instance.end_reason is None:
             self._watch.mark_active(instance.id)
 
@@ -343,9 +343,9 @@ class Instances:
         self._publish(instance, "ttl")
 
     def destroy_due(self) -> None:
-        """Make the instances that are due unreachable, and end them in the background (SBX-03)."""
+        """Make due instances unreachable, and end them in the background (SBX-03)."""
         now = self._clock.now()
-        for instance in [one for one in self._living.values() if one.is_due(now)]:
+        for instance in [candidate for candidate in self._living.values() if candidate.is_due(now)]:
             self._destroy_in_background(instance, _expired(instance), instance.deadline)
 
     async def settle(self) -> None:
@@ -356,7 +356,7 @@ class Instances:
         await self._store.saved()
 
     async def reap(self) -> None:
-        """Destroy the instances that are due, for ever."""
+        """Destroy the instances that are due, forever."""
         while True:  # poll, because no timer fires when a frozen clock is moved
             try:
                 self.destroy_due()
@@ -365,12 +365,12 @@ class Instances:
             await asyncio.sleep(REAPER_INTERVAL_S)
 
     async def watch(self) -> None:
-        """Destroy the sessions that use more memory or disk than allowed, for ever."""
+        """Destroy the sessions that use more memory or disk than allowed, forever."""
         while True:
             try:
                 await self.destroy_overgrown()
             except Exception:  # the next try may succeed
-                _log.exception("The sessions' memory and files could not be looked at.")
+                _log.exception("The sessions' memory and files could not be measured.")
             await asyncio.sleep(self._watch.pause_s)
 
     async def destroy_overgrown(self) -> None:
@@ -380,7 +380,7 @@ class Instances:
                 await run_in_thread(self._watch.active_sessions) if len(self._living) else set()
             )
             sessions = {i.id: i for i in map(self._by_id.get, active) if i is not None}
-            for name in active - sessions.keys():  # it ended while the thread looked
+            for name in active - sessions.keys():  # it ended during the measurement
                 self._watch.forget(name)
             watched = [WatchedSession(i.id, i.pids, i.directories) for i in sessions.values()]
             reasons = await run_in_thread(lambda: self._watch.check(watched)) if watched else {}

@@ -1,4 +1,4 @@
-"""One Jupyter kernel: its state, its executions, the questions that it answers, its end.
+"""One Jupyter kernel: its state, executions, questions and end.
 
 Kernels are started by ``kernel_pool``; the sockets are in ``kernel_channels``.
 """
@@ -137,7 +137,7 @@ class Kernel(SessionProcess):
         runs; if it ends the kernel, the result says so, even if the code was faster.
         ``publisher`` publishes the outputs while the code runs.
         """
-        async with self._turn_of_code():
+        async with self._code_turn():
             self._count += 1
             execution = self._execution(code, output_limit, publisher)
             if not self.alive:  # it was killed while the code waited
@@ -152,10 +152,10 @@ class Kernel(SessionProcess):
                 self._ending = False
 
     @contextlib.asynccontextmanager
-    async def _turn_of_code(self) -> AsyncIterator[None]:
-        """Wait for the turn of code; questions that wait for their turn return without an answer.
+    async def _code_turn(self) -> AsyncIterator[None]:
+        """Wait until code may run; waiting questions return without an answer.
 
-        So code goes before the tab key, and waits at most a second for a completion.
+        So code has priority over completions, and waits at most a second for one.
         """
         self._code_waits += 1
         try:
@@ -183,7 +183,7 @@ class Kernel(SessionProcess):
         await self._send(execution, "execute_request", _execute_request(execution.code))
         if fault is not None:
             await self._has_begun(execution)
-            await self._wait_for(execution.has_put_out(fault.after), timeout_s)
+            await self._wait_for(execution.after_outputs(fault.after), timeout_s)
             if execution.output_messages >= fault.after:
                 await fault.happen(self)
                 if self.died.done():
@@ -209,7 +209,7 @@ class Kernel(SessionProcess):
                 return "interrupted"
         if self.died.done():
             return "died"
-        await self.kill("killed: its code did not heed the interrupt")
+        await self.kill("killed: its code ignored the interrupt")
         return "killed"
 
     async def _has_begun(self, execution: Execution) -> None:
@@ -226,7 +226,7 @@ class Kernel(SessionProcess):
         await self.interrupt()
         for _ in range(round(INTERRUPT_GRACE_S / _NUDGE_INTERVAL_S)):
             if await self._wait_for(execution.finished, _NUDGE_INTERVAL_S):
-                await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is on its way now
+                await self._wait_for(self._info, _INFO_TIMEOUT_S)  # no interrupt is pending now
                 return True
             if not self.alive:
                 return False
@@ -253,7 +253,7 @@ class Kernel(SessionProcess):
 
         Raises ExpressionError if the expression fails or takes 5 s.
         """
-        async with self._turn_of_code():
+        async with self._code_turn():
             answer = None
             if self.alive:
                 content = expression_request(expression)

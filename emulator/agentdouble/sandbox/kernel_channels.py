@@ -118,16 +118,16 @@ class KernelChannels:
             socket.close(linger=0)  # jupyter_client waits a second for unsent messages
 
     async def _listen(self, socket: zmq.asyncio.Socket, handler: Handler) -> None:
-        turn = 0
+        handled = 0
         while True:
-            turn += 1
+            handled += 1
             if (
-                turn % _SHARE == 0
+                handled % _SHARE == 0
             ):  # waiting messages are received without a pause, so let other tasks run
                 await asyncio.sleep(0)
             received = await socket.recv_multipart()
             if sum(map(len, received)) > _LARGE:
-                turn = 0
+                handled = 0
                 await asyncio.sleep(0)
             try:
                 message = self._session.deserialize(self._session.feed_identities(received)[1])

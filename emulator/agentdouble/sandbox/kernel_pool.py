@@ -95,7 +95,7 @@ class KernelPool:
         Raises KernelStartError, and ResourceExhaustedError if the machine has no room for it.
         """
         try:
-            with self._room():
+            with self._reserved():
                 return await self._start(language, self._launch(language, workspace, others))
         except KernelStartError as error:
             capacity.check()  # a process that lacks resources cannot report that itself
@@ -103,8 +103,8 @@ class KernelPool:
             raise process_limit_refusal(error, limit) or error from error.__cause__
 
     @contextmanager
-    def _room(self) -> Iterator[None]:
-        """Reserve room for a process that starts inside, in addition to the other starts."""
+    def _reserved(self) -> Iterator[None]:
+        """Reserve capacity for a process that starts in this context."""
         capacity.check(self._starting)
         self._starting += 1
         try:
@@ -127,12 +127,12 @@ class KernelPool:
         with capacity.named():
             files = self.workspace()
         try:
-            taken = await kernel_snapshot.take(kernel, workspace, files, server)
+            snapshot = await kernel_snapshot.take(kernel, workspace, files, server)
         except BaseException:
             await threads.run_in_thread(files.remove)
             raise
         workspace.shares_user = True
-        return taken
+        return snapshot
 
     async def copy(self, snapshot: KernelSnapshot) -> PooledKernel:
         """Return a new kernel with the state of a snapshot, in a workspace with its files.
@@ -148,7 +148,7 @@ class KernelPool:
         )
         files = asyncio.ensure_future(copying)  # while the kernel is forked
         try:
-            with self._room():
+            with self._reserved():
                 launch = self._launch_copy(snapshot, workspace, files)
                 return PooledKernel(await self._start(PYTHON, launch), workspace)
         except BaseException as error:
@@ -187,7 +187,7 @@ class KernelPool:
             await kernel.kill("it did not start")
             raise KernelStartError(language.display_name, reason) from None
         except BaseException:
-            await kernel.kill("its start was given up")
+            await kernel.kill("its start was abandoned")
             raise
         return kernel
 
@@ -207,7 +207,7 @@ class KernelPool:
         await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_WORKBENCHES)
         from agentdouble.sandbox.workbench import client
 
-        with _failing_with(WorkbenchError), self._room():
+        with _failing_with(WorkbenchError), self._reserved():
             self._planner.prepare(client.PROGRAM)
             run = workspace.make_run()
             plan = await self._planner.plan(client.PROGRAM, workspace, run, others)
@@ -237,7 +237,7 @@ class KernelPool:
             raise SandboxError(message, "QuotaExceeded", 429)
         self._browsers += 1
         try:
-            with _failing_with(BrowserError), self._room():
+            with _failing_with(BrowserError), self._reserved():
                 self._planner.prepare(browser.PROGRAM)
                 run = workspace.make_run()
                 width, height = settings.browser_size
@@ -251,7 +251,7 @@ class KernelPool:
         try:
             await started.ready(settings.browser_start_timeout_s)
         except BaseException:
-            await started.kill("its start was given up")
+            await started.kill("its start was abandoned")
             raise
         return started
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.processes import usage
-from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Furnish
+from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Mount
 from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.fork_planner import ForkPlan, family_limit
@@ -42,33 +42,33 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class CopyPlan(ForkPlan):
-    """How a template forks a copy of a kernel; ``furnish`` gives the copy files of its own.
+    """How a template forks a copy of a kernel; ``mount_files`` gives the copy its own files.
 
     ``files`` is done when these files are there.
     """
 
-    furnish: Callable[[ForkedProcess], Awaitable[None]]
+    mount_files: Callable[[ForkedProcess], Awaitable[None]]
     home_of_first: str
     files: asyncio.Future[None]
 
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
-        """Fork a copy, and let it go on when it has its own files."""
+        """Fork a copy, and let it continue when it has its own files."""
         from agentdouble.processes.fork_server.confinement import give  # Linux only
 
         loop = asyncio.get_running_loop()
-        gate, theirs = socket.socketpair()
+        gate, remote = socket.socketpair()
         with gate:
             gate.setblocking(False)
-            with theirs:
-                process = await self.server.fork(request, theirs.fileno())
+            with remote:
+                process = await self.server.fork(request, remote.fileno())
             try:
                 if not await loop.sock_recv(gate, 1):
-                    raise OSError("the copy has ended before it had its files")
+                    raise OSError("the copy ended before it had its files")
                 await self.files
                 if self.confinement is not None:
                     if self.confinement["uid"] is not None:
                         give(self.confinement["run"], self.confinement["uid"])
-                    await self.furnish(process)
+                    await self.mount_files(process)
                 await loop.sock_sendall(gate, GO)
             except BaseException:
                 process.send_signal(signal.SIGKILL)
@@ -80,9 +80,8 @@ class CopyPlan(ForkPlan):
 class KernelSnapshot:
     """A snapshot of a kernel, from which copies are forked.
 
-    ``files`` are those of the session then, with ``size`` bytes together; ``source`` is where they
-    were. ``left_out`` is what no
-    copy has. ``root`` is the fork server that gives copies their files.
+    ``files`` are copies of the session's files, ``size`` bytes in total; ``source`` is their origin.
+    ``omitted`` names what no copy has. ``root`` is the fork server that gives copies their files.
     """
 
     template: Template
@@ -91,7 +90,7 @@ class KernelSnapshot:
     run: Path
     files: Workspace
     size: int
-    left_out: tuple[str, ...]
+    omitted: tuple[str, ...]
     root: ForkServer
     home_of_first: str
 
@@ -103,8 +102,8 @@ class KernelSnapshot:
     @property
     def gone(self) -> asyncio.Future[None]:
         """Done when its template has ended."""
-        gone: asyncio.Future[None] = self.template.gone
-        return gone
+        future: asyncio.Future[None] = self.template.gone
+        return future
 
     async def discard(self) -> None:
         """Remove the files; the template ends with its last copy."""
@@ -113,22 +112,22 @@ class KernelSnapshot:
 
     def plan_copy(self, workspace: Workspace, run: Path, files: asyncio.Future[None]) -> CopyPlan:
         """Return how to fork a copy into a workspace; ``files`` is done when it has the files."""
-        own = {"home": str(workspace.home), "tmp": str(workspace.tmp), "run": str(run)}
+        target = {"home": str(workspace.home), "tmp": str(workspace.tmp), "run": str(run)}
         moved = {str(self.run): str(run)}
         confinement: Mapping[str, Any] | None = None
         if self.plan.confinement is None:
-            moved |= {str(self.source.home): own["home"], str(self.source.tmp): own["tmp"]}
+            moved |= {str(self.source.home): target["home"], str(self.source.tmp): target["tmp"]}
         else:
-            confinement = {**self.plan.confinement, **own, "namespaces": "user"}
+            confinement = {**self.plan.confinement, **target, "namespaces": "user"}
         root = str(workspace.root)
-        furnish = Furnish(own["home"], own["tmp"], own["run"], root, self.home_of_first)
+        request = Mount(target["home"], target["tmp"], target["run"], root, self.home_of_first)
         return CopyPlan(
             server=self.template,
             kernel=COPY,
             config={**self.plan.config, "moved": moved},
             limits={},
             confinement=confinement,
-            furnish=lambda process: self.root.furnish(furnish, process),
+            mount_files=lambda process: self.root.mount_files(request, process),
             home_of_first=self.home_of_first,
             files=files,
         )
@@ -147,12 +146,12 @@ async def take(
     if not kernel.alive:
         raise SnapshotRefusedError(kernel.how_it_ended())
     _check_confinement(plan.confinement)
-    template, left_out = await _fork_template(kernel, run, plan)
+    template, omitted = await _fork_template(kernel, run, plan)
     source.hold()
     template.gone.add_done_callback(lambda _: source.release())
     try:
         home = str(source.home) if plan.confinement is None else plan.confinement["home"]
-        plan.server.keep(template, home)
+        plan.server.keep_template(template, home)
         _raise_process_limit(kernel, template, plan.confinement)
         size = await run_in_thread(lambda: _copied_size(source, files))
     except BaseException as error:
@@ -161,7 +160,7 @@ async def take(
             raise SnapshotRefusedError(error.strerror or str(error)) from error
         raise
     first = plan.home_of_first if isinstance(plan, CopyPlan) else home
-    return KernelSnapshot(template, plan, source, run, files, size, left_out, root, first)
+    return KernelSnapshot(template, plan, source, run, files, size, omitted, root, first)
 
 
 def _check_confinement(confinement: Mapping[str, Any] | None) -> None:
@@ -179,26 +178,26 @@ async def _fork_template(
     with _listening(run, (plan.confinement or {}).get("uid")) as (socket_, address):
         request = {"address": address, "own_view": plan.confinement is not None}
         answer = await kernel.ask(TEMPLATE_REQUEST, request, _PATIENCE_S)
-        if answer is None or "left_out" not in answer:
-            why = (answer or {}).get("evalue", "it runs code, or does not answer")
-            raise SnapshotRefusedError(f"the kernel cannot be copied now: {why}")
+        if answer is None or "omitted" not in answer:
+            reason = (answer or {}).get("evalue", "it is running code or does not answer")
+            raise SnapshotRefusedError(f"the kernel cannot be copied now: {reason}")
         try:
             template = await asyncio.wait_for(Template.accepted(socket_), _PATIENCE_S)
         except (ForkServerGoneError, OSError, asyncio.TimeoutError) as error:
-            raise SnapshotRefusedError("its template has ended, or does not answer") from error
+            raise SnapshotRefusedError("its template ended or does not answer") from error
     if usage.parent_of(template.process.pid) != kernel.pid:  # code of the session connected instead
         template.release()
-        raise SnapshotRefusedError("another process of the session has answered for its template")
-    return template, tuple(answer["left_out"])
+        raise SnapshotRefusedError("another process of the session answered for its template")
+    return template, tuple(answer["omitted"])
 
 
 def _raise_process_limit(
     kernel: Kernel, template: Template, confinement: Mapping[str, Any] | None
 ) -> None:
-    """Let a session have the processes of its copies, which Linux counts as its user's.
+    """Raise a session's process limit, because Linux counts its copies' processes too.
 
-    Each copy has a limit of its own besides. Without the right to raise limits, which an ordinary
-    user and root in most containers lack, a session and its copies share ``process_limit``.
+    Each copy also has its own limit. Ordinary users, and root in most containers, may not raise
+    limits; then a session and its copies share ``process_limit``.
     """
     if confinement is None or confinement["uid"] is None or confinement["process_limit"] is None:
         return

@@ -82,15 +82,15 @@ def names() -> tuple[str, ...]:
 
 def _accepted() -> Mapping[str, Language]:
     if ledger.choose("U-KERNEL-NAMES") == "two-names":
-        return {one.name: one for one in (PYTHON, JAVASCRIPT)}
+        return {language.name: language for language in (PYTHON, JAVASCRIPT)}
     return _ALIASES
 
 
 def find(name: str) -> Language:
     """Return the language of that name (SBX-08); raise SandboxError."""
     aliases = _accepted()
-    found = aliases.get(name.lower())
-    if found is None:
-        message = f"The language {name!r} is not known. Known are: {', '.join(aliases)}."
+    language = aliases.get(name.lower())
+    if language is None:
+        message = f"Unknown language {name!r}. Supported: {', '.join(aliases)}."
         raise SandboxError(message, "InvalidParameter", 400)
-    return found
+    return language

@@ -1,7 +1,7 @@
-"""``/_emulator/outputs`` and ``/_emulator/complete``: a session, as a notebook shows it.
+"""``/_emulator/outputs`` and ``/_emulator/complete``: a session's outputs and completions.
 
-The first sends the outputs of the session's code while it runs. The second sends the completions
-that the tab key shows in a cell.
+Notebooks use them. The first streams the outputs of the session's code while it runs. The second
+returns the completions for the tab key in a cell.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def live_routes(instances: Instances, tool_id: str) -> list[Route]:
     """Return the routes below the double's own prefix; they raise LiveError and SandboxError."""
 
     async def outputs(request: Request) -> Response:
-        """Send the outputs of a session's code while it runs, from now on."""
+        """Stream the outputs of a session's code while it runs, from now on."""
         query = request.query_params
         if "user_session_id" not in query:
             raise LiveError("'user_session_id' is missing.")
@@ -62,12 +62,12 @@ def live_routes(instances: Instances, tool_id: str) -> list[Route]:
         if position > len(body.code):
             raise LiveError(f"'cursor_pos' must be from 0 to {len(body.code)}.")
         languages.find(body.language)
-        found = no_completion(position)
+        completion = no_completion(position)
         instance = await instances.find(body.tool_id or tool_id, body.user_session_id)
         if instance is not None:
-            found = await instance.complete(body.code, position, body.language)
-        ends = {"cursor_start": found.start, "cursor_end": found.end}
-        return JSONResponse({"matches": found.matches, **ends})
+            completion = await instance.complete(body.code, position, body.language)
+        ends = {"cursor_start": completion.start, "cursor_end": completion.end}
+        return JSONResponse({"matches": completion.matches, **ends})
 
     return [Route("/outputs", outputs), Route("/complete", complete, methods=["POST"])]
 

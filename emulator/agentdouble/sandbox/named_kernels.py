@@ -59,7 +59,7 @@ class NamedKernels:
 
     def living(self) -> tuple[NamedKernel, ...]:
         """Return the living kernels, oldest first."""
-        return tuple(one for one in self._living.values() if one.kernel.alive)
+        return tuple(notebook for notebook in self._living.values() if notebook.kernel.alive)
 
     async def open(
         self, name: str | None, language: Language, cwd: str | None = None
@@ -69,25 +69,25 @@ class NamedKernels:
         Raises DirectoryError, SandboxError if there are too many, and the errors of a kernel's start.
         """
         async with self._making:
-            found = self._living.get(name or "")
-            if found is not None and found.kernel.alive:
-                return found
+            notebook = self._living.get(name or "")
+            if notebook is not None and notebook.kernel.alive:
+                return notebook
             if len(self) >= MOST:
-                message = f"{MOST} Jupyter sessions are open and no more are allowed: close one."
+                message = f"Too many Jupyter sessions (limit {MOST}): close one."
                 raise SandboxError(message, "QuotaExceeded", 429)
-            for dead in [one.name for one in self._living.values() if not one.kernel.alive]:
+            for dead in [name for name, old in self._living.items() if not old.kernel.alive]:
                 await self.close(dead)
-            made = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
-            self._living[made.name] = made  # at once: the caller may disconnect
+            new = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
+            self._living[new.name] = new  # at once: the caller may disconnect
             if cwd is not None:
-                await self._put(made, cwd)
-            return made
+                await self._place(new, cwd)
+            return new
 
-    async def _put(self, made: NamedKernel, cwd: str) -> None:
+    async def _place(self, new: NamedKernel, cwd: str) -> None:
         try:
-            await enter(made.kernel, cwd)
+            await enter(new.kernel, cwd)
         except BaseException:
-            await self.close(made.name)
+            await self.close(new.name)
             raise
 
     async def execute(
@@ -112,10 +112,10 @@ class NamedKernels:
 
     async def close(self, name: str) -> bool:
         """End a kernel; return whether there was one of that name."""
-        found = self._living.pop(name, None)
-        if found is None:
+        notebook = self._living.pop(name, None)
+        if notebook is None:
             return False
-        await found.kernel.kill("its Jupyter session was closed")
+        await notebook.kernel.kill("its Jupyter session was closed")
         return True
 
     async def close_all(self) -> int:

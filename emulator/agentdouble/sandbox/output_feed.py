@@ -4,8 +4,8 @@ The platform's answer still comes at the end, unchanged. A listener receives the
 execution through InvokeTool: ``started``; an ``output`` for each message of the kernel that
 ``outputs.OutputCollector`` keeps for the answer; and ``finished``. A command's output is published
 like a kernel's streams. Callers recognize their own run by the name that they gave it in a header.
-A listener that is too slow misses outputs, and the event ``dropped`` says how many. So it never
-delays another client.
+A slow listener misses outputs, and the event ``dropped`` says how many, so it never delays
+another client.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ class ExecutionPublisher:
 
     def started(self, language: str, execution_count: int | None) -> None:
         """Publish that the code has started."""
-        said = {"language": language, "execution_count": execution_count}
-        self._publish("started", said)
+        details = {"language": language, "execution_count": execution_count}
+        self._publish("started", details)
 
     def output(self, msg_type: str, content: Mapping[str, Any], size: int) -> None:
         """Publish an output, or a change of earlier outputs, for example ``clear_output``."""

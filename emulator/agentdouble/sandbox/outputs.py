@@ -1,4 +1,4 @@
-"""Turns a kernel's messages into outputs as a notebook shows them: joined, in order, limited."""
+"""Turns a kernel's messages into the outputs of a notebook cell: joined, in order, limited."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class _Stream:
 class OutputCollector:
     """Collects the outputs of one execution, at most ``limit`` bytes.
 
-    It drops the rest, and a last output on stderr says how much was dropped. It calls ``publish``
-    for each message that changes the outputs, with the message's type, the part of its content
-    that is kept, and the rough size of that part in bytes.
+    It drops the rest, and a last output on stderr says how much. For each message that changes the
+    outputs it calls ``publish`` with the message's type, the kept part of its content, and that
+    part's rough size in bytes.
     """
 
     def __init__(self, limit: int, publish: Publish = _to_nobody) -> None:
@@ -82,17 +82,17 @@ class OutputCollector:
 
     def outputs(self) -> tuple[Output, ...]:
         """Return the outputs, with a notice at the end if the limit cut them."""
-        kept = tuple(o.closed() if isinstance(o, _Stream) else o for o in self._outputs)
+        outputs = tuple(o.closed() if isinstance(o, _Stream) else o for o in self._outputs)
         if not self._dropped:
-            return kept
+            return outputs
         mark = (
             f"[output cut: the limit is {self._limit} bytes, and at least {self._dropped} bytes "
             "more were dropped]\n"
         )
         self._publish("stream", {"name": "stderr", "text": mark}, len(mark))
-        return (*kept, Output("stream", name="stderr", text=mark))
+        return (*outputs, Output("stream", name="stderr", text=mark))
 
-    def _clear_if_asked(self) -> None:
+    def _clear_if_requested(self) -> None:
         if self._clear_before_next:
             self._clear(wait=False)
 
@@ -107,23 +107,23 @@ class OutputCollector:
             self._error_kept = self._error_missing = False
 
     def _stream(self, name: str, text: str) -> None:
-        self._clear_if_asked()
-        kept = self._fit_text(text)
-        if not kept:
+        self._clear_if_requested()
+        fitting = self._fit_text(text)
+        if not fitting:
             return
-        self._publish("stream", {"name": name, "text": kept}, len(kept))
+        self._publish("stream", {"name": name, "text": fitting}, len(fitting))
         last = self._outputs[-1] if self._outputs else None
         if not isinstance(last, _Stream) or last.name != name:
             last = _Stream(name)
             self._outputs.append(last)
-        last.chunks.append(kept)
+        last.chunks.append(fitting)
 
     def _display(self, msg_type: str, content: Mapping[str, Any]) -> None:
-        self._clear_if_asked()
+        self._clear_if_requested()
         size = _size(content, self._limit)
         if not self._fits(size):
             return
-        self._publish(msg_type, _kept(content), size)
+        self._publish(msg_type, _kept_fields(content), size)
         self._sizes[len(self._outputs)] = size
         self._outputs.append(
             Output(
@@ -139,13 +139,13 @@ class OutputCollector:
 
     def _update_display(self, content: Mapping[str, Any]) -> None:
         display_id = _display_id(content)
-        shown = [] if display_id is None else self._display_ids.get(display_id, [])
+        indices = [] if display_id is None else self._display_ids.get(display_id, [])
         size = _size(content, self._limit)
-        before = sum(self._sizes[index] for index in shown)
-        if not shown or not self._fits(size * len(shown), in_place_of=before):
+        before = sum(self._sizes[index] for index in indices)
+        if not indices or not self._fits(size * len(indices), in_place_of=before):
             return
-        self._publish("update_display_data", _kept(content), size)
-        for index in shown:
+        self._publish("update_display_data", _kept_fields(content), size)
+        for index in indices:
             self._sizes[index] = size
             display = self._outputs[index]
             assert isinstance(display, Output)  # only displays have an id
@@ -157,7 +157,7 @@ class OutputCollector:
 
         Later errors use the room that is left, because code can show errors in a loop.
         """
-        self._clear_if_asked()
+        self._clear_if_requested()
         self._dropped += content.get("bytes", 0)
         if not self._error_kept:
             self._error_kept, self._left = True, self._limit
@@ -168,7 +168,7 @@ class OutputCollector:
         self._keep_error(content)
 
     def _keep_error(self, content: Mapping[str, Any]) -> None:
-        left = self._left
+        available = self._left
         error = Output(
             "error",
             ename=content["ename"][:_NAME_LENGTH],
@@ -176,15 +176,15 @@ class OutputCollector:
             traceback=tuple(self._fit_text(line) for line in content["traceback"]),
         )
         self._outputs.append(error)
-        said = {"ename": error.ename, "evalue": error.evalue, "traceback": error.traceback}
-        self._publish("error", said, left - self._left)
+        details = {"ename": error.ename, "evalue": error.evalue, "traceback": error.traceback}
+        self._publish("error", details, available - self._left)
 
     def _fit_text(self, text: str) -> str:
         encoded = text.encode("utf-8", "surrogatepass")
-        kept = encoded[: self._left]
-        self._left -= len(kept)
-        self._dropped += len(encoded) - len(kept)
-        return text if len(kept) == len(encoded) else kept.decode("utf-8", "ignore")
+        head = encoded[: self._left]
+        self._left -= len(head)
+        self._dropped += len(encoded) - len(head)
+        return text if len(head) == len(encoded) else head.decode("utf-8", "ignore")
 
     def _fits(self, size: int, *, in_place_of: int = 0) -> bool:
         if size > self._left + in_place_of:
@@ -195,15 +195,15 @@ class OutputCollector:
 
 
 def _display_id(content: Mapping[str, Any]) -> str | None:
-    found = content.get("transient", {}).get("display_id")
-    return None if found is None else str(found)[:_NAME_LENGTH]
+    display_id = content.get("transient", {}).get("display_id")
+    return None if display_id is None else str(display_id)[:_NAME_LENGTH]
 
 
-def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
+def _kept_fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a display that we keep, because code can add anything to it."""
-    kept = {name: content[name] for name in _OF_A_DISPLAY if name in content}
+    fields = {name: content[name] for name in _OF_A_DISPLAY if name in content}
     display_id = _display_id(content)
-    return {**kept, "transient": {} if display_id is None else {"display_id": display_id}}
+    return {**fields, "transient": {} if display_id is None else {"display_id": display_id}}
 
 
 def _size(content: Mapping[str, Any], enough: int) -> int:

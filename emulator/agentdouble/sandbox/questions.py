@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.kernel import Kernel
 
 PATIENCE_S = 1.0
-_ASKED = "asked"
+_NAME = "asked"
 
 
 class ExpressionError(Exception):
@@ -70,7 +70,7 @@ def no_completion(position: int) -> Completion:
 
 
 def _completion(answer: Mapping[str, Any], position: int) -> Completion:
-    """Read an answer; if it is malformed, as code of the session can make it, return no matches."""
+    """Read an answer; return no matches if it is malformed, which the session's code can cause."""
     matches, start, end = (answer.get(n) for n in ("matches", "cursor_start", "cursor_end"))
     if not (isinstance(matches, list) and matches and type(start) is type(end) is int):
         return no_completion(position)
@@ -85,7 +85,7 @@ def expression_request(expression: str) -> dict[str, Any]:
         "code": "",
         "silent": True,
         "store_history": False,
-        "user_expressions": {_ASKED: expression},
+        "user_expressions": {_NAME: expression},
         "allow_stdin": False,
         "stop_on_error": False,
     }
@@ -93,10 +93,10 @@ def expression_request(expression: str) -> dict[str, Any]:
 
 def value_of(answer: Mapping[str, Any]) -> str:
     """Return the text of the expression's value; raise ExpressionError if it has none."""
-    found = answer.get("user_expressions", {}).get(_ASKED, {})
-    if found.get("status") != "ok":
-        raise ExpressionError(f"{found.get('ename')}: {found.get('evalue')}")
-    return str(found["data"]["text/plain"])
+    result = answer.get("user_expressions", {}).get(_NAME, {})
+    if result.get("status") != "ok":
+        raise ExpressionError(f"{result.get('ename')}: {result.get('evalue')}")
+    return str(result["data"]["text/plain"])
 
 
 MOST = 500  # variables of an answer
@@ -116,23 +116,23 @@ class Variable(TypedDict):
 
 
 class Answer(TypedDict):
-    """What the kernel answers; ``left_out`` is the number of variables beyond the first ones."""
+    """The kernel's answer; ``omitted`` is the number of variables beyond the first ones."""
 
     variables: list[Variable]
-    left_out: int
+    omitted: int
 
 
 @dataclass(frozen=True)
 class Variables:
     """The variables of a kernel that is "idle".
 
-    There are none of a kernel that is "busy", does not exist ("none"), or does not answer within a
-    second ("silent"), as an object's own ``__repr__`` can make it.
+    A kernel has none if it is "busy", does not exist ("none"), or does not answer within a second
+    ("silent"), for example because of an object's ``__repr__``.
     """
 
     state: State
-    found: tuple[Variable, ...] = ()
-    left_out: int = 0
+    variables: tuple[Variable, ...] = ()
+    omitted: int = 0
 
 
 # Large containers and bytes are cut first: reprlib sorts all of a dict, and repr() makes all of the
@@ -180,7 +180,7 @@ kept = [
 ]
 answer = json.dumps({
     "variables": [shown(*one) for one in kept[:most]],
-    "left_out": max(0, len(kept) - most),
+    "omitted": max(0, len(kept) - most),
 })
 """
 _EXPRESSION = (
@@ -195,7 +195,7 @@ def _answer() -> TypeAdapter[Answer]:
 
 
 async def listed_variables(kernel: Kernel) -> Variables:
-    """Return the variables of an idle Python kernel; code that comes meanwhile goes first."""
+    """Return the variables of an idle Python kernel; code that arrives meanwhile has priority."""
     content = expression_request(_EXPRESSION)
     answer = await kernel.ask("execute_request", content, PATIENCE_S)
     if answer is None:
@@ -204,8 +204,8 @@ async def listed_variables(kernel: Kernel) -> Variables:
         text = value_of(answer)
         if len(text) > _LARGEST:
             return Variables("silent")
-        found = _answer().validate_python(json.loads(ast.literal_eval(text)), strict=True)
+        listed = _answer().validate_python(json.loads(ast.literal_eval(text)), strict=True)
     # the session's code can change what the question uses, and so what comes back
     except (ExpressionError, ValueError, TypeError, SyntaxError, RecursionError, ValidationError):
         return Variables("silent")
-    return Variables("idle", tuple(found["variables"]), found["left_out"])
+    return Variables("idle", tuple(listed["variables"]), listed["omitted"])

@@ -78,7 +78,7 @@ class ReadyKernels:
         except (KernelStartError, ResourceExhaustedError) as error:
             if not self._closed:  # a start that notices the stop before it is cancelled fails, too
                 _log.warning(
-                    "No kernel can be kept ready: %s", error
+                    "Starting a ready kernel failed: %s", error
                 )  # a caller that needs a kernel gets the error
 
     def _on_died(self, pooled: PooledKernel, _died: asyncio.Future[int | None]) -> None:

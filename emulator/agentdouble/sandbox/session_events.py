@@ -34,16 +34,16 @@ def living(instance: Instance, clock: Clock) -> dict[str, Any]:
     }
 
 
-def ended(one: EndedInstance) -> dict[str, Any]:
+def ended(instance: EndedInstance) -> dict[str, Any]:
     """Return how an instance that has ended is shown."""
     return {
-        "SessionId": one.id,
-        "UserSessionId": one.key.user_session_id,
-        "ToolId": one.key.tool_id,
+        "SessionId": instance.id,
+        "UserSessionId": instance.key.user_session_id,
+        "ToolId": instance.key.tool_id,
         "state": "destroyed",
-        "ended_at": one.at.isoformat(),
-        "reason": one.reason,
-        "executions": one.executions,
+        "ended_at": instance.at.isoformat(),
+        "reason": instance.reason,
+        "executions": instance.executions,
     }
 
 
@@ -61,6 +61,6 @@ class SessionEvents:
                 "session", instance.id, happened, lambda: living(instance, self._clock)
             )
 
-    def ended(self, one: EndedInstance) -> None:
+    def ended(self, instance: EndedInstance) -> None:
         """Publish the end of an instance."""
-        self.bus.publish("session", one.id, "ended", lambda: ended(one))
+        self.bus.publish("session", instance.id, "ended", lambda: ended(instance))

@@ -1,4 +1,4 @@
-"""The processes of a session: how they are started, and the keeping of those started on demand.
+"""The processes of a session: how they start, and those that start on demand.
 
 If a caller is cancelled while it starts a process, it must end that process. The cancellation can
 come at any moment, even after the process exists and before the caller's task has gone on. So such

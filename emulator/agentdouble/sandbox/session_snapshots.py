@@ -1,7 +1,6 @@
 """The snapshots of sessions: taken, counted, listed, resumed and dropped.
 
-A snapshot is a record and a process that holds the state of a kernel. The record may outlive the
-process, and then says why it cannot be resumed. No snapshot outlives the double.
+A snapshot is a record and a process that holds the state of a kernel. The record may outlive the process; then it says why it cannot be resumed. No snapshot outlives the double.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ from agentdouble.settings import Settings
 if TYPE_CHECKING:
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
 
-GONE_KEPT = 100  # records whose state is gone
+LOST_KEPT = 100  # records whose state is gone
 
 
 @dataclass(frozen=True)
 class SessionSnapshot:
-    """A snapshot of a session; ``gone`` says why it cannot be resumed any more, or is None.
+    """A snapshot of a session; ``lost`` says why it can no longer be resumed, or is None.
 
-    ``left_out`` is what the session had and the snapshot has not; ``variables`` are the session's
-    environment variables.
+    ``omitted`` names parts of the session that the snapshot does not contain; ``variables`` are the
+    session's environment variables.
     """
 
     id: str
     key: InstanceKey
     session_id: str
     created_at: dt.datetime
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    gone: str | None = None
+    lost: str | None = None
 
     @property
     def reason(self) -> str:
-        """Why it cannot be resumed, else what is not in it."""
-        if self.gone is not None:
-            return self.gone
-        return f"Not in it: {', '.join(self.left_out)}" if self.left_out else ""
+        """Why it cannot be resumed, else what it does not contain."""
+        if self.lost is not None:
+            return self.lost
+        return f"Not in it: {', '.join(self.omitted)}" if self.omitted else ""
 
 
 class SessionSnapshots:
@@ -73,47 +72,47 @@ class SessionSnapshots:
     def of_tool(self, tool_id: str) -> tuple[SessionSnapshot, ...]:
         """Return the snapshots of a tool's sessions, oldest first."""
         self._drop_old()
-        return tuple(one for one in self._all.values() if one.key.tool_id == tool_id)
+        return tuple(snapshot for snapshot in self._all.values() if snapshot.key.tool_id == tool_id)
 
     def get(self, id_: str, tool_id: str) -> SessionSnapshot:
         """Return a snapshot of a tool's session; raise SandboxError."""
         self._drop_old()
-        found = self._all.get(id_)
-        if found is None or found.key.tool_id != tool_id:
+        snapshot = self._all.get(id_)
+        if snapshot is None or snapshot.key.tool_id != tool_id:
             message = (
                 f"There is no session snapshot {id_!r} of this tool: it was deleted, dropped for "
-                "newer ones (RetentionCount), or never there."
+                "newer ones (RetentionCount), or never existed."
             )
             raise SandboxError(message, "InvalidSnapshot.NotFound", 404)
-        return found
+        return snapshot
 
     async def take(self, instance: Instance, retention: int | None = None) -> SessionSnapshot:
-        """Take a snapshot; of its user session's, keep only the newest ``retention``.
+        """Take a snapshot; keep only the newest ``retention`` of its user session.
 
         The files of a user session's snapshots count together against ``workspace_limit``. Raises
         SandboxError if there are too many, and the same errors as ``Instance.snapshot``.
         """
         self._drop_old()
         instance.check_at_rest()
-        too_old = self._beyond(instance.key, retention)
+        too_old = self._surplus(instance.key, retention)
         if retention and too_old and ledger.choose("U-SNAPSHOT-RETENTION") == "refused":
             raise _too_many(retention, "the RetentionCount")
-        living = len(self._states.keys() - {one.id for one in too_old})
+        living = len(self._states.keys() - {snapshot.id for snapshot in too_old})
         if living + self._taking >= self._most:
             raise _too_many(self._most, "the setting max_session_snapshots")
-        left_out = tuple(instance.left_out_of_snapshots())
+        omitted = tuple(instance.missing_from_snapshots())
         self._taking += 1
         try:
             state = await instance.snapshot()
         finally:
             self._taking -= 1
-        return await self._add(instance, state, left_out, retention)
+        return await self._add(instance, state, omitted, retention)
 
     async def _add(
         self,
         instance: Instance,
         state: KernelSnapshot,
-        left_out: tuple[str, ...],
+        omitted: tuple[str, ...],
         retention: int | None,
     ) -> SessionSnapshot:
         new = SessionSnapshot(
@@ -121,10 +120,10 @@ class SessionSnapshots:
             key=instance.key,
             session_id=instance.id,
             created_at=self._clock.now(),
-            left_out=(*state.left_out, *left_out),
+            omitted=(*state.omitted, *omitted),
             variables=instance.variables,
         )
-        dropped = self._beyond(instance.key, retention)
+        dropped = self._surplus(instance.key, retention)
         others = sum(
             self._states[other.id].size
             for other in self._all.values()
@@ -141,28 +140,29 @@ class SessionSnapshots:
         self._all[new.id], self._states[new.id] = new, state
         state.gone.add_done_callback(lambda _: self._lose(new.id, "the process that held it ended"))
         instance.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
-        for one in dropped:
-            instance.log.note(f"snapshot {one.id} dropped for newer ones")
-            self._forget(one)
+        for old in dropped:
+            instance.log.note(f"snapshot {old.id} dropped for newer ones")
+            self._forget(old)
         return new
 
-    def _beyond(self, key: InstanceKey, retention: int | None) -> list[SessionSnapshot]:
-        """Return what of a user session is too old to be kept beside one more (RetentionCount)."""
-        theirs = [one for one in self._all.values() if one.key == key]
-        if retention is None or len(theirs) < retention:
+    def _surplus(self, key: InstanceKey, retention: int | None) -> list[SessionSnapshot]:
+        """Return a user session's snapshots that one more would push out (RetentionCount)."""
+        snapshots = [snapshot for snapshot in self._all.values() if snapshot.key == key]
+        if retention is None or len(snapshots) < retention:
             return []
-        return theirs[: len(theirs) - retention + 1]
+        return snapshots[: len(snapshots) - retention + 1]
 
     async def resume(
         self, snapshot: SessionSnapshot, ttl_s: int | None, *, new_instance: bool
     ) -> Instance:
         """Return an instance with the state of a snapshot: a new one, or the user session's own.
 
-        A new one has a UserSessionId of its own. Raises SnapshotRefusedError and the errors of ``Instances.get_or_create``.
+        A new one has its own UserSessionId. Raises SnapshotRefusedError and the errors of
+        ``Instances.get_or_create``.
         """
         state = self._states.get(snapshot.id)
         if state is None or not state.alive:
-            reason = snapshot.gone or "its process has ended"
+            reason = snapshot.lost or "its process has ended"
             raise SnapshotRefusedError(
                 f"the state of {snapshot.id!r} is gone ({reason}); take another one",
                 "InvalidSnapshot.NotReady",
@@ -197,20 +197,20 @@ class SessionSnapshots:
             self._instances.set_ttl(living, ttl)
 
     async def delete(self, snapshot: SessionSnapshot) -> None:
-        """Delete a snapshot; what was resumed from it lives on."""
+        """Delete a snapshot; instances resumed from it live on."""
         self._forget(snapshot)
         await self._settle()
 
     async def drop_of(self, tool_id: str) -> None:
         """Delete the snapshots of a tool's sessions."""
-        for one in self.of_tool(tool_id):
-            self._forget(one)
+        for snapshot in self.of_tool(tool_id):
+            self._forget(snapshot)
         await self._settle()
 
     async def reset(self, *, wait: bool = True) -> None:
         """Delete every snapshot; without ``wait`` their processes may end afterwards."""
-        for one in [*self._all.values()]:
-            self._forget(one)
+        for snapshot in [*self._all.values()]:
+            self._forget(snapshot)
         if wait:
             await self._settle()
 
@@ -232,17 +232,17 @@ class SessionSnapshots:
                     id_, f"it was older than {self._ttl} (the setting session_snapshot_ttl_s)"
                 )
 
-    def _lose(self, id_: str, why: str) -> None:
+    def _lose(self, id_: str, reason: str) -> None:
         """Keep the record of a snapshot whose state is gone."""
         if self._discard(id_):
-            self._all[id_] = replace(self._all[id_], gone=why)
-            gone = [one for one in self._all.values() if one.gone is not None]
-            for one in gone[:-GONE_KEPT]:
-                self._forget(one)
+            self._all[id_] = replace(self._all[id_], lost=reason)
+            lost = [snapshot for snapshot in self._all.values() if snapshot.lost is not None]
+            for snapshot in lost[:-LOST_KEPT]:
+                self._forget(snapshot)
 
-    def _forget(self, one: SessionSnapshot) -> None:
-        self._discard(one.id)
-        self._all.pop(one.id, None)
+    def _forget(self, snapshot: SessionSnapshot) -> None:
+        self._discard(snapshot.id)
+        self._all.pop(snapshot.id, None)
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""

@@ -30,7 +30,7 @@ class Tool(Resource):
     @property
     def variables(self) -> Mapping[str, str]:
         """The environment variables that the tool gives its sessions."""
-        return {one["Key"]: one.get("Value") or "" for one in self.fields.get("Envs") or ()}
+        return {env["Key"]: env.get("Value") or "" for env in self.fields.get("Envs") or ()}
 
     @property
     def enables_snapshots(self) -> bool:
@@ -60,8 +60,8 @@ class Tools(Registry[Tool]):
         Raises SandboxError if the ledger says so (U-TOOL-NAMES), and ActionError if a
         different request used the token.
         """
-        said = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
-        return await self._add(Tool(**said, fields=fields))
+        base = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
+        return await self._add(Tool(**base, fields=fields))
 
     async def update(self, tool_id: str, fields: Mapping[str, Any]) -> Tool:
         """Change some fields of a tool; raise UnknownToolError if there is no such tool."""
@@ -81,8 +81,8 @@ class Tools(Registry[Tool]):
             raise SandboxError(message, "InvalidResource.Fixed", 409)
         await super().delete(id_)
 
-    def _unknown(self, asked: str, by: str) -> UnknownToolError:
-        return UnknownToolError(asked, list(self._items)[:_SHOWN])
+    def _unknown(self, tool_id: str, by: str) -> UnknownToolError:
+        return UnknownToolError(tool_id, list(self._items)[:_SHOWN])
 
     async def _restore(self, id_: str, record: Record) -> Tool:
         return Tool(**{**record, **times_of(record)})

@@ -6,7 +6,7 @@ a thread measures the sessions four times a second, and a session over its limit
 moment a session can exceed its limit.
 
 If the processes of a session had no processor time since the last look, the session has not grown,
-and nothing else is read of it. This takes a microsecond per process. A session that takes long to
+and nothing else is read. This takes a microsecond per process. A session that takes long to
 measure, with hundreds of processes or a million files, is left out for a while, so that it does
 not slow down the others.
 """
@@ -22,7 +22,7 @@ from agentdouble.processes import usage
 from agentdouble.processes.usage import Process, TooDeepError
 
 INTERVAL_S = 0.25
-_TURN = 4  # every so many looks, one idle session is measured too
+_TURN = 4  # an idle session is measured too, once in this many looks
 _REST = 20  # the pause after a look is this many times as long as the look
 _LONGEST_REST_S = 5.0  # growth during a longer pause would be found too late
 _UNKNOWN = -2  # the time of a process that the last look did not know
@@ -88,15 +88,15 @@ class Watch:
         """
         began = time.perf_counter()
         self._looks += 1
-        found = self._told.copy()
+        active = self._told.copy()
         for name, times in self._counted.copy().items():
             if not usage.are_idle(times):
                 self._seen[name] = {pid: usage.busy_ns(pid) for pid in times}
-                found.add(name)
+                active.add(name)
         if self._looks % _TURN == 0:
-            found |= self._next_in_turn()
+            active |= self._next_in_turn()
         self.pause_s = _rest_s(time.perf_counter() - began)
-        return {name for name in found if self._rests.get(name, 0) <= self._looks}
+        return {name for name in active if self._rests.get(name, 0) <= self._looks}
 
     def check(self, sessions: Collection[WatchedSession]) -> Mapping[str, str]:
         """Measure sessions; return by name the reasons why some of them must be ended."""
@@ -113,7 +113,7 @@ class Watch:
         before = self._seen.pop(session.name, None) or self._counted.get(session.name, {})
         tree = usage.walk(session.pids)
         # These times are from before the tree was read, so the next look sees all changes since.
-        self._counted[session.name] = {one.pid: before.get(one.pid, _UNKNOWN) for one in tree}
+        self._counted[session.name] = {p.pid: before.get(p.pid, _UNKNOWN) for p in tree}
         reason = self._reason(session, tree)
         looks = _rest_s(time.perf_counter() - began) / INTERVAL_S
         self._rests[session.name] = self._looks + int(looks)
@@ -121,14 +121,14 @@ class Watch:
 
     def _reason(self, session: WatchedSession, tree: list[Process]) -> str | None:
         memory = usage.memory(tree, self._memory)
-        self._used[session.name] = Used(memory, sum(one.busy_s for one in tree))
+        self._used[session.name] = Used(memory, sum(process.busy_s for process in tree))
         if memory > self._memory:
             return f"killed: its memory grew over {_size(self._memory)}"
         try:
-            room = usage.files(map(str, session.directories), tree, self._files)
+            size = usage.files(map(str, session.directories), tree, self._files)
         except TooDeepError:
-            return "killed: its directories are deeper than their files can be counted"
-        if room > self._files:
+            return "killed: its directories are nested too deeply to count their files"
+        if size > self._files:
             return f"killed: its files grew over {_size(self._files)}"
         return None
 

@@ -1,8 +1,8 @@
 """The working directory of code: ``cwd`` applies to one execution and is changed back after it.
 
-This is the same for the default kernel and for a Jupyter session. A Jupyter session that is made in
-a directory stays there. An expression of an empty request changes the kernel's directory, so this
-does not count as an execution.
+This holds for the default kernel and for Jupyter sessions. A Jupyter session that is created in a
+directory stays there. The directory is changed by an expression of an empty request, which does
+not count as an execution.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ class _Routes:
             "SessionId": instance.id,
             "language": language,
             "state": listed.state,
-            "variables": [*listed.found],
-            "left_out": listed.left_out,
+            "variables": [*listed.variables],
+            "left_out": listed.omitted,
         }
         return _json(shown)
 

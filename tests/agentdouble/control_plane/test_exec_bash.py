@@ -82,12 +82,12 @@ def test_an_operation_that_fails_says_so_inside(double: Emulator) -> None:
     """The call has succeeded, the operation has not."""
     assert {
         "success": False,
-        "message": "exec_dir '/none' is no directory.",
+        "message": "exec_dir '/none' is not a directory.",
         "data": None,
         "hint": None,
     } == exec_bash(double, "pwd", exec_dir="/none")
     refused = exec_bash(double, ":", env={"a b": ""})
-    assert "env: 'a b' is no name of a variable" == refused["message"]
+    assert "env: 'a b' is not a valid variable name" == refused["message"]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_operation_that_fails_says_so_inside(double: Emulator) -> None:
     [
         ({}, "MissingParameter", "OperationPayload.command"),
         ({"command": " \n"}, "InvalidParameter", "OperationPayload.command"),
-        ({"command": "a\0b"}, "InvalidParameter", "a NUL character"),
+        ({"command": "a\0b"}, "InvalidParameter", "NUL characters"),
         ({"command": "x" * (2 << 20)}, "InvalidParameter", "the limit is 1048576"),
         ({"command": "x", "timeout": 301}, "InvalidParameter", "larger than 300 seconds"),
         ({"command": "x", "env": {"A": 1}}, "InvalidParameter", "OperationPayload.env.A"),

@@ -98,7 +98,7 @@ def test_an_unknown_language_names_the_known(shared: Emulator) -> None:
     assert (
         400,
         "InvalidParameter",
-        f"The language 'cobol' is not known. Known are: {known}.",
+        f"Unknown language 'cobol'. Supported: {known}.",
     ) == refused_payload(shared, kernel_name="cobol")
 
 
@@ -191,7 +191,7 @@ def test_no_aliases_where_the_ledger_says_so() -> None:
         (
             400,
             "InvalidParameter",
-            f"The language {name!r} is not known. Known are: python3, javascript.",
+            f"Unknown language {name!r}. Supported: python3, javascript.",
         )
         for name in ("python", "js")
     } == refusals

@@ -248,7 +248,7 @@ def test_the_kernel_dies_while_it_runs(double: Emulator) -> None:
     assert "NameError" == run(double, "x")["data"]["outputs"][0]["ename"]
 
 
-def test_the_kernel_dies_after_what_it_has_put_out(double: Emulator) -> None:
+def test_the_kernel_dies_after_what_it_after_outputs(double: Emulator) -> None:
     """What it did before is done and told, what comes after is not."""
     double.faults.arm("kill_kernel", "InvokeTool", after=1)
 

@@ -9,7 +9,7 @@ import pytest
 from agentdouble import Clock
 from agentdouble.errors import ResourceExhaustedError, TooManyInstancesError
 from agentdouble.processes import capacity
-from agentdouble.processes.capacity import Room
+from agentdouble.processes.capacity import Headroom
 from agentdouble.sandbox.instances import Instances
 from agentdouble.settings import Settings
 
@@ -46,8 +46,8 @@ def test_what_is_kept_back_is_not_given_to_sessions(
     monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
     """The double and the sessions that run must go on."""
-    room = Room("memory", left=left, session=10, reserve=100)
-    monkeypatch.setattr(capacity, "rooms", lambda: iter([room]))
+    headroom = Headroom("memory", available=left, session=10, reserve=100)
+    monkeypatch.setattr(capacity, "headrooms", lambda: iter([headroom]))
 
     with pytest.raises(ResourceExhaustedError, match="no room for another session, for want of"):
         capacity.check()
@@ -57,8 +57,8 @@ def test_a_double_has_as_many_sessions_as_the_scarcest_thing_allows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The refusal names it; a number that somebody sets holds instead."""
-    rooms = [Room("memory", 130, session=10, reserve=100), Room("processes", 9000, 10, 100)]
-    monkeypatch.setattr(capacity, "rooms", lambda: iter(rooms))
+    both = [Headroom("memory", 130, session=10, reserve=100), Headroom("processes", 9000, 10, 100)]
+    monkeypatch.setattr(capacity, "headrooms", lambda: iter(both))
 
     async def refused(**settings: int) -> TooManyInstancesError:
         instances = Instances(Clock(), Settings.load(**settings))
@@ -75,8 +75,8 @@ def test_a_double_has_as_many_sessions_as_the_scarcest_thing_allows(
 
 def test_this_machine_is_counted() -> None:
     """Each thing in numbers that a test can run in."""
-    rooms = [*capacity.rooms()]
+    headrooms = [*capacity.headrooms()]
 
-    assert {"open files", "processes", "memory"} >= {room.resource for room in rooms}
-    assert all(room.left >= 0 for room in rooms)
-    assert all(room.sessions > 0 for room in rooms)
+    assert {"open files", "processes", "memory"} >= {headroom.resource for headroom in headrooms}
+    assert all(headroom.available >= 0 for headroom in headrooms)
+    assert all(headroom.sessions > 0 for headroom in headrooms)

@@ -54,14 +54,14 @@ def test_every_measure_says_why_it_is_missing_and_what_would_bring_it(
     found = isolation.find_out.__wrapped__()
 
     assert set(isolation.MEASURES) == set(found.measures)
-    assert {(False, "only Linux has it")} == {
+    assert {(False, "requires Linux")} == {
         (one.available, one.why_not) for one in found.measures.values()
     }
     assert all(one.remedy for one in found.measures.values())
 
 
 def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What could not be tried is not promised."""
+    """What the probe failed is not promised."""
 
     def fail(*_: object, **__: object) -> None:
         raise subprocess.CalledProcessError(1, "probe")
@@ -71,7 +71,7 @@ def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     found = isolation.find_out.__wrapped__()
 
     assert not any(one.available for one in found.measures.values())
-    assert "could not be tried" in str(found.measures["files"].why_not)
+    assert "the probe failed" in str(found.measures["files"].why_not)
 
 
 def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:

@@ -33,5 +33,5 @@ def test_without_any_directory_no_double_starts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tempfile, "tempdir", "/proc")
     monkeypatch.setattr(os, "access", lambda *_: False)
 
-    with pytest.raises(AgentDoubleError, match=r"/tmp cannot be written.*Set TMPDIR to a short"):
+    with pytest.raises(AgentDoubleError, match=r"/tmp is not writable.*Set TMPDIR to a short"):
         Emulator()

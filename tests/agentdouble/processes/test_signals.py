@@ -31,7 +31,7 @@ def test_no_group_no_init_and_not_every_process_is_signalled(
     send: Callable[[int, int], None], pid: int
 ) -> None:
     """0 is no signal, so the test harms nothing where the guard is missing."""
-    with pytest.raises(ProcessLookupError, match=f"the pid {pid} is not that of one process"):
+    with pytest.raises(ProcessLookupError, match=f"{pid} is not the pid of a single process"):
         send(pid, 0)
 
 

@@ -118,7 +118,7 @@ def test_no_command_shows_its_program(place: Place, kind: str) -> None:
 
     made = place.create({"command": str(command)}, {"PATH": f"{place.outside}:/usr/bin:/bin"})
 
-    assert "code 127: there is no program" in place.answer(made, "1")
+    assert "code 127: program" in place.answer(made, "1")
 
 
 def test_programs_on_the_path_of_the_double_may_be_run(

@@ -49,11 +49,11 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no such program": (
         {"command": "not-there --port $PORT"},
-        "its process ended with code 127: there is no program 'not-there'",
+        "its process ended with code 127: program 'not-there' not found",
     ),
     "no program at all": (
         {"command": "./without_app.py"},
-        f"{ENDED} 126: the program './without_app.py' cannot be executed: Permission denied",
+        f"{ENDED} 126: cannot execute the program './without_app.py': Permission denied",
     ),
     "ends at once": ({"command": ["sh", "-c", "exit 3"]}, "its process ended with code 3"),
     "is killed": ({"command": ["sh", "-c", "kill -9 $$"]}, "its process ended with signal 9"),
@@ -170,7 +170,7 @@ def test_one_that_nobody_waits_for_is_told_of(
     """Where the double logs: no answer says that an instance kept from the start did not start."""
     double.runtimes.create("unheard", command="no-such-program", min_instances=1)
 
-    eventually(lambda: caplog.text, lambda said: "there is no program 'no-such-program'" in said)
+    eventually(lambda: caplog.text, lambda said: "program 'no-such-program' not found" in said)
 
     double.runtimes.delete("unheard")
     assert "The runtime 'unheard' did not start: " in caplog.text

@@ -82,7 +82,7 @@ def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
     [
         ({"user_session_id": "s"}, "'code' Field required"),
         ({"user_session_id": "s", "code": "ab", "cursor_pos": 3}, "must be from 0 to 2"),
-        ({"user_session_id": "s", "code": "", "language": "cobol"}, "'cobol' is not known"),
+        ({"user_session_id": "s", "code": "", "language": "cobol"}, "Unknown language 'cobol'"),
     ],
 )
 def test_a_wrong_request_is_refused(shared: Emulator, body: Any, message: str) -> None:

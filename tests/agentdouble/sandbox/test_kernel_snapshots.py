@@ -134,7 +134,7 @@ BROKEN = {
     "a pool of threads": (
         "from concurrent.futures import ThreadPoolExecutor as Pool; p = Pool(1); p.submit(int).result()",
         "try:\n    p.submit(int)\nexcept Exception as error:\n    print(error)",
-        "its workers are not in the copy of the session: make a new one\n",
+        "its workers do not exist in this copy of the session: create a new one\n",
         "1 thread",
     ),
     "a pool of processes": (

@@ -32,7 +32,7 @@ def test_a_start_that_fails_is_told_once(caplog: pytest.LogCaptureFixture) -> No
     """Whoever needs a kernel hears the same."""
     asyncio.run(_close_when_it_starts_one(the_start_waits=False))
 
-    expected = "No kernel can be kept ready: The Python kernel did not start: no room"
+    expected = "Starting a ready kernel failed: The Python kernel did not start: no room"
     assert [expected] == caplog.messages
 
 

@@ -1,4 +1,4 @@
-"""The steps of a new fork before it is a kernel: it drops the server's state and sets its own."""
+"""The steps of a new fork before it becomes a kernel: it replaces the server's state by its own."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def end_with(run_kernel: Callable[[], None]) -> NoReturn:
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:
-        # Not by sys.stderr: the kernel's own stream may reach nobody yet.
+        # Not through sys.stderr: the kernel's stream may not be connected yet.
         os.write(2, traceback.format_exc().encode(errors="replace"))
     finally:
         os._exit(code)
@@ -87,10 +87,10 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
     sys.argv = ["kernel", "-f", request.connection_file]
 
 
-def _close_inherited(kept: Sequence[int]) -> None:
+def _close_inherited(exempt: Sequence[int]) -> None:
     """Close the server's descriptors; with its epoll descriptor alone, code could disturb it."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (the whole list before any is closed)
-        if int(name) > 2 and int(name) not in kept:
+        if int(name) > 2 and int(name) not in exempt:
             with contextlib.suppress(OSError):  # the descriptor of the listing is closed by now
                 os.close(int(name))
 
@@ -106,19 +106,19 @@ def _reset_signals() -> None:
 def redirect_stdio(ends: Sequence[int], stderr_file: str | None) -> None:
     """Set the standard streams; ``ends`` are those of output, error and perhaps input."""
     null = os.open(os.devnull, os.O_RDWR)
-    said = null
+    errors = null
     if stderr_file is not None:
         with contextlib.suppress(FileNotFoundError):  # its session has ended meanwhile
-            said = os.open(stderr_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            errors = os.open(stderr_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     outputs, inputs = ends[:2], ends[2:]
-    for descriptor, source in enumerate((*(inputs or (null,)), *(outputs or (null, said)))):
+    for descriptor, source in enumerate((*(inputs or (null,)), *(outputs or (null, errors)))):
         os.dup2(source, descriptor)
-    for descriptor in {null, said}:
+    for descriptor in {null, errors}:
         os.close(descriptor)
 
 
 def reseed() -> None:
-    """Give each kernel its own random numbers."""
+    """Seed the random numbers of each kernel differently."""
     random.seed()
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:

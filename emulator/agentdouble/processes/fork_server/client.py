@@ -24,14 +24,14 @@ from typing import Any, Literal
 from agentdouble.processes.fork_server.processes import pid_of
 from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
+    Discard,
     Exited,
     Forked,
     ForkRequest,
-    Furnish,
-    Furnished,
-    Keep,
+    Mount,
+    Mounted,
     Refused,
-    Unwanted,
+    Retain,
     ancillary,
     decode,
     encode,
@@ -81,8 +81,8 @@ class ForkChannel:
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
         """Fork a kernel, with copies of ``descriptors``.
 
-        Raises ForkServerGoneError if the server has ended, OSError if it refuses or the request
-        cannot be sent. If the caller is cancelled meanwhile, no kernel is left.
+        Raises ForkServerGoneError if the server has ended, and OSError if it refuses or the request
+        cannot be sent. If the caller is cancelled, no kernel remains.
         """
         if self.gone.done():
             raise ForkServerGoneError
@@ -96,21 +96,18 @@ class ForkChannel:
             self._give_up(unsent, answer)
             raise
 
-    async def furnish(self, request: Furnish, copy: ForkedProcess) -> None:
-        """Give a copy files of its own.
-
-        Raises ForkServerGoneError, and OSError if that cannot be done.
-        """
+    async def mount_files(self, request: Mount, copy: ForkedProcess) -> None:
+        """Mount a copy's own files. Raises ForkServerGoneError, and OSError if mounting fails."""
         if self.gone.done():
             raise ForkServerGoneError
         number = next(self._numbers)
         datagram = encode(replace(request, number=number))
         await self._ask(_Unsent(datagram, copy.copied_pidfd(), number))
 
-    def keep(self, template: Template, home: str) -> None:
-        """Let a template live on when the kernel that forked it has ended."""
+    def keep_template(self, template: Template, home: str) -> None:
+        """Let a template outlive the kernel that forked it."""
         if not self.gone.done():
-            self._unsent.append(_Unsent(encode(Keep(home)), template.process.copied_pidfd()))
+            self._unsent.append(_Unsent(encode(Retain(home)), template.process.copied_pidfd()))
             self._send()
 
     def _ask(self, unsent: _Unsent) -> asyncio.Future[Any]:
@@ -122,14 +119,14 @@ class ForkChannel:
         return answer
 
     def hurry(self) -> None:
-        """See to it that the process reports soon; the code of no session can stop a fork server."""
+        """Do nothing: a session's code cannot stop a fork server. A template overrides this."""
 
-    def _give_up(self, asked: _Unsent, answer: asyncio.Future[ForkedProcess]) -> None:
+    def _give_up(self, unsent: _Unsent, answer: asyncio.Future[ForkedProcess]) -> None:
         """Remove an unsent request; otherwise kill its kernel now, or when it has been forked."""
-        if asked in self._unsent:
-            self._unsent.remove(asked)
-            self._asked.pop(asked.number)
-            asked.close()
+        if unsent in self._unsent:
+            self._unsent.remove(unsent)
+            self._asked.pop(unsent.number)
+            unsent.close()
         elif not answer.cancelled() and answer.exception() is None:  # the answer has just arrived
             answer.result().send_signal(signal.SIGKILL)
 
@@ -170,7 +167,7 @@ class ForkChannel:
                 self._on_unreachable(pid, number)
             case Refused(reason, number, error):
                 self._refuse(number, OSError(reason) if error is None else OSError(error, reason))
-            case Furnished(number):
+            case Mounted(number):
                 answer = self._asked.pop(number)
                 if not answer.done():
                     answer.set_result(None)
@@ -192,9 +189,9 @@ class ForkChannel:
 
     def _on_unreachable(self, pid: int, number: int) -> None:
         """Refuse a kernel whose pidfd could not be received, because no signal could reach it."""
-        self._unsent.append(_Unsent(encode(Unwanted(pid))))
+        self._unsent.append(_Unsent(encode(Discard(pid))))
         self._send()
-        reason = f"{os.strerror(errno.EMFILE)}: none is free for the kernel's process"
+        reason = f"{os.strerror(errno.EMFILE)}: no descriptor is free for the kernel's process"
         self._refuse(number, OSError(errno.EMFILE, reason))
 
     def _refuse(self, number: int, error: Exception) -> None:
@@ -267,9 +264,9 @@ class Template(ForkChannel):
         self._kept: set[Template] = set()
         self._introduced = self._asked[0] = self._loop.create_future()
 
-    def keep(self, template: Template, home: str) -> None:
-        """Let a template of a copy live on when the copy has ended; this one lives as long."""
-        super().keep(template, home)
+    def keep_template(self, template: Template, home: str) -> None:
+        """Let a template of a copy outlive the copy; this template lives as long."""
+        super().keep_template(template, home)
         self._kept.add(template)
         template.gone.add_done_callback(lambda _: self._forget(template))
 
@@ -283,9 +280,9 @@ class Template(ForkChannel):
         self._end_if_alone()
 
     def hurry(self) -> None:
-        """Let the template go on if code of its session has stopped it; kill it if it stays silent.
+        """Continue the template if its session's code has stopped it; kill it if it stays silent.
 
-        Else nobody would learn of the end of its copies, and it would live for ever.
+        Otherwise the end of its copies would go unnoticed, and it would live forever.
         """
         self.process.send_signal(signal.SIGCONT)
         self._loop.call_later(_PATIENCE_S, self._kill_if_silent, self._reports)
@@ -315,21 +312,21 @@ class Template(ForkChannel):
 
 def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     """Start a fork server; return the double's end of the channel and the server's process."""
-    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        with there:
-            command = [sys.executable, "-m", _SERVER, str(there.fileno()), kind, *preload]
+        with remote:
+            command = [sys.executable, "-m", _SERVER, str(remote.fileno()), kind, *preload]
             process = subprocess.Popen(  # noqa: S603 (our own module)
                 command,
-                pass_fds=[there.fileno()],
+                pass_fds=[remote.fileno()],
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ},
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
     except BaseException:
-        here.close()
+        channel.close()
         raise
-    return here, process
+    return channel, process
 
 
 def _datagram(request: ForkRequest, number: int) -> bytes:

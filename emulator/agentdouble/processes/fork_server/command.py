@@ -32,15 +32,15 @@ def run(_connection_file: str, config: Mapping[str, Any], *streams: int) -> None
     try:
         os.chdir(command["cwd"])
     except OSError as error:
-        _end(f"the directory {command['cwd']} cannot be entered: {error.strerror}", NOT_EXECUTABLE)
+        _end(f"cannot enter the directory {command['cwd']}: {error.strerror}", NOT_EXECUTABLE)
     argv = with_home(command["argv"], os.environ.get("HOME", command["cwd"]))
     program = argv[0]
     try:
         os.execvp(program, argv)  # noqa: S606 (no shell is wanted)
     except FileNotFoundError:
-        _end(f"there is no program {program!r}", NOT_FOUND)
+        _end(f"program {program!r} not found", NOT_FOUND)
     except OSError as error:
-        _end(f"the program {program!r} cannot be executed: {error.strerror}", NOT_EXECUTABLE)
+        _end(f"cannot execute the program {program!r}: {error.strerror}", NOT_EXECUTABLE)
 
 
 def _end(reason: str, code: int) -> None:

@@ -19,7 +19,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Confinement:
-    """The things that a kernel may reach; as JSON, the ``confinement`` of a fork request.
+    """What a kernel may access; as JSON, the ``confinement`` of a fork request.
 
     ``home``, ``tmp`` and ``run`` are the directories that the kernel may write to. ``namespaces``
     gives it its own view of the file system, in which the first two are ``/home/gem`` and
@@ -31,8 +31,7 @@ class Confinement:
     the session's processes; this needs ``namespaces``, and this process must have been forked into
     the session's ``ProcessNamespace``.
 
-    ``landlock`` restricts files and signals.
-    ``visible`` are readable paths in addition to the system's and Python's. ``masked`` are paths of
+    ``landlock`` restricts files and signals. ``visible`` are readable paths in addition to the system's and Python's. ``masked`` are paths of
     the system that look empty; this needs ``namespaces``. ``writable`` are paths that Landlock lets
     the kernel write to, in addition to its own. With ``own_limits``, a process can set only its own
     limits. ``process_limit`` counts the user's processes and threads, so it needs a separate
@@ -59,28 +58,28 @@ class Confinement:
     shared_memory: int | None = None
 
 
-def confine(asked: Confinement) -> None:
+def confine(confinement: Confinement) -> None:
     """Apply a confinement to this process; raise OSError if a measure cannot be applied."""
     parent = os.getppid()
-    home, tmp = asked.home, asked.tmp
+    home, tmp = confinement.home, confinement.tmp
     os.environ.update(USER=view.USER, LOGNAME=view.USER)  # its uid may have no name
-    if asked.uid is not None:
-        give(asked.run, asked.uid)
-    if asked.namespaces is not None:
-        _enter_namespaces(asked)
+    if confinement.uid is not None:
+        give(confinement.run, confinement.uid)
+    if confinement.namespaces is not None:
+        _enter_namespaces(confinement)
         home, tmp = view.HOME, view.TMP
         os.environ.update(HOME=home, TMPDIR=tmp)
-    if asked.uid is not None:
-        _become(asked.uid)
+    if confinement.uid is not None:
+        _become(confinement.uid)
     give_up_rights()
-    if asked.processes == "shared":
+    if confinement.processes == "shared":
         _die_with(parent)
-    if asked.own_limits:
+    if confinement.own_limits:
         seccomp.refuse_limits_of_others()
-    if asked.landlock:
-        _restrict(asked, home, tmp)
-    if asked.process_limit is not None:
-        processes.lower_limit(resource.RLIMIT_NPROC, asked.process_limit)
+    if confinement.landlock:
+        _restrict(confinement, home, tmp)
+    if confinement.process_limit is not None:
+        processes.lower_limit(resource.RLIMIT_NPROC, confinement.process_limit)
     os.chdir(home)
 
 
@@ -91,27 +90,27 @@ def give(directory: str, uid: int) -> None:
     os.chown(directory, uid, uid)
 
 
-def _enter_namespaces(asked: Confinement) -> None:
-    user = asked.namespaces == "user"
-    own = asked.processes == "own"
+def _enter_namespaces(rules: Confinement) -> None:
+    user = rules.namespaces == "user"
+    own_processes = rules.processes == "own"
     namespaces.enter(
-        user=user and not own,
-        shared_memory=not own,
-        network=asked.network == "own",
-        network_of=asked.network_of,
+        user=user and not own_processes,
+        shared_memory=not own_processes,
+        network=rules.network == "own",
+        network_of=rules.network_of,
     )
-    if asked.shared_memory is not None:
-        namespaces.limit_shared_memory(asked.shared_memory)
+    if rules.shared_memory is not None:
+        namespaces.limit_shared_memory(rules.shared_memory)
     view.enter(
-        home=asked.home,
-        tmp=asked.tmp,
-        run=asked.run,
-        visible=asked.visible,
-        shm_size=asked.shm_size,
-        own_processes=own,
+        home=rules.home,
+        tmp=rules.tmp,
+        run=rules.run,
+        visible=rules.visible,
+        shm_size=rules.shm_size,
+        own_processes=own_processes,
     )
-    uid, gid = (os.geteuid(), os.getegid()) if asked.uid is None else (asked.uid, asked.uid)
-    view.mask(asked.masked)
+    uid, gid = (os.geteuid(), os.getegid()) if rules.uid is None else (rules.uid, rules.uid)
+    view.mask(rules.masked)
     view.name_user(uid, gid)
     view.seal()
 
@@ -123,7 +122,7 @@ def _become(uid: int) -> None:
 
 
 def give_up_rights() -> None:
-    """Give up every capability, also those that another program would bring."""
+    """Drop every capability, also those that an executed program would gain."""
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     # A change of user clears this flag, and then /proc/self cannot be read.
@@ -131,23 +130,24 @@ def give_up_rights() -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Request to die with the parent again, because Linux forgets it at a change of user."""
+    """Request again to die with the parent, because Linux forgets this when the user changes."""
     processes.die_with_parent()
     if os.getppid() != parent:
         raise ProcessLookupError("the fork server has ended")
 
 
-def _restrict(asked: Confinement, home: str, tmp: str) -> None:
-    if asked.namespaces is not None:
-        # The view contains only files that may be read, and says which may be written. A rule for
-        # each directory would hold a copy of the kernel to its source's directories.
+def _restrict(confinement: Confinement, home: str, tmp: str) -> None:
+    if confinement.namespaces is not None:
+        # The view contains only readable files, and marks the writable ones. A rule for
+        # each directory would restrict a copy of the kernel to its source's directories.
         readable, writable = [], ["/"]
     else:
-        readable = [*view.readable(asked.visible, asked.run), "/proc"]
+        readable = [*view.readable(confinement.visible, confinement.run), "/proc"]
         devices = [*view.DEVICES, "/dev/ptmx", "/dev/pts", "/dev/shm"]  # noqa: S108
-        writable = [home, tmp, asked.run, *devices, *asked.writable]
+        writable = [home, tmp, confinement.run, *devices, *confinement.writable]
     landlock.restrict(
         readable=readable,
         writable=writable,
-        signals=asked.processes == "shared",  # else the session's processes may signal each other
+        signals=confinement.processes
+        == "shared",  # else the session's processes may signal each other
     )

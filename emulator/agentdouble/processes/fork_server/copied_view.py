@@ -16,14 +16,14 @@ from contextlib import suppress
 
 from agentdouble.processes.fork_server import linux, namespaces, view
 from agentdouble.processes.fork_server.confinement import Confinement
-from agentdouble.processes.fork_server.protocol import Furnish
+from agentdouble.processes.fork_server.protocol import Mount
 
 _DONE = b"."
 _OCTAL = re.compile(rb"\\(\d{3})")  # how mountinfo writes a space, for example
 
 
-def furnish(copy: int, request: Furnish, *, user_namespace_of: int | None = None) -> None:
-    """Mount a copy's directories in its view, with ``/proc`` and ``/dev/shm`` of its own.
+def mount_files(copy: int, request: Mount, *, user_namespace_of: int | None = None) -> None:
+    """Mount a copy's directories, ``/proc`` and ``/dev/shm`` in its view.
 
     ``copy`` is its pidfd; it has its own mount and process namespaces. ``user_namespace_of`` is the
     pid of a process whose user namespace contains the copy's, for an ordinary user. Raises OSError.
@@ -32,7 +32,7 @@ def furnish(copy: int, request: Furnish, *, user_namespace_of: int | None = None
 
 
 def _in_a_child(act: Callable[[], None]) -> None:
-    """Call a function in a child of its own; raise OSError with its reason if it fails."""
+    """Call a function in a child process; raise OSError with the reason if it fails."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -45,29 +45,29 @@ def _in_a_child(act: Callable[[], None]) -> None:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
-        said = answer.read()
+        outcome = answer.read()
     os.waitpid(pid, 0)
-    if said != _DONE:
-        raise OSError(said.decode(errors="replace") or "the process that mounts it has ended")
+    if outcome != _DONE:
+        raise OSError(outcome.decode(errors="replace") or "the process that mounts it has ended")
 
 
-def _enter_and_mount(copy: int, request: Furnish, user_of: int | None) -> None:
+def _enter_and_mount(copy: int, request: Mount, user_of: int | None) -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 0)  # or code with the same user could take over this process
     if user_of is not None:
         linux.join(os.pidfd_open(user_of), linux.CLONE_NEWUSER)
         namespaces.enter(user=False, network=False, shared_memory=False)
     places = {view.HOME: request.home, view.TMP: request.tmp, request.run: request.run}
-    trees = {path: linux.open_tree(place, read_only=False) for path, place in places.items()}
+    trees = {path: linux.open_tree(source, read_only=False) for path, source in places.items()}
     linux.join(copy, linux.CLONE_NEWNS | linux.CLONE_NEWPID)
     _in_a_child(lambda: _mount(trees, request.root))  # only a child is in the process namespace
 
 
 def _mount(trees: dict[str, int], root: str) -> None:
-    """Mount the copy's own trees, and again what of the system lies below them.
+    """Mount the copy's own trees, and again the system's mounts below them.
 
-    An interpreter below ``/tmp`` is a mount below the source's ``/tmp``, which the copy's own one
-    covers. ``root`` contains the run directories of all kernels. It is covered too: with it the
-    source's sockets, and the view's root is read-only, so no run directory could be made there.
+    An interpreter below ``/tmp``, for example, is a mount that the copy's own ``/tmp`` covers.
+    ``root`` contains the run directories of all kernels. It is covered too, to hide the source's
+    sockets, and because the view's root is read-only, so no run directory could be created there.
     """
     system = {
         path: linux.open_tree(path, read_only=False)
@@ -98,12 +98,12 @@ def _mount_points(directories: tuple[str, ...]) -> Iterator[str]:
     with open("/proc/self/mountinfo", "rb") as file:
         fields = [line.split() for line in file]
     mounts = {(os.fsdecode(_OCTAL.sub(_character, field[4])), int(field[0])) for field in fields}
-    shown: list[str] = []
+    outermost: list[str] = []
     for path in sorted({path for path, _ in mounts}, key=len):
         below = path not in directories and view.is_below(path, directories)
-        if below and not view.is_below(path, shown) and (path, _mount_id(path)) in mounts:
-            shown.append(path)
-    yield from shown
+        if below and not view.is_below(path, outermost) and (path, _mount_id(path)) in mounts:
+            outermost.append(path)
+    yield from outermost
 
 
 def _character(octal: re.Match[bytes]) -> bytes:

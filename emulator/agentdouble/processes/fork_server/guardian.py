@@ -18,7 +18,7 @@ ASKED_TO_END = signal.SIGTERM
 
 
 def stand_behind() -> None:
-    """Fork; return only in the child, which is the fork server.
+    """Fork; return only in the child, which becomes the fork server.
 
     The parent never returns. It keeps its descriptors open until no process is left.
     """

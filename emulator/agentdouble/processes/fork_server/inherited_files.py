@@ -1,9 +1,8 @@
-"""The open files and shared memory that a copy of a kernel gets for its own.
+"""Replaces the open files and shared memory that a copy of a kernel inherits by its own.
 
 After a fork, parent and child share the positions of open files, and memory that is mapped shared:
-``numpy.memmap``, ``mmap``, and the values and locks of multiprocessing. A template keeps what no
-path leads to as it was at the fork, in files without a name. Each copy then opens and maps files of
-its own at the same descriptors and addresses.
+``numpy.memmap``, ``mmap``, and the values and locks of multiprocessing. A template saves the content of files without a path at the fork, in unnamed files. Each copy then
+opens and maps its own files at the same descriptors and addresses.
 """
 
 from __future__ import annotations
@@ -51,29 +50,29 @@ class _Mapping:
 class _File:
     """A file with the descriptors and the memory through which this process uses it.
 
-    ``kept`` is the descriptor of its content at the fork if no path of a copy leads to it.
+    ``content`` is the descriptor of its content at the fork, for a file that copies cannot open by path.
     """
 
     path: str
     descriptors: list[_Descriptor] = field(default_factory=list)
     mappings: list[_Mapping] = field(default_factory=list)
-    kept: int | None = None
+    content: int | None = None
 
     @property
     def is_written(self) -> bool:
         """Whether this process can write to it."""
-        opened = any(one.flags & os.O_ACCMODE != os.O_RDONLY for one in self.descriptors)
-        return opened or any(one.protection & mmap.PROT_WRITE for one in self.mappings)
+        opened = any(opened.flags & os.O_ACCMODE != os.O_RDONLY for opened in self.descriptors)
+        return opened or any(mapping.protection & mmap.PROT_WRITE for mapping in self.mappings)
 
 
 class InheritedFiles:
-    """The files of a template, which each copy replaces by its own."""
+    """The open files of a template, which each copy replaces by its own."""
 
     def __init__(self) -> None:
         self._files = _files()
         for (path, inode), file in self._files.items():
             if path.startswith(_SHARED_MEMORY) or not _is_at(path, inode):
-                file.kept = _unnamed_copy(file)
+                file.content = _unnamed_copy(file)
 
     def replace(self, moved: Mapping[str, str], *, shared_memory: bool) -> None:
         """Replace the descriptors and the memory in a copy.
@@ -82,20 +81,20 @@ class InheritedFiles:
         copy has its own named shared memory. Raises OSError.
         """
         for file in self._files.values():
-            own = _own(file, moved_path(file.path, moved), shared_memory=shared_memory)
+            descriptor = _open_own(file, moved_path(file.path, moved), shared_memory=shared_memory)
             for opened in file.descriptors:
                 number = opened.number
-                replacement = os.open(f"/proc/self/fd/{own}", opened.flags & _OF_USE)
+                replacement = os.open(f"/proc/self/fd/{descriptor}", opened.flags & _OF_USE)
                 os.lseek(replacement, opened.position, os.SEEK_SET)
                 os.dup2(replacement, number, inheritable=os.get_inheritable(number))
                 os.close(replacement)
             for mapping in file.mappings:
                 linux.map_shared(
-                    own, mapping.start, mapping.size, mapping.protection, mapping.offset
+                    descriptor, mapping.start, mapping.size, mapping.protection, mapping.offset
                 )
-            os.close(own)
-            if file.kept is not None:
-                os.close(file.kept)
+            os.close(descriptor)
+            if file.content is not None:
+                os.close(file.content)
 
 
 def moved_path(path: str, moved: Mapping[str, str]) -> str:
@@ -107,7 +106,7 @@ def moved_path(path: str, moved: Mapping[str, str]) -> str:
 
 
 def unshareable() -> list[str]:
-    """Return what this process maps shared and no copy can have, such as devices."""
+    """Return the shared mappings that no copy can have, for example of devices."""
     paths = (os.fsdecode(line["path"]) for line in _shared_maps())
     return [
         path
@@ -158,26 +157,26 @@ def _is_at(path: str, inode: int) -> bool:
     return False
 
 
-def _own(file: _File, path: str, *, shared_memory: bool) -> int:
-    """Return a descriptor of the copy's own file in place of one of the source."""
-    if file.kept is None:
-        with suppress(OSError):  # no path leads to it any more
+def _open_own(file: _File, path: str, *, shared_memory: bool) -> int:
+    """Return a descriptor of the copy's own version of a file."""
+    if file.content is None:
+        with suppress(OSError):  # its path no longer exists
             return os.open(path, (os.O_RDWR if file.is_written else os.O_RDONLY) | os.O_NONBLOCK)
     elif shared_memory and path.startswith(_SHARED_MEMORY) and not path.endswith(" (deleted)"):
         named = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        _copy_data(file.kept, named)
+        _copy_data(file.content, named)
         return named
     return _unnamed_copy(file)
 
 
 def _unnamed_copy(file: _File) -> int:
-    """Return the descriptor of a new file without a name that has the content of another one."""
+    """Return the descriptor of a new unnamed file with the content of another one."""
     if file.path.startswith(_IN_MEMORY):
         new = os.memfd_create("copy")
     else:
         new = os.open(os.environ.get("TMPDIR", "/tmp"), os.O_TMPFILE | os.O_RDWR, 0o600)  # noqa: S108
-    if file.kept is not None:
-        _copy_data(file.kept, new)
+    if file.content is not None:
+        _copy_data(file.content, new)
     elif file.descriptors:
         opened = os.open(f"/proc/self/fd/{file.descriptors[0].number}", os.O_RDONLY)
         _copy_data(opened, new)
@@ -196,16 +195,16 @@ def _copy_data(source: int, target: int) -> None:
 
 
 def _copy_memory(mapping: _Mapping, target: int) -> None:
-    """Copy what a mapping shows to the same offset of a file."""
+    """Copy the content of a mapping to the same offset of a file."""
     end = mapping.offset + mapping.size
     os.truncate(target, max(end, os.fstat(target).st_size))
     memory = os.open("/proc/self/mem", os.O_RDONLY)
     done = 0
-    with suppress(OSError):  # it shows nothing behind the end of its file
+    with suppress(OSError):  # it has no content behind the end of its file
         while done < mapping.size:
             size = min(_CHUNK, mapping.size - done)
             data = os.pread(memory, size, mapping.start + done)
-            if data.count(0) != len(data):  # what is empty needs no memory
+            if data.count(0) != len(data):  # empty pages need no memory
                 os.pwrite(target, data, mapping.offset + done)
             done += len(data)
     os.close(memory)

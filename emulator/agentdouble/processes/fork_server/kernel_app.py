@@ -65,7 +65,7 @@ _OF_STREAMS = (
 class BecomesTemplateError(SystemExit):
     """Raised in a template to leave the kernel's event loop.
 
-    ``channel`` is that to the double, ``lacks`` what the fork has not carried.
+    ``channel`` leads to the double; ``lacks`` names what the fork does not have.
     """
 
     def __init__(self, channel: socket.socket, lacks: tuple[str, ...]) -> None:
@@ -75,7 +75,7 @@ class BecomesTemplateError(SystemExit):
 
 
 class KernelApp(IPKernelApp):
-    """A kernel application that is built once and can be connected several times."""
+    """A kernel application that is built once and may be connected several times."""
 
     streams: tuple[str, ...] = ("stdout", "stderr")
     user_context: contextvars.Context | None = None  # in which the code of the kernel has run
@@ -91,7 +91,7 @@ class KernelApp(IPKernelApp):
         return CappedSession(parent=self)
 
     def _ip_default(self) -> str:
-        """Return the address of connection files without one; to look for it would take 5 ms."""
+        """Return the default address of connection files; looking it up would take 5 ms."""
         return "127.0.0.1"
 
     def initialize(self, argv: list[str] | None = None) -> None:
@@ -102,7 +102,7 @@ class KernelApp(IPKernelApp):
     def init_crash_handler(self) -> None:
         """Do nothing, because the double notices crashes anyway."""
 
-    # --- what is built once
+    # --- parts that are built once
 
     def build(self) -> None:
         """Make the kernel and its shell, with nothing that belongs to a session or a process."""
@@ -115,7 +115,7 @@ class KernelApp(IPKernelApp):
         ]
         self._patch_subshells()
         temporary: Any = tempfile
-        known = temporary.tempdir, temporary._name_sequence, os.environ.get("IPYTHONDIR")
+        saved = temporary.tempdir, temporary._name_sequence, os.environ.get("IPYTHONDIR")
         with tempfile.TemporaryDirectory() as folder:  # until the session's own is known
             # In the environment too: without a home that can be written, IPython would make
             # directories and leave them behind.
@@ -128,7 +128,7 @@ class KernelApp(IPKernelApp):
                 self.init_extensions()  # type: ignore[no-untyped-call]
                 self.shell._sys_modules_keys = set(sys.modules)
                 self._modules = len(sys.modules)
-        temporary.tempdir, temporary._name_sequence, directory = known
+        temporary.tempdir, temporary._name_sequence, directory = saved
         if directory is None:
             del os.environ["IPYTHONDIR"]
         else:
@@ -162,12 +162,12 @@ class KernelApp(IPKernelApp):
 
             SubshellManager._send_on_shell_channel = send  # type: ignore[method-assign, assignment]
 
-    # --- what each process has of its own
+    # --- parts that each process has
 
     def connect(self, connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
-        """Give the kernel the sockets, the ids and the settings of a session.
+        """Give the kernel the sockets, ids and settings of a session.
 
-        In a copy, call ``sever`` before.
+        In a copy, call ``sever`` first.
         """
         if self._settled:
             renew_loop(self._loop)
@@ -206,12 +206,12 @@ class KernelApp(IPKernelApp):
         new = {name: table for name, table in config.items() if self.config.get(name) != table}
         self.config.merge(Config(new))
         objects = (self, self.session, self.kernel, *getattr(self.shell, "configurables", ()))
-        for thing in objects:
-            if any(kind.__name__ in new for kind in type(thing).mro()):
-                thing._load_config(self.config)
+        for configurable in objects:
+            if any(kind.__name__ in new for kind in type(configurable).mro()):
+                configurable._load_config(self.config)
 
     def _settle(self) -> None:
-        """Set what of this process belongs to the kernel; a copy has inherited it."""
+        """Set the kernel's process-wide state; a copy has inherited it."""
         self.init_pdb()  # type: ignore[no-untyped-call]
         self.configure_tornado_logger()  # type: ignore[no-untyped-call]
         self.init_path()  # type: ignore[no-untyped-call]
@@ -248,9 +248,9 @@ class KernelApp(IPKernelApp):
         shell.init_sys_modules()
 
     def init_code(self) -> None:
-        """Run the startup files; note what is there before the code of cells.
+        """Run the startup files; record the names that exist before the first cell.
 
-        IPython would look at the name of each module, and so write to 1 MiB of shared memory.
+        IPython would inspect the name of each module, and so write to 1 MiB of shared memory.
         """
         shell: Any = self.shell
         self._run_startup_files()  # type: ignore[no-untyped-call]
@@ -261,7 +261,7 @@ class KernelApp(IPKernelApp):
             stream.flush()  # type: ignore[no-untyped-call]
 
     def _log_to_file(self) -> None:
-        """Keep the log out of the cells, like ipykernel."""
+        """Keep the log out of the cells' output, as ipykernel does."""
         descriptor: int = self.outputs[1].fileno()  # type: ignore[no-untyped-call]
         for handler in self.log.handlers:
             if isinstance(handler, StreamHandler) and handler.stream is sys.__stderr__:
@@ -329,11 +329,11 @@ class KernelApp(IPKernelApp):
         heartbeat: Any = self.heartbeat
         return len({self.context, heartbeat.context})
 
-    def sever(self, kept: Container[int] = ()) -> None:
+    def sever(self, exempt: Container[int] = ()) -> None:
         """Make this new fork of a running kernel harmless to the process that it comes from.
 
-        Nothing that its objects do reaches a socket any more. ``kept`` are the descriptors that
-        stay as they are; of the others, those of files, directories and devices stay open.
+        Its objects no longer reach any socket. ``exempt`` are descriptors that stay unchanged; of the
+        others, those of files, directories and devices stay open.
         """
         self.iopub_thread.sever()
         heartbeat: Any = self.heartbeat
@@ -343,7 +343,7 @@ class KernelApp(IPKernelApp):
                 abandon(getattr(holder, name))
                 setattr(holder, name, None)
         self.kernel._main_asyncio_lock = asyncio.Lock()  # the request to fork holds the other one
-        deaden_descriptors(kept)
+        deaden_descriptors(exempt)
         for stream in self.outputs:
             stream.sever()
 

@@ -1,8 +1,7 @@
-"""What a fork does with the sockets, threads and event loop of the process that it comes from.
+"""How a fork treats the sockets, threads and event loop of its parent process.
 
 In a fork, the threads are gone, but the sockets of ZMQ and their memory are there. To close or to
-terminate them would wait for these threads, or write to the descriptors of the other process. So
-they are kept as they are, for good, and new ones are made.
+terminate them would wait for these threads, or write to the descriptors of the other process. So they are kept forever, and new ones are created.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ _abandoned: list[object] = []  # pyzmq closes what the garbage collector finds
 
 
 def abandon(*objects: object) -> None:
-    """Keep objects of another process, so that nothing closes them."""
-    for thing in objects:
-        sockets = list(thing._sockets) if isinstance(thing, zmq.Context) else ()
-        _abandoned.append((thing, sockets))
+    """Keep objects of the parent process alive, so that nothing closes them."""
+    for item in objects:
+        sockets = list(item._sockets) if isinstance(item, zmq.Context) else ()
+        _abandoned.append((item, sockets))
 
 
-def deaden_descriptors(kept: Container[int] = ()) -> None:
-    """Put a dead socket over each descriptor but those of files, directories and devices.
+def deaden_descriptors(exempt: Container[int] = ()) -> None:
+    """Replace descriptors by a dead socket, except files, directories and devices.
 
     The numbers stay in use, because objects that this process has inherited will close them.
     """
-    dead, other = socket.socketpair()
-    other.close()
+    dead, peer = socket.socketpair()
+    peer.close()
     null = os.open(os.devnull, os.O_RDWR)
     with dead:
         for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (all names before any changes)
             number = int(name)
-            if number not in kept and number != dead.fileno() and _is_shared(number):
+            if number not in exempt and number != dead.fileno() and _is_shared(number):
                 os.dup2(null if number < 3 else dead.fileno(), number, inheritable=number < 3)
     os.close(null)
 
@@ -54,10 +53,10 @@ def _is_shared(descriptor: int) -> bool:
 
 
 def renew_loop(loop: Any) -> None:
-    """Give an event loop of another process a selector of its own; its tasks and timers go on.
+    """Give an inherited event loop its own selector; its tasks and timers continue.
 
-    What it was about to do for the clients of the other process is dropped. The handler of a fork
-    leaves the loop by an exception, so it may look as if it still runs.
+    Its pending work for the parent's clients is dropped. A fork's handler leaves the loop by an
+    exception, so the loop may look as if it still runs.
     """
     asyncio._set_running_loop(None)
     asyncio.set_event_loop(loop)  # from Python 3.12 on, a fork forgets it
@@ -107,4 +106,4 @@ def _name(function: object) -> str:
 
 
 def _nothing() -> None:
-    """Take the place of a callback that is not to be called."""
+    """Do nothing, in place of a callback that must not run."""

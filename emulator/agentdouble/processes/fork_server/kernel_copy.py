@@ -1,7 +1,7 @@
-"""The steps of a template's new fork before it is a kernel of its own.
+"""The steps of a template's new fork before it becomes a separate kernel.
 
 The copy keeps the state of the source: its modules, variables, environment, working directory and
-open files. It gets sockets, an identity and, in a view of its own, files of its own.
+open files. It gets its own sockets and identity and, if it has its own view, its own files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HANDLED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGURG)  # by 
 
 @dataclass(frozen=True)
 class Inherited:
-    """What copies get back that a template changes, or loses when its source ends."""
+    """State that a template changes or loses when its source ends, restored in copies."""
 
     directory: str | None
     files: InheritedFiles
@@ -38,7 +38,7 @@ class Inherited:
 
     @classmethod
     def take(cls) -> Inherited:
-        """Return what this process has."""
+        """Return the state of this process."""
         directory = None
         with contextlib.suppress(FileNotFoundError):  # code has removed it
             directory = os.getcwd()  # noqa: PTH109
@@ -84,22 +84,22 @@ def _settle(request: ForkRequest, template: int, gate: int, inherited: Inherited
     child.reseed()
     tempfile.tempdir = None
     with socket.socket(fileno=gate) as double:
-        asked = None if request.confinement is None else Confinement(**request.confinement)
-        if asked is not None:
-            _enter_namespaces(asked)
+        confinement = None if request.confinement is None else Confinement(**request.confinement)
+        if confinement is not None:
+            _enter_namespaces(confinement)
         double.send(READY)
         if double.recv(1) != GO:
-            raise ProcessLookupError("the double has given up this copy")
-    if asked is not None:
+            raise ProcessLookupError("the double has abandoned this copy")
+    if confinement is not None:
         give_up_rights()
-        if asked.process_limit is not None:
-            processes.lower_limit(resource.RLIMIT_NPROC, asked.process_limit)
+        if confinement.process_limit is not None:
+            processes.lower_limit(resource.RLIMIT_NPROC, confinement.process_limit)
     child.redirect_stdio((), request.stderr_file)  # now, because the file is one of its own
 
 
-def _enter_namespaces(asked: Confinement) -> None:
-    """Give the copy mounts of its own, and perhaps a network; the rest is as in the source."""
-    own_network = linux.CLONE_NEWNET if asked.network == "own" else 0
+def _enter_namespaces(confinement: Confinement) -> None:
+    """Give the copy its own mounts, and perhaps a network; the rest is as in the source."""
+    own_network = linux.CLONE_NEWNET if confinement.network == "own" else 0
     linux.unshare(linux.CLONE_NEWNS | own_network)
     if own_network:
         namespaces.raise_loopback()

@@ -27,7 +27,7 @@ from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 class OutputThread(IOPubThread):
     """Sends output while it is connected, and drops it otherwise.
 
-    It can be connected again in a fork: what holds it then sends to the clients of the fork.
+    It can be connected again in a fork; its holders then send to the clients of the fork.
     """
 
     _connected = False
@@ -48,7 +48,7 @@ class OutputThread(IOPubThread):
         self.start()  # type: ignore[no-untyped-call]
 
     def sever(self) -> None:
-        """Drop all output from now on: this process has been forked from the one that sends it."""
+        """Drop all output from now on, because the parent process sends it."""
         self._connected = False
         abandon(dict(vars(self)))
         self.socket, self.thread = None, threading.Thread(name="IOPub")
@@ -62,12 +62,12 @@ class OutputThread(IOPubThread):
 class CappedStream(OutStream):
     """Passes on at most ``OUTPUT_LIMIT`` characters of each execution and drops the rest.
 
-    The count restarts at ``clear_output()``, as the double's own does. Otherwise a long loop that
+    The count restarts at ``clear_output()``, as the double's does. Otherwise a long loop that
     shows its progress would show nothing at the end.
     """
 
     _about: Any = None
-    _left = OUTPUT_LIMIT
+    _remaining = OUTPUT_LIMIT
     _original_stdstream_copy: int | None = None  # type: ignore[assignment]
 
     def __init__(self, session: CappedSession, thread: OutputThread, name: str) -> None:
@@ -82,7 +82,7 @@ class CappedStream(OutStream):
             self._capture(_DESCRIPTORS[self.name])
 
     def sever(self) -> None:
-        """Forget what the other process has not sent yet, and leave its file."""
+        """Drop the parent's unsent output, and leave its file alone."""
         self._should_watch = False
         self._drop_unsent()
         if self._original_stdstream_copy is not None:
@@ -116,13 +116,13 @@ class CappedStream(OutStream):
         written, string = len(string), _encodable(string)
         about = (self.parent_header.get("msg_id"), self.session.cleared)
         if about != self._about:
-            self._about, self._left = about, OUTPUT_LIMIT
-        if len(string) <= self._left:
-            self._left -= len(string)
+            self._about, self._remaining = about, OUTPUT_LIMIT
+        if len(string) <= self._remaining:
+            self._remaining -= len(string)
             super().write(string)
         else:
-            super().write(string[: self._left])
-            self._left = 0
+            super().write(string[: self._remaining])
+            self._remaining = 0
         return written
 
 
@@ -147,8 +147,7 @@ _SAYS_HOW_IT_WENT = ("status", "execution_count", "ename", "evalue", "traceback"
 class CappedSession(Session):
     """Replaces each large message by a small one that says how much was dropped.
 
-    An error over ``OUTPUT_LIMIT`` stays an error, with the start of its text. A display, or any
-    other message, over ``limit`` becomes a message of the type ``DROPPED``. Streams have their own
+    An error over ``OUTPUT_LIMIT`` stays an error, with the start of its text. A display or other message over ``limit`` becomes a message of the type ``DROPPED``. Streams have their own
     limit.
     """
 
@@ -156,7 +155,7 @@ class CappedSession(Session):
     cleared = 0  # how often the output has been cleared
 
     def renew(self) -> None:
-        """Become another session, with ids of its own; the key follows."""
+        """Become another session with new ids; the key is set later."""
         self.pid = os.getpid()
         self.session = new_id()
         self.message_count = 0
@@ -188,9 +187,9 @@ def _start_of_error(message: Mapping[str, Any], size: int) -> dict[str, Any]:
     """Return an error with the beginning of each of its texts."""
     content = {name: message["content"].get(name) for name in _SAYS_HOW_IT_WENT}
     if content["traceback"] is not None:
-        each = _ROOM // (2 + len(content["traceback"]))
-        content["ename"], content["evalue"] = content["ename"][:each], content["evalue"][:each]
-        content["traceback"] = [line[:each] for line in content["traceback"]]
+        limit = _ROOM // (2 + len(content["traceback"]))
+        content["ename"], content["evalue"] = content["ename"][:limit], content["evalue"][:limit]
+        content["traceback"] = [line[:limit] for line in content["traceback"]]
     return {"metadata": {}, "content": {**content, "bytes": size - _ROOM}}
 
 

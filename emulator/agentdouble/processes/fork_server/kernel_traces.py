@@ -1,7 +1,7 @@
-"""What building and running a kernel leaves in a process: taken, put back and taken over.
+"""Saves and restores the process state that building and running a kernel changes.
 
-The fork server builds the kernel of its later forks, but it is no kernel itself, and not all of its
-forks are Python kernels.
+The fork server builds the kernel for its later forks. But it is not a kernel itself, and not all of
+its forks are Python kernels.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Traces:
     @classmethod
     def take(cls) -> Traces:
         """Return the present state."""
-        attributes = {place: getattr(*place, _MISSING) for place in _ATTRIBUTES}
+        attributes = {attribute: getattr(*attribute, _MISSING) for attribute in _ATTRIBUTES}
         main, on_interrupt = sys.modules.get("__main__"), signal.getsignal(signal.SIGINT)
         return cls(attributes, dict(os.environ), main, on_interrupt)
 
     def restore(self) -> None:
-        """Make this the state of the process again."""
+        """Restore this state."""
         self.restore_attributes()
         os.environ.clear()
         os.environ.update(self.environment)
@@ -70,7 +70,7 @@ class Traces:
 
 
 def warm_up(app: Any) -> None:
-    """Run a cell and an error in a kernel that has been built; nobody reads its output."""
+    """Run a cell and an error in a built kernel, and drop the output."""
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(_run_cells(app))
@@ -100,7 +100,7 @@ def warm_formatters(app: Any) -> None:
 
 
 def discard(app: Any) -> None:
-    """Forget a kernel: nothing refers to it any more."""
+    """Remove all references to a kernel."""
     atexit.unregister(app.shell.atexit_operations)
     for part in (app, app.kernel, app.shell):
         type(part).clear_instance()

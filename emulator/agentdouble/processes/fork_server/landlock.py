@@ -79,13 +79,13 @@ def _create(version: int, files: int, scoped: int) -> int:
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:  # the path does not exist, or this user cannot reach it: nothing to allow
         return
     try:
-        if not stat.S_ISDIR(os.fstat(place).st_mode):
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _FOR_FILES
-        rule = _PathBeneath(rights, place)
+        rule = _PathBeneath(rights, descriptor)
         linux.syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
-        os.close(place)
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The calls of Linux that Python does not offer; each raises OSError if it fails.
+"""Linux system calls that Python lacks; each raises OSError if it fails.
 
 The numbers of system calls above 424 are the same on every architecture.
 """
@@ -88,8 +88,8 @@ def syscall(number: int, *arguments: object) -> int:
 
 def prctl(option: int, *values: int) -> None:
     """Set a property of this process."""
-    given = [*values, 0, 0, 0, 0][:4]
-    _checked(_libc.prctl(option, *map(ctypes.c_ulong, given)))
+    arguments = [*values, 0, 0, 0, 0][:4]
+    _checked(_libc.prctl(option, *map(ctypes.c_ulong, arguments)))
 
 
 def filter_system_calls(program: int) -> None:
@@ -126,11 +126,11 @@ def fork_into(flags: int) -> int:
 
 
 def map_shared(descriptor: int, start: int, size: int, protection: int, offset: int) -> None:
-    """Map a file shared in place of what is at an address."""
+    """Map a file shared, replacing the mapping at an address."""
     flags = mmap.MAP_SHARED | _MAP_FIXED
     numbers = ctypes.c_int(protection), ctypes.c_int(flags), ctypes.c_int(descriptor)
-    place = ctypes.c_void_p(start), ctypes.c_size_t(size)
-    if _libc.mmap(*place, *numbers, ctypes.c_long(offset)) == -1:
+    target = ctypes.c_void_p(start), ctypes.c_size_t(size)
+    if _libc.mmap(*target, *numbers, ctypes.c_long(offset)) == -1:
         _checked(-1)
 
 
@@ -149,8 +149,8 @@ def open_tree(path: str, *, read_only: bool) -> int:
     """Return a descriptor of a detached copy of the mounts at a path and below it."""
     flags = _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
     tree = syscall(_SYS_OPEN_TREE, _AT_FDCWD, path.encode(), flags)
-    wanted = MOUNT_ATTR_NOSUID | (MOUNT_ATTR_RDONLY if read_only else 0)
-    _set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, wanted)
+    attributes = MOUNT_ATTR_NOSUID | (MOUNT_ATTR_RDONLY if read_only else 0)
+    _set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, attributes)
     return tree
 
 
@@ -167,8 +167,8 @@ def make_read_only(path: str) -> None:
     _set_attributes(_AT_FDCWD, path.encode(), 0, MOUNT_ATTR_RDONLY)
 
 
-def _set_attributes(descriptor: int, path: bytes, flags: int, wanted: int) -> None:
-    attributes = _MountAttributes(set=wanted)
+def _set_attributes(descriptor: int, path: bytes, flags: int, attributes_set: int) -> None:
+    attributes = _MountAttributes(set=attributes_set)
     size = ctypes.sizeof(attributes)
     syscall(_SYS_MOUNT_SETATTR, descriptor, path, flags, ctypes.byref(attributes), size)
 
@@ -187,13 +187,13 @@ def become_root(mounted: str) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability."""
+    """Drop every capability."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()))
 
 
 def keep_capability(number: int) -> None:
-    """Give up every capability except one, which stays when this process executes a program."""
+    """Drop every capability except one, which survives the execution of a program."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)(*(1 << number,) * 3)  # effective, permitted, inheritable
     _checked(_libc.capset(header, sets))

@@ -1,4 +1,4 @@
-"""A session's own namespaces: mounts, network, and users if an ordinary user makes them."""
+"""A session's namespaces: mounts, network, and users if an ordinary user creates them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def enter(
     network and user namespaces instead of new ones. ``shared_memory`` adds a namespace for shared
     memory and queues without a file.
     """
-    own = (linux.CLONE_NEWUSER if user else 0) | (linux.CLONE_NEWNET if network else 0)
+    new = (linux.CLONE_NEWUSER if user else 0) | (linux.CLONE_NEWNET if network else 0)
     memory = linux.CLONE_NEWIPC if shared_memory else 0
     if network_of is not None:
-        _join(network_of, own)
-        own = 0
+        _join(network_of, new)
+        new = 0
     uid, gid = os.geteuid(), os.getegid()
-    linux.unshare(own | linux.CLONE_NEWNS | memory)
-    if own & linux.CLONE_NEWUSER:
+    linux.unshare(new | linux.CLONE_NEWNS | memory)
+    if new & linux.CLONE_NEWUSER:
         map_user("self", uid, gid)
     # Mounts here do not reach the host. The host's unmounts reach this namespace; otherwise those
     # mounts would stay busy.
     linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
-    if own & linux.CLONE_NEWNET:
+    if new & linux.CLONE_NEWNET:
         raise_loopback()
 
 
 def limit_shared_memory(limit: int) -> None:
-    """Limit the objects that this namespace keeps without a process.
+    """Limit the objects that exist in this namespace without a process.
 
     All shared memory segments together have ``limit`` bytes. Queues and semaphores have a few MiB,
     because Linux by default allows gigabytes.
@@ -55,11 +55,11 @@ def _join(pid: int, flags: int) -> None:
     """Join another process's namespaces."""
     # Inside a process namespace the pid is known only in /proc, which is still the host's.
     alone = flags == linux.CLONE_NEWNET
-    there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY) if alone else os.pidfd_open(pid)
+    descriptor = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY) if alone else os.pidfd_open(pid)
     try:
-        linux.join(there, flags)
+        linux.join(descriptor, flags)
     finally:
-        os.close(there)
+        os.close(descriptor)
 
 
 def map_user(pid: int | str, uid: int, gid: int) -> None:

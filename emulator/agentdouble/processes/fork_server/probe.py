@@ -46,44 +46,41 @@ def probe(directory: Path, uid: int) -> dict[str, str | None]:
     home, tmp, run = map(str, places)
     base = Confinement(home=home, tmp=tmp, run=run)
     landlock = _try(replace(base, landlock=True), _outside_is_closed)
-    found = {"files": _try(replace(base, namespaces=kind), _home_is_writable), "landlock": landlock}
-    if found["files"] is None:
+    files = _try(replace(base, namespaces=kind), _home_is_writable)
+    reasons = {"files": files, "landlock": landlock}
+    if files is None:
         base = replace(base, namespaces=kind)
-    found["signals"] = _try(replace(base, landlock=True), _parent_is_out_of_reach)
-    found["limits"] = _try(replace(base, own_limits=True), _others_limits_are_refused)
-    found["network"] = found["files"] or _try(replace(base, network="own"), _has_loopback)
-    found["user"] = "only root can give each session a user of its own"
+    reasons["signals"] = _try(replace(base, landlock=True), _parent_is_out_of_reach)
+    reasons["limits"] = _try(replace(base, own_limits=True), _others_limits_are_refused)
+    reasons["network"] = files or _try(replace(base, network="own"), _has_loopback)
+    reasons["user"] = "only root can give each session its own user"
     if root:
         for place in places:
             os.chown(place, uid, uid)
-        found["user"] = _try(replace(base, uid=uid), _python_is_readable)
-        if found["user"] is None:
-            base, found["signals"] = replace(base, uid=uid), None
-    found["shared_memory"] = found["files"] or _try(
-        replace(base, shared_memory=_SEGMENT), _segments_end
-    )
-    found["pid_namespace"] = found["files"] or _try(
-        replace(base, processes="own"), _host_is_out_of_sight
-    )
-    found["processes"] = "it would count every process of this user"
+        reasons["user"] = _try(replace(base, uid=uid), _python_is_readable)
+        if reasons["user"] is None:
+            base, reasons["signals"] = replace(base, uid=uid), None
+    reasons["shared_memory"] = files or _try(replace(base, shared_memory=_SEGMENT), _segments_end)
+    reasons["pid_namespace"] = files or _try(replace(base, processes="own"), _host_is_out_of_sight)
+    reasons["processes"] = "it would count all processes of this user"
     if base.uid is not None or base.namespaces == "user":
-        found["processes"] = _try(replace(base, process_limit=_PROCESS_LIMIT), _forks_end)
-    return found
+        reasons["processes"] = _try(replace(base, process_limit=_PROCESS_LIMIT), _forks_end)
+    return reasons
 
 
-def _try(asked: Confinement, holds: Callable[[], None]) -> str | None:
-    """Confine a child and call ``holds`` in it; return the reason of a failure, or None."""
+def _try(confinement: Confinement, check: Callable[[], None]) -> str | None:
+    """Confine a child and call ``check`` in it; return the reason of a failure, or None."""
     reading, writing = os.pipe()
     namespaces = ProcessNamespaces()
     try:
-        pid = namespaces.fork(asdict(asked))
+        pid = namespaces.fork(asdict(confinement))
     except OSError as error:
         return str(error)
     if pid == 0:
         try:
             os.close(reading)
-            confine(asked)
-            holds()
+            confine(confinement)
+            check()
         except BaseException as error:
             os.write(writing, (str(error) or type(error).__name__).encode())
         finally:
@@ -120,9 +117,9 @@ def _parent_is_out_of_reach() -> None:
 
 
 def _host_is_out_of_sight() -> None:
-    seen = sorted(int(name) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208
-    if seen != [os.getpid()]:
-        raise OSError(f"processes {seen} are in sight")
+    visible = sorted(int(name) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208
+    if visible != [os.getpid()]:
+        raise OSError(f"processes {visible} are visible")
 
 
 def _others_limits_are_refused() -> None:
@@ -137,9 +134,9 @@ def _others_limits_are_refused() -> None:
 
 def _segments_end() -> None:
     libc = ctypes.CDLL(None)
-    made = [libc.shmget(0, _SEGMENT, 0o600) for _ in range(2)]
-    if made[0] < 0 or made[1] >= 0:
-        raise OSError("a second segment is refused only where the first is, too")
+    segments = [libc.shmget(0, _SEGMENT, 0o600) for _ in range(2)]
+    if segments[0] < 0 or segments[1] >= 0:
+        raise OSError("a second segment is not refused")
 
 
 def _has_loopback() -> None:
@@ -171,7 +168,7 @@ def _refused(attempt: Callable[[], None]) -> None:
         attempt()
     except OSError:
         return
-    raise OSError("what it forbids is still possible")
+    raise OSError("the forbidden action is still possible")
 
 
 if __name__ == "__main__":

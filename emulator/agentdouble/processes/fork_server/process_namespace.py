@@ -38,7 +38,7 @@ class ProcessNamespaces:
     @property
     def inits(self) -> set[int]:
         """The pids of the inits of all namespaces."""
-        return {one.init for one in self._all()}
+        return {namespace.init for namespace in self._all()}
 
     def prepare(self) -> None:
         """Make a spare namespace, of the same kind as the last."""
@@ -59,8 +59,8 @@ class ProcessNamespaces:
             self._forget(home)
             raise
 
-    def keep(self, home: str, pid: int) -> None:
-        """Let a namespace live as long as a process that a member has forked."""
+    def retain(self, home: str, pid: int) -> None:
+        """Keep a namespace alive as long as a process that a member has forked."""
         if home in self._of:
             self._of[home].members.add(pid)
 
@@ -75,18 +75,18 @@ class ProcessNamespaces:
 
         Processes ``but`` are not ended; the namespaces keep them.
         """
-        for one in self._all():
-            one.alive = one.alive and one.init not in ended
-        for home, one in [*self._of.items()]:
-            if one.members & {*ended}:
-                one.members -= {*ended}
-                one.end_left(but)
+        for namespace in self._all():
+            namespace.alive = namespace.alive and namespace.init not in ended
+        for home, namespace in [*self._of.items()]:
+            if namespace.members & {*ended}:
+                namespace.members -= {*ended}
+                namespace.end_left(but)
                 self._forget(home)
 
     def kill(self) -> None:
         """Kill all processes in the namespaces, without waiting for their end."""
-        for one in self._all():
-            one.kill()
+        for namespace in self._all():
+            namespace.kill()
 
     def _all(self) -> list[ProcessNamespace]:
         return [*self._of.values(), *([] if self._spare is None else [self._spare])]
@@ -131,8 +131,8 @@ class ProcessNamespace:
 
     def end_left(self, but: Collection[int]) -> None:
         """End the processes that ended members have left; the init has adopted them."""
-        while self.alive and self.members and (left := processes.kill_children(self.init, but=but)):
-            processes.wait_for_one(left)
+        while self.alive and self.members and (pids := processes.kill_children(self.init, but=but)):
+            processes.wait_for_one(pids)
 
     def end(self) -> None:
         """End all processes in the namespace and wait for the init; no member may be left."""

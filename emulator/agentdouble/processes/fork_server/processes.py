@@ -1,4 +1,4 @@
-"""Linux processes: the end of a parent, orphans, the killing of process trees, and limits."""
+"""Linux processes: death of parents, orphans, killing process trees, and limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentdouble.processes.fork_server import linux, signals
 
 
 def die_with_parent() -> None:
-    """Let Linux kill this process when its parent ends."""
+    """Make Linux kill this process when its parent ends."""
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -24,13 +24,13 @@ def adopt_orphans() -> None:
 
 def children(pid: int) -> list[int]:
     """Return the pids of a process's children, except those in foreign process namespaces."""
-    found: list[int] = []
+    pids: list[int] = []
     tasks = f"/proc/{pid}/task"
     with suppress(OSError):
         for task in os.listdir(tasks):  # noqa: PTH208 (pathlib takes three times as long)
             with suppress(OSError), open(f"{tasks}/{task}/children", "rb", buffering=0) as file:  # noqa: PTH123
-                found += (child for child in map(int, file.read().split()) if child > 1)
-    return found
+                pids += (child for child in map(int, file.read().split()) if child > 1)
+    return pids
 
 
 def kill_children(parent: int, *, but: Collection[int] = ()) -> list[int]:
@@ -82,10 +82,10 @@ def wait_for_one(pids: Iterable[int]) -> None:
 def pid_of(pidfd: int) -> int:
     """Return the pid of a pidfd's process in this process's namespace; raise OSError if it ended."""
     with open(f"/proc/self/fdinfo/{pidfd}") as file:  # noqa: PTH123
-        found = next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
-    if found <= 0:
+        pid = next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
+    if pid <= 0:
         raise ProcessLookupError("the process has ended")
-    return found
+    return pid
 
 
 def has_ended(pidfd: int) -> bool:

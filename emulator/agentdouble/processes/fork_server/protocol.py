@@ -26,7 +26,7 @@ KERNELS = {  # the modules of what is forked, by name; each has ``run(connection
 }
 COPY = "copy"  # the kernel of a request to a template
 TEMPLATE_REQUEST = "agentdouble_template_request"  # on a kernel's shell channel
-READY, GO = b"r", b"g"  # sent by a copy when it can be given its files, and to it when it has them
+READY, GO = b"r", b"g"  # READY: the copy waits for its files. GO: they are mounted
 
 MAX_DATAGRAM = 256 * 1024
 MAX_DESCRIPTORS = 4
@@ -74,7 +74,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Unwanted:
+class Discard:
     """A child whose pidfd the double could not receive; the server kills it."""
 
     pid: int
@@ -92,8 +92,8 @@ class Exited:
 
 
 @dataclass(frozen=True)
-class Keep:
-    """A template to be kept when its kernel ends; its pidfd is sent with it.
+class Retain:
+    """A template that outlives its kernel; its pidfd is sent with it.
 
     ``home`` identifies the process namespace of the session that it was forked from, if it has one.
     """
@@ -102,12 +102,12 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class Furnish:
-    """A request to give a copy files of its own; the copy's pidfd is sent with it.
+class Mount:
+    """A request to mount a copy's own files; the copy's pidfd is sent with it.
 
     ``home``, ``tmp`` and ``run`` are the copy's directories; ``root`` contains the directories of
-    all sessions. ``home_of_first`` identifies the process namespace of the first session, from
-    which the source was copied perhaps.
+    all sessions. ``home_of_first`` identifies the process namespace of the first session in a chain of
+    copies.
     """
 
     home: str
@@ -119,17 +119,17 @@ class Furnish:
 
 
 @dataclass(frozen=True)
-class Furnished:
-    """The answer to ``Furnish``."""
+class Mounted:
+    """The answer to ``Mount``."""
 
     number: int
 
 
-Message = ForkRequest | Forked | Refused | Unwanted | Exited | Keep | Furnish | Furnished
+Message = ForkRequest | Forked | Refused | Discard | Exited | Retain | Mount | Mounted
 
 _KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (ForkRequest, Forked, Refused, Unwanted, Exited, Keep, Furnish, Furnished)
+    for kind in (ForkRequest, Forked, Refused, Discard, Exited, Retain, Mount, Mounted)
 }
 
 

@@ -57,15 +57,15 @@ class SandboxKernel(IPythonKernel):
     _limited = False
 
     def pre_handler_hook(self) -> None:
-        """Keep an interrupt until the code of the message is about to run."""
+        """Defer interrupts until the code of the message is about to run."""
         self._came = False
-        signal.signal(signal.SIGINT, self._keep)
+        signal.signal(signal.SIGINT, self._defer)
 
     def post_handler_hook(self) -> None:
         """Ignore interrupts, because no code runs."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def _keep(self, _number: int, _frame: FrameType | None) -> None:
+    def _defer(self, _number: int, _frame: FrameType | None) -> None:
         self._came = True
 
     @contextmanager
@@ -76,7 +76,7 @@ class SandboxKernel(IPythonKernel):
                 raise KeyboardInterrupt
             yield
         finally:
-            signal.signal(signal.SIGINT, self._keep)
+            signal.signal(signal.SIGINT, self._defer)
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Run code that can be interrupted."""
@@ -128,8 +128,8 @@ class SandboxKernel(IPythonKernel):
     def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:  # type: ignore[override]
         """Complete code; this can be interrupted, because an object's ``__dir__`` may never end."""
         with self._interruptible():
-            found: dict[str, Any] = super().do_complete(code, cursor_pos)  # type: ignore[no-untyped-call]
-            return found
+            reply: dict[str, Any] = super().do_complete(code, cursor_pos)  # type: ignore[no-untyped-call]
+            return reply
 
     @contextmanager
     def _cancel_on_sigint(self, future: asyncio.Future[Any]) -> Iterator[None]:
@@ -153,14 +153,14 @@ class SandboxKernelApp(KernelApp):
     kernel_class = SandboxKernel
 
     def init_gui_pylab(self) -> None:
-        """Set up matplotlib; it may be there already, preloaded."""
+        """Set up matplotlib, which may be preloaded."""
         super().init_gui_pylab()  # type: ignore[no-untyped-call]
         _set_up_matplotlib()
 
 
 @dataclass
-class _Ahead:
-    """A kernel that has been built for the forks of this process."""
+class _Prebuilt:
+    """A kernel that was built in advance for the forks of this process."""
 
     app: SandboxKernelApp
     traces: Traces
@@ -174,7 +174,7 @@ class _Ahead:
                 kind._instance = part
 
 
-_ahead: _Ahead | None = None
+_ahead: _Prebuilt | None = None
 
 
 def build_ahead() -> None:
@@ -190,7 +190,7 @@ def build_ahead() -> None:
         before.restore()
         app = _built(PYTHON)
         warm_formatters(app)
-        _ahead = _Ahead(app, Traces.take())
+        _ahead = _Prebuilt(app, Traces.take())
     finally:
         for kind in (SandboxKernelApp, SandboxKernel, SandboxKernel.shell_class.default_value):
             kind.clear_instance()
@@ -228,11 +228,11 @@ def serve(app: KernelApp) -> None:
         app.start()
         return
     except BecomesTemplateError as error:
-        asked = error
-    # Not inside the clause: every error of a copy would have this one as its context.
+        request = error
+    # Not inside the except clause: it would be the context of every error of a copy.
     from agentdouble.processes.fork_server import template
 
-    template.serve(app, asked, serve)
+    template.serve(app, request, serve)
 
 
 def _limit_address_space(memory: int) -> None:

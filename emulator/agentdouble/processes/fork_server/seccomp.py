@@ -61,13 +61,13 @@ def refuse_limits_of_others() -> None:
     linux.filter_system_calls(ctypes.addressof(compiled))
 
 
-def _filter(own: tuple[int, int], older: tuple[int, int]) -> list[Line]:
+def _filter(native: tuple[int, int], older: tuple[int, int]) -> list[Line]:
     return [
         (LOAD, 0, 0, ARCHITECTURE),
-        (EQUAL, 0, 3, own[0]),
+        (EQUAL, 0, 3, native[0]),
         (LOAD, 0, 0, NUMBER),
         (AND, 0, 0, _WITHOUT_X32),
-        (EQUAL, 3, 9, own[1]),
+        (EQUAL, 3, 9, native[1]),
         (EQUAL, 0, 8, older[0]),
         (LOAD, 0, 0, NUMBER),
         (EQUAL, 0, 6, older[1]),

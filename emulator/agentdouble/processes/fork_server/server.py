@@ -33,14 +33,14 @@ from agentdouble.processes.fork_server import (
 )
 from agentdouble.processes.fork_server.process_namespace import ProcessNamespaces
 from agentdouble.processes.fork_server.protocol import (
+    Discard,
     Exited,
     Forked,
     ForkRequest,
-    Furnish,
-    Furnished,
-    Keep,
+    Mount,
+    Mounted,
     Refused,
-    Unwanted,
+    Retain,
 )
 
 _ALWAYS = (
@@ -87,11 +87,11 @@ def preload(modules: list[str], *, kernels: bool) -> str | None:
     """
     gc.disable()
     for name in _ALWAYS if kernels else ():
-        with contextlib.suppress(ImportError):  # not every version of a library has them all
+        with contextlib.suppress(ImportError):  # some versions of a library lack some of them
             importlib.import_module(name)
     failure = next(filter(None, map(_why_not, modules)), None)
     if kernels and failure is None:
-        with contextlib.suppress(Exception):  # then each fork builds its own, and says why not
+        with contextlib.suppress(Exception):  # then each fork builds its own, and reports the error
             importlib.import_module(protocol.KERNELS["python"]).build_ahead()
     gc.collect()
     gc.freeze()
@@ -103,8 +103,8 @@ def _why_not(module: str) -> str | None:
     try:
         importlib.import_module(module)
     except BaseException as error:  # any error that the module raises, also SystemExit
-        why = f"{type(error).__name__}: {error}"
-        return f"the module {module!r} of the setting preload cannot be imported: {why}"
+        reason = f"{type(error).__name__}: {error}"
+        return f"cannot import the module {module!r} of the setting preload: {reason}"
     return None
 
 
@@ -144,7 +144,7 @@ class ForkServer:
                 if not ready and idle_s is not None:
                     self._namespaces.prepare()
                 self._forget_templates(ready)
-                # First what was asked: a kernel that has ended may have a template to be kept.
+                # Requests first: a kernel that has ended may have a template to keep.
                 if self._channel in ready and not self._answer():
                     break
                 if self._woken in ready and guardian.ASKED_TO_END in self._reap():
@@ -171,20 +171,20 @@ class ForkServer:
 
     def _handle(self, message: protocol.Message, descriptors: list[int], flags: int) -> None:
         match message:
-            case Unwanted(pid):
+            case Discard(pid):
                 self._kill(pid)
             case ForkRequest(number=number) if flags & socket.MSG_CTRUNC:
-                reason = "the fork server has no descriptor free for those that it was sent"
+                reason = "the fork server has no free descriptor for those of a request"
                 self._refuse(number, OSError(errno.EMFILE, reason))
             case ForkRequest():
                 self._fork(message, descriptors)
-            case Keep(home) if descriptors:
-                self._keep(home, os.dup(descriptors[0]))
-            case Furnish() if descriptors:
-                self._furnish(message, descriptors[0])
+            case Retain(home) if descriptors:
+                self._keep_template(home, os.dup(descriptors[0]))
+            case Mount() if descriptors:
+                self._mount_files(message, descriptors[0])
 
-    def _keep(self, home: str, pidfd: int) -> None:
-        """Let a template, and its process namespace, outlive the kernel that has forked it."""
+    def _keep_template(self, home: str, pidfd: int) -> None:
+        """Let a template and its process namespace outlive the kernel that forked it."""
         try:
             pid = processes.pid_of(pidfd)
         except ProcessLookupError:  # it has ended already
@@ -192,22 +192,22 @@ class ForkServer:
             return
         self._templates[pidfd] = pid
         self._selector.register(pidfd, selectors.EVENT_READ)
-        self._namespaces.keep(home, pid)
+        self._namespaces.retain(home, pid)
 
     def _forget_templates(self, ended: Container[object]) -> None:
-        for pidfd in [one for one in self._templates if one in ended]:
+        for pidfd in [pidfd for pidfd in self._templates if pidfd in ended]:
             self._selector.unregister(pidfd)
             os.close(pidfd)
             self._namespaces.end_left_by({self._templates.pop(pidfd)}, but=self._templates.values())
 
-    def _furnish(self, asked: Furnish, copy: int) -> None:
+    def _mount_files(self, request: Mount, copy: int) -> None:
         try:
-            user = self._namespaces.init_of(asked.home_of_first) if os.geteuid() else None
-            copied_view.furnish(copy, asked, user_namespace_of=user)
+            user = self._namespaces.init_of(request.home_of_first) if os.geteuid() else None
+            copied_view.mount_files(copy, request, user_namespace_of=user)
         except OSError as error:
-            self._refuse(asked.number, error)
+            self._refuse(request.number, error)
         else:
-            self._tell(Furnished(asked.number))
+            self._tell(Mounted(request.number))
 
     def _fork(self, request: ForkRequest, descriptors: list[int]) -> None:
         refusal = self._refusal(request)
@@ -243,12 +243,12 @@ class ForkServer:
         finally:
             os.close(pidfd)
 
-    def _refuse(self, number: int, why: Exception | str) -> None:
-        if isinstance(why, str):
-            self._tell(Refused(why[:_LONGEST_REASON], number))
+    def _refuse(self, number: int, cause: Exception | str) -> None:
+        if isinstance(cause, str):
+            self._tell(Refused(cause[:_LONGEST_REASON], number))
             return
-        error = why.errno if isinstance(why, OSError) else None
-        reason = f"the kernel cannot be forked: {why}"
+        error = cause.errno if isinstance(cause, OSError) else None
+        reason = f"the kernel cannot be forked: {cause}"
         self._tell(Refused(reason[:_LONGEST_REASON], number, error))
 
     def _kill(self, pid: int) -> None:
@@ -257,9 +257,9 @@ class ForkServer:
             signals.send(pid, signal.SIGKILL)
 
     def _refusal(self, request: ForkRequest) -> str | None:
-        other = (request.confinement or {}).get("network_of")
-        if other is not None and other not in self._kernels:  # another process may have its pid now
-            return f"the kernel {other}, whose network it was to join, has ended"
+        peer = (request.confinement or {}).get("network_of")
+        if peer is not None and peer not in self._kernels:  # another process may have its pid now
+            return f"the kernel {peer}, whose network it should join, has ended"
         return self._failure
 
     def _become(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
@@ -301,8 +301,8 @@ class ForkServer:
 
     def _end_orphans(self) -> None:
         """Kill the orphans that dead kernels have left and this process has adopted."""
-        kept = {*self._templates.values()}
-        processes.end_children(but=self._kernels | self._namespaces.inits | kept)
+        templates = {*self._templates.values()}
+        processes.end_children(but=self._kernels | self._namespaces.inits | templates)
 
 
 def _ended() -> list[tuple[int, int]]:

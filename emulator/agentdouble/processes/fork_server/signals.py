@@ -1,4 +1,4 @@
-"""Signals to other processes: each reaches the process that is meant, or none.
+"""Signals to other processes: each reaches the intended process, or none.
 
 Linux shows a process of another process namespace with the pid 0. A signal to 0, 1 or -1 would
 reach this process's own group, the init, or every process. A pid may also have been reused since it
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 def send(pid: int, number: int, is_meant: Callable[[], bool] = lambda: True) -> None:
     """Send a signal to a process; raise OSError.
 
-    ``is_meant`` returns whether the pid still belongs to the process that is meant. On Linux it
+    ``is_meant`` returns whether the pid still belongs to the intended process. On Linux it
     cannot be reused between that answer and the signal.
     """
     _check(pid)
@@ -39,7 +39,7 @@ def send_to_group(leader: int, number: int) -> None:
 
 def _check(pid: int) -> None:
     if pid < 2:
-        raise ProcessLookupError(errno.ESRCH, f"the pid {pid} is not that of one process")
+        raise ProcessLookupError(errno.ESRCH, f"{pid} is not the pid of a single process")
 
 
 @contextmanager

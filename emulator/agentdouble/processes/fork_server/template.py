@@ -1,8 +1,8 @@
 """A template: a process forked from a living kernel, which forks copies of that kernel.
 
 The kernel forks it on its main thread while no code runs. The template abandons the kernel's sockets
-and threads, runs no code of the session, and then is a fork server for the double, as the one that
-forked the kernel. It ends with the double, or when the double does not need it any more.
+and threads, runs no code of the session, and then serves the double as a fork server. It ends with the double, or when the double no longer
+needs it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, NoReturn
 from agentdouble.processes.fork_server import kernel_copy, processes, protocol
 from agentdouble.processes.fork_server.inherited_files import unshareable
 from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError
-from agentdouble.processes.fork_server.left_out import (
+from agentdouble.processes.fork_server.omissions import (
     break_pools,
-    left_out,
+    omissions,
     pause_openmp,
     zmq_contexts,
 )
@@ -37,7 +37,7 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
     """Fork a template, which connects to the double at ``address``; return what it lacks.
 
     Call this in the kernel's main thread while no code runs. In the template, this does not return
-    but raises BecomesTemplateError. Raises ValueError if the kernel maps what no copy can have.
+    but raises BecomesTemplateError. Raises ValueError if the kernel has mappings that no copy can have.
     ``own_view`` says whether it has a view of the file system for itself.
     """
     _reap()
@@ -45,23 +45,23 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
     if mapped:
         raise ValueError(f"it shares memory with {', '.join(mapped)}")
     if zmq_contexts() > app.own_contexts():  # libzmq would end the copy's process
-        raise ValueError("its code has contexts of ZMQ: end them first")
-    lacks = left_out(app.own_threads(), _templates, own_view=own_view)
+        raise ValueError("its code has ZMQ contexts: terminate them first")
+    lacks = omissions(app.own_threads(), _templates, own_view=own_view)
     pause_openmp()
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel.connect(address)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads: they end
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking threads: they end
         pid = os.fork()
     if pid:
         channel.close()
         _templates.add(pid)
-        return {"left_out": lacks}
+        return {"omitted": lacks}
     raise BecomesTemplateError(channel, lacks)
 
 
 def _reap() -> None:
-    """Let go of the templates that have ended: each counts as a process of the session."""
+    """Reap the templates that have ended, because each counts as a process of the session."""
     for pid in [*_templates]:
         with suppress(ChildProcessError):  # code of the session has waited for it
             if os.waitpid(pid, os.WNOHANG) == (0, 0):
@@ -70,22 +70,22 @@ def _reap() -> None:
 
 
 def serve(
-    app: KernelApp, asked: BecomesTemplateError, run: Callable[[KernelApp], None]
+    app: KernelApp, request: BecomesTemplateError, run: Callable[[KernelApp], None]
 ) -> NoReturn:
-    """Serve copies of the kernel in this new fork until the double does not need it any more.
+    """Serve copies of the kernel in this new fork until the double no longer needs it.
 
     ``run`` runs a copy when it is connected.
     """
     code = 1
     try:
         inherited = kernel_copy.Inherited.take()
-        if asked.lacks:
+        if request.lacks:
             break_pools()
-        app.sever([asked.channel.fileno()])
+        app.sever([request.channel.fileno()])
         gc.disable()
         gc.freeze()  # or the first collection in a copy would write to most of the shared pages
         processes.adopt_orphans()
-        server = _TemplateServer(asked.channel, app, inherited, run)
+        server = _TemplateServer(request.channel, app, inherited, run)
         server.announce()
         server.serve()
         code = 0
@@ -109,12 +109,12 @@ class _TemplateServer(ForkServer):
         self._run_copy = run
 
     def announce(self) -> None:
-        """Tell the double the pid of this process."""
+        """Send the pid of this process to the double."""
         self._hand_over(os.getpid(), 0)
 
     def _prepare(self, request: ForkRequest) -> None:
         if request.kernel != protocol.COPY:
-            raise ValueError(f"a template forks copies, but no {request.kernel}")
+            raise ValueError(f"a template forks only copies, not {request.kernel}")
 
     def _run(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
         kernel_copy.run(request, server, descriptors[0], self._app, self._inherited, self._run_copy)

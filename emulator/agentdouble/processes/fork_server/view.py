@@ -46,10 +46,10 @@ def enter(
     This process must be alone in its own mount namespace.
     """
     links = {path: os.readlink(path) for path in SYSTEM if os.path.islink(path)}
-    shown = [path for path in readable(visible, run) if path not in links]
-    trees = {path: linux.open_tree(path, read_only=True) for path in shown}
-    own = {HOME: home, TMP: tmp, **{path: path for path in (*DEVICES, run)}}
-    trees |= {path: linux.open_tree(source, read_only=False) for path, source in own.items()}
+    visible_paths = [path for path in readable(visible, run) if path not in links]
+    trees = {path: linux.open_tree(path, read_only=True) for path in visible_paths}
+    sources = {HOME: home, TMP: tmp, **{path: path for path in (*DEVICES, run)}}
+    trees |= {path: linux.open_tree(source, read_only=False) for path, source in sources.items()}
     host_processes = linux.open_tree("/proc", read_only=True)
 
     mount_empty(run)
@@ -57,12 +57,12 @@ def enter(
     before = os.umask(0o022)
     for path, target in links.items():
         os.symlink(target, path)
-    mount_shared_memory(shm_size)  # first, because what is shown may be below it
+    mount_shared_memory(shm_size)  # first, because visible paths may be below it
     for path in sorted(trees, key=len):  # a path comes after its parent directories
         attach(trees[path], path)
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
     _link_devices()
-    _show_processes(host_processes, own=own_processes)
+    _show_processes(host_processes, own_namespace=own_processes)
     os.umask(before)
 
 
@@ -102,9 +102,9 @@ def python_paths() -> frozenset[str]:
 
     The result is cached in the fork server, because following the links takes a while.
     """
-    found = {sys.prefix, sys.base_prefix, *sys.path, "/etc/resolv.conf"}
-    found |= {os.path.realpath(path) for path in found if path.startswith("/")}
-    return frozenset(found)
+    paths = {sys.prefix, sys.base_prefix, *sys.path, "/etc/resolv.conf"}
+    paths |= {os.path.realpath(path) for path in paths if path.startswith("/")}
+    return frozenset(paths)
 
 
 def readable(visible: Iterable[str], run: str) -> list[str]:
@@ -113,17 +113,17 @@ def readable(visible: Iterable[str], run: str) -> list[str]:
     The file of the name servers is often below /run. A directory that contains the session's own
     ``run`` also contains the ``run`` of other sessions, so it is always left out.
     """
-    wanted = {*python_paths(), *visible, *map(os.path.realpath, visible)}
-    shown = list(SYSTEM)
-    for path in sorted(wanted, key=len):
-        if path.startswith("/") and not is_below(path, shown) and not is_below(run, [path]):
-            shown.append(path)
-    return [path for path in shown if os.path.exists(path)]
+    candidates = {*python_paths(), *visible, *map(os.path.realpath, visible)}
+    paths = list(SYSTEM)
+    for path in sorted(candidates, key=len):
+        if path.startswith("/") and not is_below(path, paths) and not is_below(run, [path]):
+            paths.append(path)
+    return [path for path in paths if os.path.exists(path)]
 
 
 def is_below(path: str, others: Iterable[str]) -> bool:
     """Return whether a path is one of the others, or below one."""
-    return any(f"{path}/".startswith(f"{other.rstrip('/')}/") for other in others)
+    return any(f"{path}/".startswith(f"{parent.rstrip('/')}/") for parent in others)
 
 
 def attach(tree: int, path: str) -> None:
@@ -165,7 +165,7 @@ def _link_devices() -> None:
         os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
 
 
-def _show_processes(host: int, *, own: bool) -> None:
+def _show_processes(host: int, *, own_namespace: bool) -> None:
     """Show the session's own processes; if that is not permitted, show all of the host's.
 
     In the session's ``own`` process namespace, the pids of the host would be wrong, so raise
@@ -175,7 +175,7 @@ def _show_processes(host: int, *, own: bool) -> None:
     try:
         mount_processes()
     except OSError:  # an ordinary user would need a process namespace
-        if own:
+        if own_namespace:
             raise
         linux.attach_tree(host, "/proc")
     else:

@@ -1,4 +1,4 @@
-"""The double's side of a session's browser: its process and the clients' connections to it."""
+"""The double's side of a session's browser: the process and the connections of clients."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Connection:
 
 
 class Browser(SessionProcess):
-    """A browser whose process, which starts and shares it, has been started."""
+    """A started browser process, which runs the browser and shares it between clients."""
 
     language = PROGRAM
 
@@ -96,14 +96,14 @@ class Browser(SessionProcess):
 
     async def connect(self) -> Connection:
         """Open a connection for one more client; raise BrowserError if the browser has ended."""
-        here, there = socket.socketpair()
+        local, remote = socket.socketpair()
         try:
-            with there:
-                socket.send_fds(self._control, [b"c"], [there.fileno()])
+            with remote:
+                socket.send_fds(self._control, [b"c"], [remote.fileno()])
         except OSError:
-            here.close()
+            local.close()
             raise self.ended_error() from None
-        return Connection(*await asyncio.open_connection(sock=here, limit=LARGEST_MESSAGE))
+        return Connection(*await asyncio.open_connection(sock=local, limit=LARGEST_MESSAGE))
 
     async def _end(self) -> None:
         with contextlib.suppress(OSError):
@@ -119,15 +119,15 @@ class Browser(SessionProcess):
 
     def _on_control(self) -> None:
         try:
-            said = self._control.recv(65536)
+            data = self._control.recv(65536)
         except BlockingIOError:
             return
         except ConnectionError:
-            said = b""
-        if not said:
+            data = b""
+        if not data:
             asyncio.get_running_loop().remove_reader(self._control)
             return
-        *lines, self._unread = (self._unread + said).split(b"\n")
+        *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
             self._exit_message = self._exit_message or message.get("gone", "")
@@ -151,16 +151,16 @@ async def start(
     if plan is not None:
         confinement = _widened(plan.confinement, config["browser"])
         plan = dataclasses.replace(plan, confinement=confinement)
-    here, there = socket.socketpair()
+    control, remote_control = socket.socketpair()
     try:
-        with there:
-            descriptors = (there.fileno(),)
+        with remote_control:
+            descriptors = (remote_control.fileno(),)
             process = await launch(
                 *(PROGRAM, plan, workspace, run), config=config, descriptors=descriptors
             )
-            return Browser(process, here)
+            return Browser(process, control)
     except BaseException:
-        here.close()
+        control.close()
         raise
 
 

@@ -1,4 +1,4 @@
-"""The chromium command: its path, its arguments and environment, and whether it has its sandbox."""
+"""The chromium command: path, arguments, environment, and whether its own sandbox works here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEATURES = (
     *("AutofillServerCommunication", "MediaRouter", "OptimizationHints", "Translate"),
     *("WebUIOmniboxAimPopup", "WebUIOmniboxPopup"),  # clients would mistake them for pages
 )
-# Quiet: the browser fetches, reports and asks nothing unless a client requests it.
+# Quiet: no background requests, reports or prompts.
 _SWITCHES = (
     "--headless=new",
     "--remote-debugging-pipe",
@@ -59,9 +59,9 @@ _SWITCHES = (
 def find(name: str | None) -> str | None:
     """Return the path of the named browser, or of the first known one; None if it is missing."""
     for candidate in (name,) if name else (*NAMES, *_MACOS):
-        found = shutil.which(candidate)
-        if found is not None:
-            return found
+        path = shutil.which(candidate)
+        if path is not None:
+            return path
     return None
 
 
@@ -93,10 +93,10 @@ def environment(directory: Path) -> Mapping[str, str]:
 
 def _shared_memory() -> int:
     try:
-        there = os.statvfs("/dev/shm")  # noqa: S108 (only measured)
+        filesystem = os.statvfs("/dev/shm")  # noqa: S108 (only measured)
     except OSError:
         return _SHARED_MEMORY  # not Linux: /dev/shm is not used
-    return there.f_bsize * there.f_bavail
+    return filesystem.f_bsize * filesystem.f_bavail
 
 
 def sandbox_is_possible() -> bool:

@@ -1,4 +1,4 @@
-"""The page in front of a browser: its picture and its size, asked over the browser's protocol.
+"""Screenshot and size of a browser's front page, requested over the DevTools protocol.
 
 https://chromedevtools.github.io/devtools-protocol/tot/Page/
 """
@@ -21,7 +21,7 @@ _LOOK_TIMEOUT_S = 1.0
 
 
 async def screenshot(browser: Browser, kind: Literal["jpeg", "png"], quality: int | None) -> bytes:
-    """Return a picture of the page in front; raise PageError."""
+    """Return a screenshot of the front page; raise PageError."""
     options = {"format": kind} if quality is None else {"format": kind, "quality": quality}
     async with _front_page(browser) as page:
         result = await page.call("Page.captureScreenshot", TIMEOUT_S, **options)
@@ -29,7 +29,7 @@ async def screenshot(browser: Browser, kind: Literal["jpeg", "png"], quality: in
 
 
 async def size(browser: Browser) -> dict[str, int] | None:
-    """Return the size of the visible part of the page in front in pixels, None without an answer."""
+    """Return the size in pixels of the front page's viewport, or None without an answer."""
     try:
         async with _front_page(browser) as page:
             width, height = await page.evaluate("[innerWidth, innerHeight]")
@@ -39,7 +39,7 @@ async def size(browser: Browser) -> dict[str, int] | None:
 
 
 class _Client:
-    """Calls to a browser, one at a time; ``session`` is that of the page once there is one."""
+    """Calls to a browser, one at a time; ``session`` is the page's session once attached."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

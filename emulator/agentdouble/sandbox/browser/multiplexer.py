@@ -33,7 +33,7 @@ class Client:
     deliver: Deliver
     root: str | None = None
     sessions: set[str] = field(default_factory=set)
-    left: bool = False
+    disconnected: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Multiplexer:
 
     async def leave(self, client: Client) -> None:
         """End a client's sessions, and with them the browser contexts that the client made."""
-        client.left = True
+        client.disconnected = True
         for session in client.sessions:
             self._owners.pop(session, None)
         await self.call("Target.detachFromTarget", sessionId=client.root)
@@ -104,9 +104,9 @@ class Multiplexer:
         if number is None:
             self._event(message)
         elif number in self._own:
-            own = self._own.pop(number)
-            if not own.done():
-                own.set_result(message)
+            future = self._own.pop(number)
+            if not future.done():
+                future.set_result(message)
         elif number in self._calls:
             self._answer(self._calls.pop(number), message)
 
@@ -129,12 +129,12 @@ class Multiplexer:
         self._deliver(client, message)
 
     def _adopt(self, client: Client, session: str) -> None:
-        if not client.left:
+        if not client.disconnected:
             client.sessions.add(session)
             self._owners[session] = client
 
     def _deliver(self, client: Client, message: Message) -> None:
-        if client.left:
+        if client.disconnected:
             return
         if message.get("sessionId") == client.root:
             message = {key: value for key, value in message.items() if key != "sessionId"}

@@ -28,7 +28,7 @@ from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Mes
 LARGEST_MESSAGE = 256 * 1024 * 1024  # bytes
 _UNREAD = 64 * 1024 * 1024  # bytes that may wait for a client before it is disconnected
 _WORDS_KEPT = 20  # lines of the browser's stderr
-# On Linux, the browser's children are killed first, so its stderr closes; else they may hold it.
+# On Linux, the browser's children are killed first, so its stderr closes. Elsewhere they may hold it.
 _LAST_WORDS_S = 5.0 if sys.platform == "linux" else 0.2
 
 
@@ -42,7 +42,7 @@ def run(_connection_file: str, config: dict[str, Any], control: int) -> None:
     try:
         browser = _Browser.start(config)
     except OSError as error:
-        _tell(channel, {"gone": f"it cannot be started: {error}"})
+        _report(channel, {"gone": f"it cannot be started: {error}"})
         return
     asyncio.run(_Host(channel, browser).run())
 
@@ -88,7 +88,7 @@ class _Host:
         self._control = control
         self._browser = browser
         self._process = browser.process
-        self._words: deque[str] = deque(maxlen=_WORDS_KEPT)
+        self._stderr_lines: deque[str] = deque(maxlen=_WORDS_KEPT)
         self._clients: set[asyncio.Task[None]] = set()
         self._left = asyncio.Event()
         self._to_browser: asyncio.StreamWriter
@@ -98,7 +98,7 @@ class _Host:
         """Share the browser until it ends or the double closes ``control``."""
         self._control.setblocking(False)
         asyncio.get_running_loop().add_reader(self._control, self._on_control)
-        speaking = asyncio.ensure_future(asyncio.to_thread(self._listen_to_words))
+        speaking = asyncio.ensure_future(asyncio.to_thread(self._read_stderr))
         reader, self._to_browser = await _streams(self._browser.reading, self._browser.writing)
         self._multiplexer = Multiplexer(lambda message: self._to_browser.write(_frame(message)))
         talking = asyncio.ensure_future(self._listen(reader))
@@ -111,7 +111,7 @@ class _Host:
         if sys.platform == "linux":
             _end_children()  # they keep its stderr open
         await asyncio.wait({speaking}, timeout=_LAST_WORDS_S)
-        _tell(self._control, {"gone": _ending(code, self._words)})
+        _report(self._control, {"gone": _ending(code, self._stderr_lines)})
         _end_children()
         # A normal exit would wait for the threads that still read pipes that are held open.
         os._exit(0)
@@ -122,7 +122,7 @@ class _Host:
             version = await self._multiplexer.call("Browser.getVersion")
         except CallFailedError:  # the browser will end and report a better reason
             return
-        _tell(self._control, {"ready": version})
+        _report(self._control, {"ready": version})
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         """Read the browser's messages until it ends."""
@@ -131,20 +131,20 @@ class _Host:
                 frame = await reader.readuntil(b"\0")
                 self._multiplexer.from_browser(json.loads(frame[:-1]))
 
-    def _listen_to_words(self) -> None:
+    def _read_stderr(self) -> None:
         assert self._process.stderr is not None
         with self._process.stderr:
             for line in self._process.stderr:
-                self._words.append(line.decode("utf-8", "replace").rstrip()[:500])
+                self._stderr_lines.append(line.decode("utf-8", "replace").rstrip()[:500])
 
     def _on_control(self) -> None:
         try:
-            said, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
+            command, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
         except BlockingIOError:
             return
         except ConnectionError:
-            said = b""
-        if not said:
+            command = b""
+        if not command:
             asyncio.get_running_loop().remove_reader(self._control)
             self._left.set()
             return
@@ -178,9 +178,9 @@ class _Host:
             while True:
                 frame = await reader.readuntil(b"\0")
                 self._multiplexer.from_client(client, _parsed(frame[:-1]))
-                await self._taken()
+                await self._drained()
 
-    async def _taken(self) -> None:
+    async def _drained(self) -> None:
         """Wait until the browser has accepted all messages; never return if it has ended.
 
         The double must learn of the end before the clients do, because they may request another
@@ -192,7 +192,7 @@ class _Host:
             await asyncio.Event().wait()
 
 
-def _tell(control: socket.socket, message: Message) -> None:
+def _report(control: socket.socket, message: Message) -> None:
     with contextlib.suppress(OSError):
         control.send(json.dumps(message).encode() + b"\n")
 
@@ -236,11 +236,11 @@ def _parsed(frame: bytes) -> Any:
         return None
 
 
-def _ending(code: int, words: deque[str]) -> str:
+def _ending(code: int, lines: deque[str]) -> str:
     if code < 0:
         return f"it was killed by signal {-code}"
-    fatal = [line for line in words if "FATAL" in line or "error while loading" in line]
-    return " ".join([f"it ended with exit code {code}.", *(fatal or list(words))[-1:]])
+    fatal = [line for line in lines if "FATAL" in line or "error while loading" in line]
+    return " ".join([f"it ended with exit code {code}.", *(fatal or list(lines))[-1:]])
 
 
 if __name__ == "__main__":

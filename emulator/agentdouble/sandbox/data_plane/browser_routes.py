@@ -1,4 +1,4 @@
-"""``/v1/browser/...``: facts about the session's browser, its protocol, and its picture (SBX-11)."""
+"""``/v1/browser/...``: the session's browser: its facts, DevTools protocol and screenshots (SBX-11)."""
 
 from __future__ import annotations
 
@@ -63,25 +63,25 @@ class BrowserRoutes:
 
     @operation(Envelope)
     async def info(self, request: Request) -> Response:
-        """Return facts about the browser and the URL of its protocol."""
+        """Return facts about the browser and the URL of its DevTools protocol."""
         browser = await instance_of(request).browser()
         size = await front_page.size(browser)
         width, height = self._window
-        shown = size or {"width": width, "height": height}
+        viewport = size or {"width": width, "height": height}
         return envelope(
             {
                 "user_agent": browser.user_agent,
                 "cdp_url": _cdp_url(request),
                 "vnc_url": "",  # a headless browser has no screen to look at
                 "cdp_ui_url": None,
-                "viewport": shown,
+                "viewport": viewport,
                 "page_viewport": size,
             }
         )
 
     @operation(_PICTURES, query=_Screenshot)
     async def screenshot(self, request: Request) -> Response:
-        """Return a picture of the page in front (U-BROWSER-FORMAT)."""
+        """Return a screenshot of the front page (U-BROWSER-FORMAT)."""
         try:
             options = _Screenshot.model_validate(dict(request.query_params))
         except ValidationError as error:
@@ -133,7 +133,7 @@ async def _to_client(websocket: WebSocket, connection: Connection) -> None:
 
 
 def _cdp_url(request: Request) -> str:
-    """Return the URL of the browser's protocol, with the host name that the client has used."""
+    """Return the URL of the DevTools protocol, with the host name that the client used."""
     scheme = "wss" if request.url.scheme == "https" else "ws"
     instance = instance_of(request)
     query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})

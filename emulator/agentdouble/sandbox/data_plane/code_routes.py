@@ -1,4 +1,4 @@
-"""``/v1/jupyter/...`` and ``/v1/code/...``: code that the double runs in the session's kernels."""
+"""``/v1/jupyter/...`` and ``/v1/code/...``: run code in the session's kernels."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from agentdouble.settings import Settings
 
 def _runnable(code: str) -> str:
     if not code.strip():
-        raise ValueError("it is empty")
+        raise ValueError("it must not be empty")
     return _without_nul(code)
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("it has a NUL character")
+        raise ValueError("it must not contain NUL characters")
     return text
 
 
@@ -153,7 +153,7 @@ class CodeRoutes:
             "active_sessions": len(instance.named_kernels),
             "session_timeout_seconds": int(instance.ttl.total_seconds()),
             "max_sessions": named_kernels.MOST,
-            "description": "Each Jupyter session has a kernel of its own and ends with its sandbox",
+            "description": "Each Jupyter session has its own kernel and ends with its sandbox",
             "kernel_detection": "static",
         }
         return envelope(data, "Operation successful")
@@ -181,16 +181,16 @@ class CodeRoutes:
     @described(Envelope)
     async def languages(self, _request: Request) -> Response:
         """Return the languages and the time limits of their code."""
-        known = (("python", "Python"), ("javascript", "JavaScript"))
+        supported = (("python", "Python"), ("javascript", "JavaScript"))
         limits = {
             "default_timeout": self._settings.exec_timeout_s,
             "max_timeout": self._settings.exec_timeout_max_s,
         }
-        found = [
-            {"language": name, "description": shown, "runtime_version": None, **limits}
-            for name, shown in known
+        languages_ = [
+            {"language": name, "description": description, "runtime_version": None, **limits}
+            for name, description in supported
         ]
-        return envelope({"languages": found}, "Operation successful")
+        return envelope({"languages": languages_}, "Operation successful")
 
     async def _in_notebook(
         self,

@@ -55,10 +55,10 @@ async def _forward(request: Request, instance: Instance) -> Response:
 
 
 class _Answer(StreamingResponse):
-    """The answer of a workbench; it keeps the workbench in use until it is sent."""
+    """The response of a workbench, which counts as in use until the response is sent."""
 
     def __init__(
-        self, answer: httpx.Response, pieces: AsyncIterator[bytes], held: AsyncExitStack
+        self, answer: httpx.Response, pieces: AsyncIterator[bytes], exit_stack: AsyncExitStack
     ) -> None:
         super().__init__(pieces, answer.status_code)
         self.raw_headers = [
@@ -66,7 +66,7 @@ class _Answer(StreamingResponse):
             for name, value in answer.headers.raw
             if name.lower().decode("latin-1") not in _NOT_BACK
         ]
-        self._held = held
+        self._held = exit_stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._held:
@@ -74,7 +74,7 @@ class _Answer(StreamingResponse):
 
 
 async def _pieces(answer: httpx.Response, instance: Instance) -> AsyncIterator[bytes]:
-    """Yield the body of an answer; an open end, as a terminal's, may come with the session's."""
+    """Yield the body of a response; it may break off when the session ends."""
     import httpx
 
     try:
@@ -89,7 +89,7 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
     import httpx  # imported here so that the start of the double does not wait for it
 
     read = asyncio.Event()
-    asked = workbench.http.build_request(
+    forwarded = workbench.http.build_request(
         request.method,
         httpx.URL(raw_path=_target(request.scope)),
         headers=[
@@ -103,7 +103,7 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
         return await request.receive()
 
     try:
-        return await cancel_on_disconnect(receive, workbench.http.send(asked, stream=True))
+        return await cancel_on_disconnect(receive, workbench.http.send(forwarded, stream=True))
     except httpx.TransportError as error:
         lost = await workbench.ended_error(error)
         instance.check_usable()  # the end of the session is the better reason

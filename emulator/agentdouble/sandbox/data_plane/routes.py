@@ -92,15 +92,15 @@ class _Forwarding:
 
 
 def _not_built() -> list[BaseRoute]:
-    def routes(path: str, what: str) -> list[BaseRoute]:
+    def routes(path: str, feature: str) -> list[BaseRoute]:
         @hidden
         async def refuse(_request: Request) -> Response:
-            raise NotBuiltError(what)
+            raise NotBuiltError(feature)
 
         paths = (path, path + "/{rest:path}")
-        return [Route(one, refuse, methods=_METHODS) for one in paths]
+        return [Route(template, refuse, methods=_METHODS) for template in paths]
 
-    return [one for path, what in NOT_BUILT.items() for one in routes(path, what)]
+    return [route for path, feature in NOT_BUILT.items() for route in routes(path, feature)]
 
 
 @hidden

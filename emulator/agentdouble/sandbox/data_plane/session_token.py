@@ -1,4 +1,4 @@
-"""The access to a session's data plane by its token, and the refusals in the public sandbox's envelope."""
+"""Access to a session's data plane by token, and refusals in the public sandbox's envelope."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Refused(Exception):  # noqa: N818 (a decision, not a failure)
 
 
 def render_refused(refused: Refused) -> Response:
-    """Return the answer to a refused request."""
+    """Return the response to a refused request."""
     answer = envelope(None, str(refused), success=False, status=refused.status)
     if refused.status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
@@ -43,18 +43,18 @@ def render_refused(refused: Refused) -> Response:
 
 
 def render_refusal(refusal: Refusal) -> Response:
-    """Return the answer to a request that the guard refuses, in the data plane's format."""
+    """Return the response to a request that the guard refuses, in the data plane's format."""
     return render_refused(Refused(refusal.status, refusal.message))
 
 
 async def sandbox_error(_connection: HTTPConnection, error: Exception) -> Response:
-    """Return the answer to a request that fails with an error of the sandbox."""
+    """Return the response to a request that failed with a sandbox error."""
     status = 410 if isinstance(error, InstanceEndedError) else getattr(error, "status", 500)
     return render_refused(Refused(status, str(error)))
 
 
 async def refused(_request: Request, error: Exception) -> Response:
-    """Return the answer to a request that a route refuses."""
+    """Return the response to a request that a route refuses."""
     assert isinstance(error, Refused)
     return render_refused(error)
 
@@ -83,8 +83,8 @@ class SessionTokenMiddleware:
     @property
     def routes(self) -> Sequence[BaseRoute]:
         """The routes of the application behind it."""
-        found: Sequence[BaseRoute] = getattr(self._app, "routes", ())
-        return found
+        app_routes: Sequence[BaseRoute] = getattr(self._app, "routes", ())
+        return app_routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -120,7 +120,7 @@ class SessionTokenMiddleware:
 
 
 async def close_gone(websocket: WebSocket, reason: str) -> None:
-    """Close a connection because what it leads to has ended."""
+    """Close a connection whose target has ended."""
     await websocket.close(
         1001, reason.encode()[:120].decode("utf-8", "ignore")
     )  # 123 bytes at most
@@ -128,14 +128,14 @@ async def close_gone(websocket: WebSocket, reason: str) -> None:
 
 def instance_of(connection: HTTPConnection) -> Instance:
     """Return the instance that an admitted request is for."""
-    found: Instance = connection.scope[INSTANCE_OF]
-    return found
+    instance: Instance = connection.scope[INSTANCE_OF]
+    return instance
 
 
 def is_data_plane(connection: HTTPConnection) -> bool:
     """Return whether a request is for a session's data plane."""
     path: str = connection.scope["path"]
-    return any(path == one or path.startswith(f"{one}/") for one in (PREFIX, *BESIDE))
+    return any(path == prefix or path.startswith(f"{prefix}/") for prefix in (PREFIX, *BESIDE))
 
 
 def _presented(connection: HTTPConnection) -> str:

@@ -53,10 +53,10 @@ def _dynamic(clause: re.Match[str], module: str, specifier: str) -> str:
     if not names:
         return f"const {namespace} = {module};" if namespace else f"void {module};"
     pattern = ", ".join(f"{exported}: {local}" for exported, local in names)
-    wanted = json.dumps([exported for exported, _ in names])
+    exports = json.dumps([exported for exported, _ in names])
     first = f"{namespace} = {module}, " if namespace else ""
     return (
-        f"const {first}{{{pattern}}} = __cell.named({namespace or module}, {specifier}, {wanted});"
+        f"const {first}{{{pattern}}} = __cell.named({namespace or module}, {specifier}, {exports});"
     )
 
 

@@ -1,4 +1,4 @@
-"""Deno: its command, permissions and limits, the process that runs ``boot.js``, and the pipe that it writes to."""
+"""Deno: its command, permissions and limits, its process, and the pipe that it writes to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Options:
     """The engine's options in the kernel's configuration.
 
     ``memory`` is the largest heap in bytes. V8 reserves far more address space than it uses, so a
-    limit on address space is of no use.
+    limit on address space is useless.
     """
 
     deno: str = ""
@@ -106,9 +106,9 @@ def _import_map(home: str) -> str:
     V8 gives deno no name for code that the inspector evaluates. Deno then resolves imports as if
     the working directory were a file, so one directory too high.
     """
-    here = Path(home).as_uri() + "/"
+    root = Path(home).as_uri() + "/"
     above = Path(home).parent.as_uri().rstrip("/") + "/"
-    return "data:application/json," + json.dumps({"imports": {above: here, here: here}})
+    return "data:application/json," + json.dumps({"imports": {above: root, root: root}})
 
 
 PIPE_SIZE = 1024 * 1024
@@ -193,9 +193,9 @@ class Streams:
 
     def write(self, name: str, text: str) -> None:
         """Add text to a stream, up to the stream's limit."""
-        left = self._left.get(name, OUTPUT_LIMIT)
-        text = text[:left]
-        self._left[name] = left - len(text)
+        remaining = self._left.get(name, OUTPUT_LIMIT)
+        text = text[:remaining]
+        self._left[name] = remaining - len(text)
         if not text:
             return
         if name != self._name:
@@ -248,9 +248,9 @@ class FrameReader:
                 break
             start = end
         else:
-            kept = _overlap(data[start:], self._mark)
-            self._text(data[start : len(data) - kept])
-            start = len(data) - kept
+            overlap = _overlap(data[start:], self._mark)
+            self._text(data[start : len(data) - overlap])
+            start = len(data) - overlap
         self._rest = bytearray(data[start:])
 
     def _frame(self, data: bytes, start: int) -> int | None:

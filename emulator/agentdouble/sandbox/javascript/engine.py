@@ -105,13 +105,13 @@ class Engine:
             raise (await self._ending()).error() from None
 
     async def _connect(self) -> None:
-        self._inspector = await Inspector.connect(await self._while_it_lives(self._url))
-        await self._while_it_lives(self._ready)
+        self._inspector = await Inspector.connect(await self._while_alive(self._url))
+        await self._while_alive(self._ready)
         answer = await self._inspector.call("Runtime.evaluate", expression="__cell.kernel")
         self._helper = answer["result"]["objectId"]
         await self.call("Runtime.evaluate", expression="delete __cell.kernel")
 
-    async def _while_it_lives(self, future: asyncio.Future[str]) -> str:
+    async def _while_alive(self, future: asyncio.Future[str]) -> str:
         futures: set[asyncio.Future[Any]] = {future, self.gone}
         await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
         if self.gone.done():

@@ -36,7 +36,7 @@ def readable(stack: str, details: Mapping[str, Any]) -> list[str]:
     """Return the lines of a stack that belong to the cell, with positions in its source."""
     urls = _urls(details)
     return [
-        _FRAME.sub(lambda frame: _place(frame, urls), line)
+        _FRAME.sub(lambda frame: _location(frame, urls), line)
         for line in stack.splitlines()
         if not _OURS.match(line)
     ]
@@ -51,9 +51,9 @@ def unparsable(
     lines = _LINE_END.split(source)
     if line >= len(lines):  # it ends too soon
         line, column = len(lines) - 1, len(lines[-1])
-    place = f"    at cell-{number}.js:{line + 1}:{column + 1}"
+    location = f"    at cell-{number}.js:{line + 1}:{column + 1}"
     mark = " " * column + "^"
-    return CellError(name, message, [f"{name}: {message}", lines[line], mark, place])
+    return CellError(name, message, [f"{name}: {message}", lines[line], mark, location])
 
 
 def position(details: Mapping[str, Any]) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def _urls(details: Mapping[str, Any]) -> dict[tuple[int, int], str]:
     return {(f["lineNumber"] + 1, f["columnNumber"] + 1): f["url"] for f in frames if f["url"]}
 
 
-def _place(frame: re.Match[str], urls: Mapping[tuple[int, int], str]) -> str:
+def _location(frame: re.Match[str], urls: Mapping[tuple[int, int], str]) -> str:
     line, column = int(frame["line"]), int(frame["column"])
     file = urls.get((line, column), frame["file"])
     if line == 1 and (file == "<anonymous>" or file.startswith("cell-")):

@@ -82,7 +82,7 @@ class JavaScriptKernel(Kernel):
             "status": "ok",
             "execution_count": self.execution_count,
             "user_expressions": {
-                name: await self._value(asked) for name, asked in (user_expressions or {}).items()
+                name: await self._value(code) for name, code in (user_expressions or {}).items()
             },
             "payload": [],
         }
@@ -94,8 +94,8 @@ class JavaScriptKernel(Kernel):
         details = answer.get("exceptionDetails")
         if details is not None:
             thrown = details.get("exception", {})
-            said = str(thrown.get("description", details["text"])).partition("\n")[0]
-            return {"status": "error", "ename": thrown.get("className", "Error"), "evalue": said}
+            message = str(thrown.get("description", details["text"])).partition("\n")[0]
+            return {"status": "error", "ename": thrown.get("className", "Error"), "evalue": message}
         text = json.dumps(answer["result"].get("value"), ensure_ascii=False)
         return {"status": "ok", "data": {"text/plain": text}, "metadata": {}}
 
@@ -187,7 +187,7 @@ class JavaScriptKernel(Kernel):
         try:
             await asyncio.wait_for(engine.interrupt(), _HEED_S)
         except asyncio.TimeoutError:
-            engine.kill("did not heed the interrupt and was killed")
+            engine.kill("ignored the interrupt and was killed")
         except InspectorError:
             pass  # a second interrupt while the first is under way
         except EngineGoneError:

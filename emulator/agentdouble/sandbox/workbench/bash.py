@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from agentdouble.sandbox.workbench import bash_driver
 from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashSession, Command
-from agentdouble.sandbox.workbench.keeper import BashSessions
+from agentdouble.sandbox.workbench.bash_sessions import BashSessions
 from agentdouble.sandbox.workbench.output import shorten
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import (
@@ -26,14 +26,14 @@ from agentdouble.sandbox.workbench.wire import (
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("it has a NUL character")
+        raise ValueError("it must not contain NUL characters")
     return text
 
 
 def _variables(env: dict[str, str | None]) -> dict[str, str | None]:
     for name, value in env.items():
         if not bash_driver.NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a variable")
+            raise ValueError(f"{name!r} is not a valid variable name")
         _without_nul(value or "")
     return env
 
@@ -201,8 +201,8 @@ def _sentence(command: Command) -> str:
     if command.status == "completed":
         return f"Command completed with exit code {command.exit_code}"
     return {
-        "pending": "Command waits for the one before it",
-        "running": "Command still runs",
+        "pending": "Command waits for an earlier one",
+        "running": "Command is still running",
         "timed_out": "Command was killed at its hard timeout",
         "killed": "Command was killed",
     }[command.status]

@@ -42,13 +42,13 @@ def chunk(
     ``exec_dir`` remains the working directory for later commands. ``env`` applies to this command
     only; the value None removes a variable. The command does not get the script's own descriptors.
     """
-    given = " ".join(f"{name}={quote(value)}" for name, value in env.items() if value is not None)
-    taken = [name for name, value in env.items() if value is None]
+    prefix = " ".join(f"{name}={quote(value)}" for name, value in env.items() if value is not None)
+    unset = [name for name, value in env.items() if value is None]
     lines = [] if exec_dir is None else [f"cd -- {quote(exec_dir)}"]
-    lines += [f"{_SAVED}_{n}=$(declare -p {n} 2>/dev/null); unset {n}" for n in taken]
-    lines += [f"{given} eval -- {quote(command)} {commands}<&- {results}>&-"]
-    if taken:
-        restored = "; ".join(f'eval "${_SAVED}_{name}"' for name in taken)
+    lines += [f"{_SAVED}_{n}=$(declare -p {n} 2>/dev/null); unset {n}" for n in unset]
+    lines += [f"{prefix} eval -- {quote(command)} {commands}<&- {results}>&-"]
+    if unset:
+        restored = "; ".join(f'eval "${_SAVED}_{name}"' for name in unset)
         lines += [f"{_SAVED}=$?; {restored}; (exit ${_SAVED})"]
     return "\n".join(lines).encode() + b"\0"
 

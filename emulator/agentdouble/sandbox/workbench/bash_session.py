@@ -46,21 +46,21 @@ class Command:
 class BashSession:
     """A bash that keeps its variables, functions and directory; it runs one command at a time.
 
-    ``shown`` turns a real path into the one to show. If ``joined``, ``stdout`` has the errors too.
+    ``show`` turns a real path into the session's. If ``joined``, stderr goes to ``stdout``.
     """
 
     def __init__(
-        self, session_id: str, directory: str, shown: Callable[[str], str], *, joined: bool = False
+        self, session_id: str, directory: str, show: Callable[[str], str], *, joined: bool = False
     ) -> None:
         self.id = session_id
-        self.working_dir = shown(directory)
+        self.working_dir = show(directory)
         self._directory = directory
         self.created_at = self.last_used_at = _now()
         self.commands: deque[Command] = deque(maxlen=_REMEMBERED)
         self.command_count = 0
         self.stdout, self.stderr = Output(), Output()
         self.closed = False
-        self._shown = shown
+        self._show = show
         self._joined = joined
         self._results = bytearray()
         self._result: asyncio.Future[tuple[int, str]] | None = None
@@ -86,43 +86,43 @@ class BashSession:
 
     async def _start(self, memory_limit: int | None) -> None:
         loop = asyncio.get_running_loop()
-        ours, theirs = self._open()
-        self._theirs, self._ours = theirs, ours
-        script = bash_driver.program(theirs["commands"], theirs["results"], memory_limit)
+        parent_ends, child_ends = self._open()
+        self._theirs, self._ours = child_ends, parent_ends
+        script = bash_driver.program(child_ends["commands"], child_ends["results"], memory_limit)
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *("bash", "--noprofile", "--norc", "-c", script),
                 cwd=self._directory,
                 env=processes.environment(),
-                stdin=theirs["stdin"],
-                stdout=theirs["stdout"],
-                stderr=theirs["stdout" if self._joined else "stderr"],
-                pass_fds=(theirs["commands"], theirs["results"]),
+                stdin=child_ends["stdin"],
+                stdout=child_ends["stdout"],
+                stderr=child_ends["stdout" if self._joined else "stderr"],
+                pass_fds=(child_ends["commands"], child_ends["results"]),
                 start_new_session=True,
             )
         except BaseException:
-            _close(ours)
+            _close(parent_ends)
             raise
         finally:
-            _close(theirs)
+            _close(child_ends)
         processes.started.add(self._process.pid)
         for name in _READ:
-            os.set_blocking(ours[name], False)
-            loop.add_reader(ours[name], self._read, name)
-        self._commands_in = await open_writer(ours["commands"])
-        self._stdin = await open_writer(ours["stdin"])
+            os.set_blocking(parent_ends[name], False)
+            loop.add_reader(parent_ends[name], self._read, name)
+        self._commands_in = await open_writer(parent_ends["commands"])
+        self._stdin = await open_writer(parent_ends["stdin"])
         self._ended = asyncio.ensure_future(self._wait())
 
     def _open(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return this process's ends and the bash's ends of the pipes between them, by name."""
         pipes = {name: os.pipe() for name in ("stdin", "commands", "stdout", "stderr", "results")}
-        ours = {n: p[n in ("stdin", "commands")] for n, p in pipes.items()}
-        return ours, {n: p[n not in ("stdin", "commands")] for n, p in pipes.items()}
+        parent_ends = {n: p[n in ("stdin", "commands")] for n, p in pipes.items()}
+        return parent_ends, {n: p[n not in ("stdin", "commands")] for n, p in pipes.items()}
 
     @property
     def current(self) -> Command | None:
         """The running command, or the first that waits, or None."""
-        return next((one for one in self.commands if not one.done.is_set()), None)
+        return next((command for command in self.commands if not command.done.is_set()), None)
 
     def run(self, command: Command) -> None:
         """Run a command after the earlier ones; set ``command.done`` when it is done."""
@@ -187,7 +187,7 @@ class BashSession:
     async def _interrupt(self) -> None:
         """Interrupt the processes of the command, but not the bash, which would end."""
         assert self._result is not None
-        self.signal(signal.SIGINT, itself=False)
+        self.signal(signal.SIGINT, include_leader=False)
         await _first(_INTERRUPTED_S, self._result, self._ended)
 
     def _chunk(self, command: Command) -> bytes:
@@ -203,7 +203,7 @@ class BashSession:
         assert self._result is not None
         if self._result.done():
             code, directory = self._result.result()
-            self.working_dir = self._shown(directory)
+            self.working_dir = self._show(directory)
             return code
         assert self._process.returncode is not None
         code = self._process.returncode
@@ -224,7 +224,7 @@ class BashSession:
         assert self._result is not None
         if self._result.done() or self._ended.done():
             return
-        processes.kill_tree(self._process.pid, itself=False)
+        processes.kill_tree(self._process.pid, include_leader=False)
         await _first(_HEED_S, self._result, self._ended)
         if not self._result.done():
             processes.kill_tree(self._process.pid)
@@ -235,13 +235,13 @@ class BashSession:
         self._stdin.write(text.encode())
         await self._stdin.drain()
 
-    def signal(self, number: int, *, itself: bool = True) -> None:
-        """Send a signal to the command's processes; if it has none, to the bash ``itself``."""
+    def signal(self, number: int, *, include_leader: bool = True) -> None:
+        """Signal the command's processes; if it has none, the bash if ``include_leader``."""
         self._signalled = True
         targets = processes.descendants(self._process.pid)
         for process in targets:
             processes.send_signal(process, number)
-        if itself and not targets:
+        if include_leader and not targets:
             processes.send_to_leader(self._process.pid, number)
 
     async def close(self) -> None:
@@ -265,9 +265,9 @@ class BashSession:
         processes.started.discard(self._process.pid)
 
     def _read(self, name: str) -> None:
-        """Read the present content of a pipe, but not all that a flood adds meanwhile."""
-        left = _DRAINED
-        while name in self._ours and left > 0:
+        """Read what a pipe holds now, but not endlessly during a flood."""
+        budget = _DRAINED
+        while name in self._ours and budget > 0:
             try:
                 data = os.read(self._ours[name], 65536)
             except BlockingIOError:
@@ -275,7 +275,7 @@ class BashSession:
             if not data:
                 asyncio.get_running_loop().remove_reader(self._ours[name])
                 return
-            left -= len(data)
+            budget -= len(data)
             self._take(name, data)
 
     def _take(self, name: str, data: bytes) -> None:
@@ -283,8 +283,8 @@ class BashSession:
             (self.stdout if name == "stdout" else self.stderr).append(data)
             return
         self._results += data
-        *records, rest = bytes(self._results).split(b"\0")
-        self._results = bytearray(rest)
+        *records, incomplete = bytes(self._results).split(b"\0")
+        self._results = bytearray(incomplete)
         for record in records:
             if self._result is not None and not self._result.done():
                 self._result.set_result(bash_driver.read_result(record))

@@ -1,4 +1,4 @@
-"""Reading, writing and replacing the content of files; only of regular files, so no call blocks."""
+"""Reading, writing and replacing the content of regular files; others might block."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read(path: str, start_line: int | None, end_line: int | None) -> str:
         else:
             data = _lines(file, start_line or 0, end_line)
     if len(data) > READ_LIMIT:
-        raise ValueError(f"there are more than {READ_LIMIT} bytes to read: download the file")
+        raise ValueError(f"the text is larger than {READ_LIMIT} bytes: download the file")
     return data.decode("utf-8", "replace")
 
 
@@ -65,7 +65,7 @@ def encode(content: str, encoding: Encoding) -> bytes:
     try:
         return base64.b64decode(content, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"the content is no base64: {error}") from None
+        raise ValueError(f"the content is not valid base64: {error}") from None
 
 
 def write(path: str, data: bytes, *, append: bool) -> int:
@@ -74,8 +74,8 @@ def write(path: str, data: bytes, *, append: bool) -> int:
     Creates the file and its directories if they are missing. Raises OSError.
     """
     make_parents(path)
-    how = os.O_APPEND if append else os.O_TRUNC
-    with os.fdopen(open_regular(path, os.O_WRONLY | os.O_CREAT | how), "wb") as file:
+    mode = os.O_APPEND if append else os.O_TRUNC
+    with os.fdopen(open_regular(path, os.O_WRONLY | os.O_CREAT | mode), "wb") as file:
         return file.write(data)
 
 
@@ -87,11 +87,11 @@ def make_parents(path: str) -> None:
 def replace(path: str, old: str, new: str) -> int:
     """Replace all occurrences of a text; return their number. Raises OSError, ValueError."""
     if not old:
-        raise ValueError("the text to be replaced is empty")
+        raise ValueError("the text to replace must not be empty")
     with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
         data = file.read(READ_LIMIT + 1)
     if len(data) > READ_LIMIT:
-        raise ValueError(f"it has more than {READ_LIMIT} bytes")
+        raise ValueError(f"the file is larger than {READ_LIMIT} bytes")
     count = data.count(old.encode())
     if count:
         write(path, data.replace(old.encode(), new.encode()), append=False)

@@ -31,7 +31,7 @@ SEARCH_PATIENCE_S = 5.0
 
 def _unprivileged(sudo: bool) -> bool:
     if sudo:
-        raise ValueError("a session of this double has no sudo")
+        raise ValueError("sessions of this double have no sudo")
     return sudo
 
 
@@ -98,21 +98,21 @@ class List(RequestBody):
     sort_desc: bool = False
 
 
-def entries(directory: str, wanted: List) -> list[dict[str, Any]]:
+def entries(directory: str, options: List) -> list[dict[str, Any]]:
     """Return a directory's entries; raise OSError if it cannot be read.
 
     Links are listed as links and not followed. If a subdirectory cannot be read, its content is
     left out.
     """
-    found = [_entry(one, wanted) for one in _walk(directory, wanted, 1)]
-    found.sort(key=lambda entry: _key(entry, wanted.sort_by), reverse=wanted.sort_desc)
-    for entry in found:
+    listed = [_entry(entry, options) for entry in _walk(directory, options, 1)]
+    listed.sort(key=lambda entry: _key(entry, options.sort_by), reverse=options.sort_desc)
+    for entry in listed:
         del entry["_modified"]
-    return found
+    return listed
 
 
-def _walk(directory: str, wanted: List, depth: int) -> Iterator[os.DirEntry[str]]:
-    left = MOST_ENTRIES
+def _walk(directory: str, options: List, depth: int) -> Iterator[os.DirEntry[str]]:
+    remaining = MOST_ENTRIES
     waiting = [(directory, depth)]
     while waiting:
         current, depth = waiting.pop()
@@ -124,16 +124,16 @@ def _walk(directory: str, wanted: List, depth: int) -> Iterator[os.DirEntry[str]
                 raise
             continue
         for entry in inside:
-            if not wanted.show_hidden and entry.name.startswith("."):
+            if not options.show_hidden and entry.name.startswith("."):
                 continue
             is_directory = entry.is_dir(follow_symlinks=False)
-            if wanted.recursive and is_directory and depth != wanted.max_depth:
+            if options.recursive and is_directory and depth != options.max_depth:
                 waiting.append((entry.path, depth + 1))
-            if not _is_wanted(entry.name, is_directory, wanted.file_types):
+            if not _is_wanted(entry.name, is_directory, options.file_types):
                 continue
             yield entry
-            left -= 1
-            if left == 0:
+            remaining -= 1
+            if remaining == 0:
                 return
 
 
@@ -143,7 +143,7 @@ def _is_wanted(name: str, is_directory: bool, types: Sequence[str] | None) -> bo
     return not is_directory and os.path.splitext(name)[1] in types  # noqa: PTH122
 
 
-def _entry(entry: os.DirEntry[str], wanted: List) -> dict[str, Any]:
+def _entry(entry: os.DirEntry[str], options: List) -> dict[str, Any]:
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:  # removed meanwhile
@@ -155,10 +155,10 @@ def _entry(entry: os.DirEntry[str], wanted: List) -> dict[str, Any]:
         "name": name,
         "path": path,
         "is_directory": is_directory,
-        "size": status.st_size if wanted.include_size and status and not is_directory else None,
+        "size": status.st_size if options.include_size and status and not is_directory else None,
         "modified_time": dt.datetime.fromtimestamp(modified, dt.timezone.utc).isoformat(),
         "permissions": stat.filemode(status.st_mode)
-        if wanted.include_permissions and status
+        if options.include_permissions and status
         else None,
         "extension": None if is_directory else os.path.splitext(name)[1] or None,  # noqa: PTH122
         "_modified": modified,
@@ -227,16 +227,16 @@ class Files:
         """Return the lines of a file that a regular expression matches."""
         with as_failure("search", body.file):
             re.compile(body.regex)
-            found = await _search(body, self._paths.real(body.file))
-        message = f"Search completed, found {len(found['matches'])} matches"
-        return Answer({"file": body.file, **found}, message)
+            result = await _search(body, self._paths.real(body.file))
+        message = f"Search completed, found {len(result['matches'])} matches"
+        return Answer({"file": body.file, **result}, message)
 
     async def find(self, body: Find) -> Answer:
         """Return the paths below a directory that match a glob pattern."""
         with as_failure("find in", body.path):
             path = self._paths.real(body.path)
             if "\0" in body.glob or body.glob.startswith("/"):
-                raise ValueError("the pattern must be relative, and without NUL characters")
+                raise ValueError("the pattern must be relative and must not contain NUL characters")
             matches = await asyncio.to_thread(find, path, body.glob)
         files = [self._paths.shown(match) for match in matches]
         message = f"Search completed, found {len(files)} files"
@@ -246,26 +246,26 @@ class Files:
         """Return the entries of a directory."""
         with as_failure("list", body.path):
             path = self._paths.real(body.path)
-            found = await asyncio.to_thread(entries, path, body)
-        for entry in found:
+            entries_ = await asyncio.to_thread(entries, path, body)
+        for entry in entries_:
             entry["path"] = self._paths.shown(entry["path"])
-        directories = sum(entry["is_directory"] for entry in found)
+        directories = sum(entry["is_directory"] for entry in entries_)
         data = {
             "path": body.path,
-            "files": found,
-            "total_count": len(found),
+            "files": entries_,
+            "total_count": len(entries_),
             "directory_count": directories,
-            "file_count": len(found) - directories,
+            "file_count": len(entries_) - directories,
         }
-        return Answer(data, f"Found {len(found)} items")
+        return Answer(data, f"Found {len(entries_)} items")
 
 
 def find(path: str, pattern: str) -> list[str]:
     """Return the paths below a directory that a glob pattern matches, sorted; raise OSError."""
     os.close(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
-    wanted = os.path.join(glob.escape(path), pattern)  # noqa: PTH118
+    search_pattern = os.path.join(glob.escape(path), pattern)  # noqa: PTH118
     root = os.path.realpath(path).rstrip("/") + "/"
-    matches = glob.iglob(wanted, recursive=True)  # noqa: PTH207
+    matches = glob.iglob(search_pattern, recursive=True)  # noqa: PTH207
     inside = (match for match in matches if os.path.realpath(match).startswith(root))
     return sorted(itertools.islice(inside, MOST_ENTRIES))
 
@@ -288,7 +288,7 @@ async def _search(body: Search, path: str) -> dict[str, Any]:
             process.kill()
             await process.wait()
         processes.started.discard(process.pid)
-    found: dict[str, Any] = json.loads(output or b'{"errno": 12, "reason": "The search has died"}')
-    if "errno" in found:
-        raise OSError(found["errno"], found["reason"])
-    return found
+    result: dict[str, Any] = json.loads(output or b'{"errno": 12, "reason": "The search has died"}')
+    if "errno" in result:
+        raise OSError(result["errno"], result["reason"])
+    return result

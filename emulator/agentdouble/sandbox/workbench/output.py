@@ -59,17 +59,17 @@ class Output:
         data = bytes(self._kept[max(first - self._start, 0) : max(until - self._start, 0)])
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         text = decoder.decode(data, final)
-        left, _ = decoder.getstate()
+        undecoded, _ = decoder.getstate()
         if first > since:
             text = f"[... {first - since} bytes were dropped ...]\n{text}"
-        return text, until - len(left)
+        return text, until - len(undecoded)
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return at most ``limit`` characters of a text, with a note for the middle; 0 is no limit."""
+    """Shorten a text to ``limit`` characters, with a note in the middle; 0 means no limit."""
     if limit == 0 or len(text) <= limit:
         return text
     head = limit // 2
     tail = limit - head
-    left_out = len(text) - limit
-    return f"{text[:head]}\n[... {left_out} characters were left out ...]\n{text[-tail:]}"
+    omitted = len(text) - limit
+    return f"{text[:head]}\n[... {omitted} characters omitted ...]\n{text[-tail:]}"

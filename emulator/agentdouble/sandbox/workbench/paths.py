@@ -1,4 +1,4 @@
-"""Paths of a session: real ones if the session has its own file system view, else mapped ones."""
+"""Paths of a session: real if the session has its own file system view, else mapped."""
 
 # The paths come from a client and are unchecked at first, so they stay strings:
 # ruff: noqa: PTH118
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 HOME = "/home/gem"
 TMP = "/tmp"  # noqa: S108 (the session's own)
 
-# a route for the double only: paths that are not below /v1 are not forwarded
+# for the double only: paths outside /v1 are not forwarded
 DIRECTORY = "/directory"
 
 
 class OutsideError(PermissionError):
-    """A path that leads out of the session's mapped directories."""
+    """A path outside the session's mapped directories."""
 
 
 @dataclass(frozen=True)
@@ -35,27 +35,27 @@ class Paths:
         Raises OutsideError, and ValueError for a path with a NUL character.
         """
         if "\0" in path:
-            raise ValueError("a path has no NUL character")
+            raise ValueError("a path must not contain NUL characters")
         absolute = os.path.normpath(os.path.join(HOME, path))
         if not self.mapped:
             return os.path.join(HOME, path)
-        for shown, directory in self.mapped:
-            if _within(absolute, shown):
-                return self._checked(path, directory + absolute[len(shown) :])
-        raise OutsideError(13, f"only {HOME} and {TMP} are the session's", path)
+        for prefix, directory in self.mapped:
+            if _within(absolute, prefix):
+                return self._checked(path, directory + absolute[len(prefix) :])
+        raise OutsideError(13, f"only {HOME} and {TMP} are accessible", path)
 
-    def _checked(self, path: str, found: str) -> str:
-        resolved = os.path.realpath(found)
+    def _checked(self, path: str, real: str) -> str:
+        resolved = os.path.realpath(real)
         if any(_within(resolved, os.path.realpath(directory)) for _, directory in self.mapped):
-            return found
-        raise OutsideError(13, f"it leads out of {HOME} and {TMP}", path)
+            return real
+        raise OutsideError(13, f"it leads outside {HOME} and {TMP}", path)
 
     def shown(self, path: str) -> str:
         """Return the session's path for a path of this process."""
-        for shown, directory in self.mapped:
-            for own in (directory, os.path.realpath(directory)):
-                if _within(path, own):
-                    return shown + path[len(own) :]
+        for prefix, directory in self.mapped:
+            for root in (directory, os.path.realpath(directory)):
+                if _within(path, root):
+                    return prefix + path[len(root) :]
         return path
 
     @property

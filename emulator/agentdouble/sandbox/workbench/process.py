@@ -55,7 +55,7 @@ def _directories(paths: Paths) -> Route:
         except OSError as error:
             raise FailedError(str(error.strerror)) from None
         if not os.path.isdir(path):  # noqa: ASYNC240, PTH112
-            raise FailedError("it is no directory")
+            raise FailedError("it is not a directory")
         return path
 
     return post(DIRECTORY, DirectoryRequest, directory)
@@ -75,9 +75,9 @@ def run(
     directories of /home/gem and /tmp.
     """
     gc.enable()  # the fork server has disabled it
-    given = config["Workbench"]
-    mapped = ((HOME, given["home"]), (TMP, given["tmp"])) if given.get("home") else ()
-    app = build(Paths(mapped), given.get("memory_limit"))
+    options = config["Workbench"]
+    mapped = ((HOME, options["home"]), (TMP, options["tmp"])) if options.get("home") else ()
+    app = build(Paths(mapped), options.get("memory_limit"))
     configured = uvicorn.Config(
         app,
         http=HttpToolsProtocol,
@@ -115,7 +115,7 @@ def _end_with(descriptor: int) -> None:
 
     def on_readable() -> None:
         if not os.read(descriptor, 1):
-            processes.kill_tree(os.getpid(), itself=False)
+            processes.kill_tree(os.getpid(), include_leader=False)
             os._exit(0)
 
     loop.add_reader(descriptor, on_readable)

@@ -28,8 +28,8 @@ def descendants(pid: int) -> list[psutil.Process]:
     This process adopts descendants whose parent has ended. They still belong to the leader's
     session, so they are found by that.
     """
-    ours = _children(os.getpid())
-    orphans = {child for child in ours if child.pid != pid and _session(child.pid) == pid}
+    children = _children(os.getpid())
+    orphans = {child for child in children if child.pid != pid and _session(child.pid) == pid}
     return list(orphans.union(_children(pid)))
 
 
@@ -59,16 +59,16 @@ def send_to_leader(pid: int, number: int) -> None:
         signals.send(pid, number, lambda: pid in started)
 
 
-def kill_tree(pid: int, *, itself: bool = True) -> None:
-    """Kill a process's descendants, and the process if ``itself``.
+def kill_tree(pid: int, *, include_leader: bool = True) -> None:
+    """Kill a process's descendants, and the process if ``include_leader``.
 
     They are stopped first, so that none of them forks meanwhile.
     """
-    if itself:
+    if include_leader:
         send_to_leader(pid, signal.SIGSTOP)
     for descendant in _stopped(pid):
         send_signal(descendant, signal.SIGKILL)
-    if itself:
+    if include_leader:
         send_to_leader(pid, signal.SIGKILL)
 
 

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from agentdouble.sandbox.workbench.bash import Name, Seconds, Text, wait_within
 from agentdouble.sandbox.workbench.bash_session import Command
-from agentdouble.sandbox.workbench.keeper import BashSessions
+from agentdouble.sandbox.workbench.bash_sessions import BashSessions
 from agentdouble.sandbox.workbench.output import shorten
 from agentdouble.sandbox.workbench.paths import Paths
 from agentdouble.sandbox.workbench.wire import Answer, RequestBody, post
@@ -26,7 +26,7 @@ _STATUS = {
 
 def _not_built(seconds: float | None) -> float | None:
     if seconds is not None:
-        raise ValueError("this double does not watch for silence: send timeout")
+        raise ValueError("no_change_timeout is not implemented: send timeout")
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""``WS /v1/shell/ws``: interactive terminals, which several clients may share, in frames of JSON."""
+"""``WS /v1/shell/ws``: interactive terminals that clients may share, in JSON frames."""
 
 from __future__ import annotations
 
@@ -146,33 +146,33 @@ class Terminals:
 
     async def _get_or_make(self, name: str) -> Terminal:
         async with self._making:
-            self._living = {n: one for n, one in self._living.items() if not one.closed}
-            found = self._living.get(name)
-            if found is not None:
-                return found
+            self._living = {name: t for name, t in self._living.items() if not t.closed}
+            terminal = self._living.get(name)
+            if terminal is not None:
+                return terminal
             await self._make_room()
-            made = Terminal(name)
-            await made.start(self._paths.real(HOME), self._memory_limit)
-            self._living[name] = made
-            return made
+            terminal = Terminal(name)
+            await terminal.start(self._paths.real(HOME), self._memory_limit)
+            self._living[name] = terminal
+            return terminal
 
     async def _make_room(self) -> None:
         """End the oldest terminal without a client if the limit is reached."""
         if len(self._living) < MOST:
             return
-        left = next((one for one in self._living.values() if not one.clients), None)
-        if left is None:
-            raise OSError(f"{MOST} are open and no more are allowed")
-        await left.close()
-        del self._living[left.id]
+        unused = next((t for t in self._living.values() if not t.clients), None)
+        if unused is None:
+            raise OSError(f"too many terminals (limit {MOST})")
+        await unused.close()
+        del self._living[unused.id]
 
 
 async def _serve(websocket: WebSocket, terminal: Terminal) -> None:
     await websocket.send_json({"type": "session_id", "data": terminal.id})
     offset = 0
     if terminal.used:
-        seen, offset = terminal.output.read(0)
-        await websocket.send_json({"type": "restore_output", "data": seen})
+        text, offset = terminal.output.read(0)
+        await websocket.send_json({"type": "restore_output", "data": text})
         await websocket.send_json({"type": "terminal_restored", "data": terminal.id})
     terminal.used = True
     await websocket.send_json({"type": "ready", "data": terminal.id})
@@ -201,7 +201,7 @@ async def _take(websocket: WebSocket, terminal: Terminal) -> None:
         try:
             await _act(terminal, json.loads(await websocket.receive_text()))
         except (KeyError, TypeError, ValueError, AttributeError, struct.error):
-            message = "a frame is JSON: input with a text, resize with cols and rows, or pong"
+            message = "a frame must be JSON: input with text, resize with cols and rows, or pong"
             await websocket.send_json({"type": "error", "data": message})
 
 

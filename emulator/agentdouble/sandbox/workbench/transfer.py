@@ -63,7 +63,7 @@ class Transfer:
             async with request.form(max_files=1) as form:
                 return await self._take(form.get("file"), form.get("path"))
         except HTTPException as error:
-            raise FailedError(f"The form is wrong: {error.detail}") from None
+            raise FailedError(f"Invalid form: {error.detail}") from None
         except OSError as error:  # the session has no room for it
             raise failure("upload", "the file", error) from None
 
@@ -99,8 +99,8 @@ class Transfer:
         if not status.st_size:  # also that of a file in /proc, which has content
             with file:
                 return Response(file.read(content.READ_LIMIT), media_type=_BYTES)
-        whole = request.query_params.get("change_policy") == "abort"
-        pieces = _pieces(file, status, path if whole else None)
+        must_be_whole = request.query_params.get("change_policy") == "abort"
+        pieces = _pieces(file, status, path if must_be_whole else None)
         headers = {
             "Content-Length": str(status.st_size),
             "Content-Disposition": f"attachment; filename*=utf-8''{quote(os.path.basename(path))}",  # noqa: PTH119
@@ -127,12 +127,12 @@ def _write(source: BinaryIO, target: str) -> int:
 async def _pieces(
     file: BinaryIO, before: os.stat_result, watched: str | None
 ) -> AsyncIterator[bytes]:
-    """Yield as much of a file as it had at first; fail if a ``watched`` one has changed."""
-    left = before.st_size
+    """Yield a file's original size in bytes; fail if a ``watched`` file has changed."""
+    remaining = before.st_size
     with file:
-        while left and (piece := await asyncio.to_thread(file.read, min(left, _PIECE))):
-            left -= len(piece)
+        while remaining and (piece := await asyncio.to_thread(file.read, min(remaining, _PIECE))):
+            remaining -= len(piece)
             now = os.fstat(file.fileno())
             if watched and (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-                raise failure("download", watched, ValueError("it was changed meanwhile"))
+                raise failure("download", watched, ValueError("it has changed meanwhile"))
             yield piece

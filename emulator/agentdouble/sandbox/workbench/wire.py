@@ -94,10 +94,10 @@ async def invalid(_request: Request, error: Exception) -> Response:
     return wrong_fields(error, "body")
 
 
-def wrong_fields(error: ValidationError, place: str) -> Response:
+def wrong_fields(error: ValidationError, location: str) -> Response:
     """Return the answer to an invalid body or query, in FastAPI's format."""
     detail = [
-        {"type": field["type"], "loc": [place, *field["loc"]], "msg": field["msg"]}
+        {"type": field["type"], "loc": [location, *field["loc"]], "msg": field["msg"]}
         for field in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     return JSONResponse({"detail": detail}, 422)

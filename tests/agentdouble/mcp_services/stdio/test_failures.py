@@ -109,7 +109,7 @@ def test_a_command_that_does_not_exist(services: Services) -> None:
     said = error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
 
     assert "The server of the MCP service 'nothing' ended with code 127." in said
-    assert "there is no program 'no-such-program'" in services.log("nothing")
+    assert "program 'no-such-program' not found" in services.log("nothing")
 
 
 def test_more_sessions_than_processes_end_the_oldest(

@@ -107,7 +107,7 @@ def test_sessions_are_bounded(plane: DataPlane, monkeypatch: pytest.MonkeyPatch)
 
     response = plane.post("/v1/jupyter/sessions/create", session_id="two")
 
-    assert (429, "1 Jupyter sessions are open and no more are allowed: close one.") == (
+    assert (429, "Too many Jupyter sessions (limit 1): close one.") == (
         response.status_code,
         response.json()["message"],
     )

@@ -88,7 +88,7 @@ def test_the_working_directory_is_set_for_good(plane: DataPlane) -> None:
     first = plane.bash("pwd", exec_dir="/tmp")["stdout"]
 
     assert [first, first] == [plane.bash("pwd")["stdout"], plane.bash("pwd")["stdout"]]
-    assert "exec_dir '/none' is no directory." == plane.refusal(
+    assert "exec_dir '/none' is not a directory." == plane.refusal(
         "/v1/bash/exec", command="pwd", exec_dir="/none"
     )
 
@@ -192,9 +192,7 @@ def test_long_output_is_cut_in_its_middle(plane: DataPlane) -> None:
     """Where it is asked for; its end is always there."""
     data = plane.bash("seq 1 100000", max_output_length=20)
 
-    assert (
-        "1\n2\n3\n4\n5\n\n[... 588875 characters were left out ...]\n99\n100000\n" == data["stdout"]
-    )
+    assert "1\n2\n3\n4\n5\n\n[... 588875 characters omitted ...]\n99\n100000\n" == data["stdout"]
     assert 588895 == len(plane.bash("seq 1 100000", max_output_length=0)["stdout"])
 
 

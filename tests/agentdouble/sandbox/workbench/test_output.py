@@ -50,8 +50,8 @@ def test_a_flood_is_dropped_at_its_front_and_marked(monkeypatch: pytest.MonkeyPa
     [
         ("abcdef", 6, "abcdef"),
         ("abcdef", 0, "abcdef"),
-        ("abcdef", 4, "ab\n[... 2 characters were left out ...]\nef"),
-        ("abcdef", 1, "\n[... 5 characters were left out ...]\nf"),
+        ("abcdef", 4, "ab\n[... 2 characters omitted ...]\nef"),
+        ("abcdef", 1, "\n[... 5 characters omitted ...]\nf"),
     ],
 )
 def test_a_text_is_shortened_in_its_middle(text: str, limit: int, expected: str) -> None:

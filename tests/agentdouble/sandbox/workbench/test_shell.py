@@ -56,7 +56,7 @@ def test_a_shell_keeps_its_state(plane: DataPlane) -> None:
 def test_a_directory_that_is_none_is_passed_over_unless_that_is_strict(plane: DataPlane) -> None:
     """The shell stays where it is, or the command is refused."""
     assert "/home/gem\n" == shell(plane, "pwd", exec_dir="/none")["output"]
-    assert "exec_dir '/none' is no directory." == plane.refusal(
+    assert "exec_dir '/none' is not a directory." == plane.refusal(
         "/v1/shell/exec", command="pwd", exec_dir="/none", strict=True
     )
 
@@ -82,7 +82,7 @@ def test_long_output_is_cut(plane: DataPlane) -> None:
     cut = shell(plane, "seq 1 20000")["output"]
     whole = shell(plane, "seq 1 20000", truncate=False)["output"]
 
-    assert ("19999\n20000\n", True) == (cut[-12:], "characters were left out" in cut)
+    assert ("19999\n20000\n", True) == (cut[-12:], "characters omitted" in cut)
     assert 108894 == len(whole)
 
 

@@ -1,6 +1,6 @@
-"""What a fork of a kernel does not carry: threads, child processes, connections, pools, timers.
+"""What a fork of a kernel lacks: threads, child processes, connections, pools, timers.
 
-``left_out`` counts it in the kernel, before the fork. ``break_pools`` makes the pools in the fork
+``omissions`` counts it in the kernel, before the fork. ``break_pools`` makes the pools in the fork
 fail with a clear error, because their workers are gone and would be waited for.
 """
 
@@ -22,24 +22,24 @@ from pathlib import Path
 
 from agentdouble.processes.fork_server import processes
 
-_GONE = "its workers are not in the copy of the session: make a new one"
+_GONE = "its workers do not exist in this copy of the session: create a new one"
 
 
-def left_out(
+def omissions(
     own_threads: Collection[threading.Thread | None],
     templates: Collection[int] = (),
     *,
     own_view: bool = False,
 ) -> tuple[str, ...]:
-    """Return what of this process a fork does not carry, for example ``("2 threads",)``.
+    """Return what a fork of this process lacks, for example ``("2 threads",)``.
 
     ``own_threads`` are the kernel's own, which each kernel has; ``templates`` are the pids of those
     that were forked from it before. With ``own_view``, all named shared memory is the session's.
     """
     threads = [
-        one
-        for one in threading.enumerate()
-        if one is not threading.main_thread() and one not in own_threads
+        thread
+        for thread in threading.enumerate()
+        if thread is not threading.main_thread() and thread not in own_threads
     ]
     counts = {
         "thread": len(threads),
@@ -56,16 +56,16 @@ def left_out(
 
 def _connections() -> int:
     """Return the number of this process's sockets that are connected to a network address."""
-    found = 0
+    count = 0
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (a snapshot of the names)
         with contextlib.suppress(OSError):
-            # socket.socket refuses what is no socket, and then the copy would stay open
+            # socket.socket refuses other descriptors, and the copy would stay open
             if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                with socket.socket(fileno=os.dup(int(name))) as one:
-                    if one.family in (socket.AF_INET, socket.AF_INET6):
-                        one.getpeername()
-                        found += 1
-    return found
+                with socket.socket(fileno=os.dup(int(name))) as connection:
+                    if connection.family in (socket.AF_INET, socket.AF_INET6):
+                        connection.getpeername()
+                        count += 1
+    return count
 
 
 def zmq_contexts() -> int:
@@ -96,14 +96,14 @@ def pause_openmp() -> None:
 
 
 def break_pools() -> None:
-    """Make pools without their workers refuse work, and child processes look killed."""
-    gc.unfreeze()  # what is frozen is not listed
+    """Make pools without workers refuse work, and child processes look killed."""
+    gc.unfreeze()  # frozen objects are not listed
     pools = getattr(sys.modules.get("multiprocessing.pool"), "Pool", ThreadPoolExecutor)
-    for one in gc.get_objects():
-        if isinstance(one, subprocess.Popen) and one.returncode is None:
-            one.returncode = -signal.SIGKILL
-        elif isinstance(one, ThreadPoolExecutor | ProcessPoolExecutor):
-            if getattr(one, "_threads", None) or getattr(one, "_processes", None):
-                vars(one)["_broken"] = _GONE
-        elif isinstance(one, pools):
-            vars(one)["_state"] = "CLOSE"  # its methods then say that the pool is not running
+    for tracked in gc.get_objects():
+        if isinstance(tracked, subprocess.Popen) and tracked.returncode is None:
+            tracked.returncode = -signal.SIGKILL
+        elif isinstance(tracked, ThreadPoolExecutor | ProcessPoolExecutor):
+            if getattr(tracked, "_threads", None) or getattr(tracked, "_processes", None):
+                vars(tracked)["_broken"] = _GONE
+        elif isinstance(tracked, pools):
+            vars(tracked)["_state"] = "CLOSE"  # its methods then say that the pool is not running

@@ -50,7 +50,7 @@ class BashSessions:
         if Path(directory).is_dir():
             return directory
         if strict:
-            raise FailedError(f"exec_dir {path!r} is no directory.")
+            raise FailedError(f"exec_dir {path!r} is not a directory.")
         return None
 
     async def get_or_make(self, session_id: str | None, directory: str | None) -> BashSession:
@@ -60,9 +60,7 @@ class BashSessions:
             if session_id is not None and session_id in self._sessions:
                 return self._sessions[session_id]
             if len(self._sessions) >= MAX_SESSIONS:
-                raise FailedError(
-                    f"{MAX_SESSIONS} {self._kind}s are open and no more are allowed: close one."
-                )
+                raise FailedError(f"Too many {self._kind}s (limit {MAX_SESSIONS}): close one.")
             session = BashSession(
                 session_id or uuid.uuid4().hex,
                 directory or self._paths.real(HOME),
