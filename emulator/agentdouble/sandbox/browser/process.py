@@ -178,9 +178,9 @@ class _Host:
             while True:
                 frame = await reader.readuntil(b"\0")
                 self._multiplexer.from_client(client, _parsed(frame[:-1]))
-                await self._drained()
+                await self._settle()
 
-    async def _drained(self) -> None:
+    async def _settle(self) -> None:
         """Wait until the browser has accepted all messages; never return if it has ended.
 
         The double must learn of the end before the clients do, because they may request another
