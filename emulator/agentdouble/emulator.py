@@ -260,7 +260,7 @@ class Emulator:
 
         @contextmanager
         def running() -> Iterator[str]:
-            apps = (app.again() for app in self._platform.context.apps)
+            apps = (app.clone() for app in self._platform.context.apps)
             double = Emulator(*apps, settings=settings)
             double.clock.move(max(self.clock.offset, dt.timedelta(0)))
             if self.clock.frozen:

@@ -221,7 +221,9 @@ def test_applications_need_names_of_their_own() -> None:
 @pytest.mark.parametrize("what", [3, "module:app", SimpleApp])
 def test_what_is_no_application_is_refused(what: object) -> None:
     """Before anything is opened, by its type."""
-    with pytest.raises(ApplicationLoadError, match=r"is of type \w+. agentdouble serves SimpleApp"):
+    with pytest.raises(
+        ApplicationLoadError, match=r"is a \w+, not an application. agentdouble serves SimpleApp"
+    ):
         Emulator(what)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,10 @@
-"""The decorator contract (section 4.6): the applications that authors write."""
+"""The decorator contract (section 4.6): the applications that authors write.
+
+``simple``, ``mcp`` and ``a2a`` hold one kind of application each: SimpleApp, MCPApp and A2AApp.
+``contract`` checks decorated functions, ``loading`` imports applications from a specification,
+``hosted`` serves them in a double, and ``adapters`` turns foreign agents into ours. An application
+is an ASGI application and also runs without a double, so this room imports no surface.
+"""
 
 from agentdouble.apps.a2a import A2AApp, agent_card
 from agentdouble.apps.mcp import MCPApp

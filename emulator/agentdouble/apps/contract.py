@@ -25,7 +25,7 @@ def check_entrypoint(function: Callable[..., Any]) -> None:
     try:
         bound = signature.bind(object(), object())
     except TypeError as error:
-        raise _entrypoint_error(function, f"it does not take these two: {error}") from None
+        raise _entrypoint_error(function, f"it does not accept these two: {error}") from None
     positional = [
         parameter.name
         for parameter in signature.parameters.values()
@@ -44,23 +44,23 @@ def check_ping(function: Callable[..., Any]) -> None:
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise _ping_error(function, "it is async")
     if inspect.isgeneratorfunction(function):
-        raise _ping_error(function, "it yields, and returns no string")
+        raise _ping_error(function, "it is a generator and does not return a string")
     if inspect.signature(function).parameters:
         raise _ping_error(function, "it takes parameters")
 
 
-def _entrypoint_error(function: object, why: str) -> DecorationError:
+def _entrypoint_error(function: object, reason: str) -> DecorationError:
     return DecorationError(
         f"@app.entrypoint takes 'async def f(payload, headers)'; {location(function)} is not that: "
-        f"{why}.",
+        f"{reason}.",
         decorator="entrypoint",
     )
 
 
-def _ping_error(function: object, why: str) -> DecorationError:
+def _ping_error(function: object, reason: str) -> DecorationError:
     return DecorationError(
         f"@app.ping takes 'def f()', sync and without parameters; {location(function)} is not that: "
-        f"{why}.",
+        f"{reason}.",
         decorator="ping",
     )
 

@@ -70,7 +70,7 @@ class Applications:
 
     @asynccontextmanager
     async def running(self, clock: Clock) -> AsyncIterator[None]:
-        """Run the applications inside, with this clock."""
+        """Run the applications in this context, with this clock."""
         async with AsyncExitStack() as stack:
             for app in self._all:
                 if isinstance(app, SimpleApp):
@@ -95,8 +95,8 @@ class A2AApplications:
     """
 
     def __init__(self, apps: Iterable[object]) -> None:
-        given = tuple(app for app in apps if isinstance(app, A2AApp))
-        self._apps = given or (A2AApp(_CODER, runner=root_agent),)
+        chosen = tuple(app for app in apps if isinstance(app, A2AApp))
+        self._apps = chosen or (A2AApp(_CODER, runner=root_agent),)
 
     @property
     def addresses(self) -> Mapping[str, str]:
@@ -122,7 +122,7 @@ class A2AApplications:
     async def running(
         self, clock: Clock, state: Store, directory: AgentsDirectory
     ) -> AsyncIterator[None]:
-        """Run the applications inside, with the double's clock, state and agents."""
+        """Run the applications in this context, with the double's clock, state and agents."""
         async with AsyncExitStack() as stack:
             for app in self._apps:
                 app.clock, app.directory = clock, directory
@@ -157,16 +157,16 @@ def _check_names(apps: Sequence[App]) -> None:
     if len(set(names)) == len(names):
         return
     for index, app in enumerate(apps):
-        if any(app is other for other in apps[:index]):
+        if any(app is earlier for earlier in apps[:index]):
             raise ApplicationLoadError(
-                f"The application {app.name!r} is given twice, by whatever name; it answers at "
-                "one place. Give it once.",
+                f"The application {app.name!r} is listed twice, perhaps under another name. "
+                "List it once.",
                 spec=app.name,
             )
     several = ", ".join(repr(name) for name in dict.fromkeys(names) if names.count(name) > 1)
     raise ApplicationLoadError(
-        f"Every application needs a name of its own; several are called {several}. "
-        "Rename one: NAME=MODULE:APP, or the name it is made with.",
+        f"Application names must be unique, but several are called {several}. "
+        "Rename one with NAME=MODULE:APP, or in its code.",
         spec=", ".join(names),
     )
 
@@ -191,7 +191,7 @@ def coder_mcp_app() -> MCPApp:
 
     @app.agent_as_a_tool
     async def coder(prompt: str) -> str:
-        """Run the code in the prompt and return what it came to, as Markdown.
+        """Run the code in the prompt and return its results as Markdown.
 
         The prompt is code, or text with fenced code blocks, in Python, JavaScript, TypeScript or
         bash. State is kept from call to call.

@@ -36,17 +36,17 @@ def load(spec: str) -> App:
             f"Name the application: {module_name}:<attribute>. {_candidates(module)}".rstrip(),
             spec=spec,
         )
-    found = application(app, called=target, spec=spec)
+    loaded = application(app, called=target, spec=spec)
     if name:
-        found.name = name
-    return found
+        loaded.name = name
+    return loaded
 
 
 def application(app: object, *, called: str, spec: str = "") -> App:
     """Return an application; raise ApplicationLoadError for any other object."""
     if not isinstance(app, App):
         raise ApplicationLoadError(
-            f"{called} is of type {type(app).__name__}. agentdouble serves SimpleApp, MCPApp and "
+            f"{called} is a {type(app).__name__}, not an application. agentdouble serves SimpleApp, MCPApp and "
             "A2AApp.",
             spec=spec,
         )
@@ -55,20 +55,20 @@ def application(app: object, *, called: str, spec: str = "") -> App:
 
 def _import(module_name: str, spec: str) -> ModuleType:
     if not module_name:
-        raise ApplicationLoadError(f"{spec!r} names no module; write module:app.", spec=spec)
+        raise ApplicationLoadError(f"{spec!r} names no module. Use module:app.", spec=spec)
     try:
         if module_name.endswith(".py"):
             return _import_file(Path(module_name))
-        here = str(Path.cwd())
-        if here not in sys.path:
-            sys.path.insert(0, here)
+        cwd = str(Path.cwd())
+        if cwd not in sys.path:
+            sys.path.insert(0, cwd)
         return importlib.import_module(module_name)
     except FileNotFoundError as error:
-        raise ApplicationLoadError(f"There is no file {error.filename}.", spec=spec) from None
+        raise ApplicationLoadError(f"File not found: {error.filename}.", spec=spec) from None
     except ModuleNotFoundError as error:
         if error.name is not None and module_name.split(".")[0] == error.name.split(".")[0]:
             raise ApplicationLoadError(
-                f"There is no module {module_name!r} here or among the installed ones.", spec=spec
+                f"No module named {module_name!r} in the working directory or installed.", spec=spec
             ) from None
         raise _broken(module_name, error, spec) from error
     except (Exception, SystemExit) as error:
@@ -91,7 +91,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _broken(module_name: str, error: BaseException, spec: str) -> ApplicationLoadError:
-    """Return the error for a module that raises on import, with the place in the user's code."""
+    """Return the error for a module that fails to import, with the line of the user's code."""
     return ApplicationLoadError(
         f"{module_name} does not import: {import_failure(error)}", spec=spec
     )

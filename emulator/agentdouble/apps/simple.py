@@ -111,8 +111,8 @@ def _probe(value: Any, full: dict[str, Any]) -> Response:
     shape = ledger.choose("U-PROBE-BODIES")
     if shape == "text":
         return PlainTextResponse(str(value))
-    shown = str(value) if shape == "json-string" else full
-    return Response(_json(shown), media_type="application/json")
+    body = str(value) if shape == "json-string" else full
+    return Response(_json(body), media_type="application/json")
 
 
 def _json(value: Any) -> str:
@@ -180,11 +180,11 @@ class SimpleApp:
             lifespan=lambda _app: self.lifespan(),
         )
 
-    def again(self) -> SimpleApp:
+    def clone(self) -> SimpleApp:
         """Return an application with the same functions, to be served beside this one."""
-        other = copy.copy(self)
-        other._host()
-        return other
+        clone = copy.copy(self)
+        clone._host()
+        return clone
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -284,7 +284,7 @@ class SimpleApp:
                 return self._failed(error)
             # 400, not the 500 of an exception (INV-07): only the caller can correct the ids.
             _log.warning(
-                "The caller of %s has an id that run_code cannot use: %s", self.name, error
+                "The caller of %s sent an id that run_code cannot use: %s", self.name, error
             )
             return failure(400, error.message, error.code)
         except Exception as error:
@@ -295,9 +295,9 @@ class SimpleApp:
         return result(value)
 
     def _failed(self, error: Exception) -> Response:
-        own = beneath(error)
-        if own is not None:
-            return failure(500, own, KIND)
+        cause = beneath(error)
+        if cause is not None:
+            return failure(500, cause, KIND)
         _log.error("The entrypoint of %s raised.", self.name, exc_info=from_application(error))
         return entrypoint_failure(error)
 
@@ -308,8 +308,8 @@ class SimpleApp:
                     yield event(chunk)
         except Exception as error:
             if beneath(error) is None:
-                what = "The entrypoint of %s raised in its stream."
-                _log.error(what, self.name, exc_info=from_application(error))
+                message = "The entrypoint of %s raised in its stream."
+                _log.error(message, self.name, exc_info=from_application(error))
             yield stream_failure(error)
 
     def _invocation(self, headers: Mapping[str, str]) -> Invocation:
@@ -342,12 +342,12 @@ class SimpleApp:
 
     @operation(_STATE)
     async def _on_health(self, _request: Request) -> Response:
-        """Return that the application is healthy."""
+        """Report that the application is healthy."""
         return state("healthy", self.clock)
 
     @operation(_STATE)
     async def _on_ready(self, _request: Request) -> Response:
-        """Return that the application is ready, or lives."""
+        """Report that the application is ready, or alive."""
         return state("success", self.clock)
 
 
@@ -371,12 +371,12 @@ async def _chunks(
 
 
 def _missing_headers(request: Request) -> Response | None:
-    wanted = [name for name in ("user_id", "session_id") if not request.headers.get(name)]
+    missing = [name for name in ("user_id", "session_id") if not request.headers.get(name)]
     if not request.headers.get("content-type", "").startswith("application/json"):
-        wanted.append("Content-Type: application/json")
-    if not wanted or ledger.choose("U-INVOKE-HEADERS") != "enforced":
+        missing.append("Content-Type: application/json")
+    if not missing or ledger.choose("U-INVOKE-HEADERS") != "enforced":
         return None
-    return failure(400, f"The request lacks {', '.join(wanted)}.", "BadRequest")
+    return failure(400, f"The request lacks {', '.join(missing)}.", "BadRequest")
 
 
 def _http_failure(error: HTTPException) -> Response:

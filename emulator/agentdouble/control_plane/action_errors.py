@@ -62,6 +62,6 @@ def missing(field: str) -> ActionError:
     return public_error("MissingParameter", f"The request is missing {field} parameter.")
 
 
-def invalid(field: str, why: str) -> ActionError:
+def invalid(field: str, reason: str) -> ActionError:
     """Return the refusal of a field's value; ``why`` is a clause without a full stop."""
-    return ActionError("InvalidParameter", f"The parameter {field} is invalid: {why}.")
+    return ActionError("InvalidParameter", f"The parameter {field} is invalid: {reason}.")

@@ -1,12 +1,12 @@
 """The names of the platform's actions, as its real clients know them.
 
-An action of this list that the double has not built is refused by name; any other action is
-unknown (CTL-06).
+Actions of this list that the double lacks are refused by name; any other action is unknown
+(CTL-06).
 """
 
 from __future__ import annotations
 
-# Services beside the platform's, by their names in signatures. The platform's command line asks them
+# Other services, by their names in signatures. The platform's command line asks them
 # for credentials, accounts, images and builds; their actions are refused by name, too.
 OTHER_SERVICES = frozenset(("cp", "cr", "iam", "id", "sts"))
 

@@ -80,26 +80,26 @@ def success(metadata: MetadataFields, result: Mapping[str, Any]) -> Response:
 def failure(metadata: MetadataFields, error: Refused) -> Response:
     """Return the answer of a refused action."""
     ledger.choose("U-ERROR-SHAPE")
-    shown: ErrorFields = {"Code": error.code, "Message": str(error)}
-    known = PUBLIC.get(error.code)
-    if known is not None and known.number is not None:
-        shown["CodeN"] = known.number
+    fields: ErrorFields = {"Code": error.code, "Message": str(error)}
+    public = PUBLIC.get(error.code)
+    if public is not None and public.number is not None:
+        fields["CodeN"] = public.number
     if isinstance(error, ActionError) and error.data is not None:
-        shown["Data"] = dict(error.data)
-    body: Failure = {"ResponseMetadata": {**metadata, "Error": shown}}
+        fields["Data"] = dict(error.data)
+    body: Failure = {"ResponseMetadata": {**metadata, "Error": fields}}
     return JSONResponse(body, error.status)
 
 
 class Authenticator:
-    """Checks requests against a double's key pairs: its ``own``, and those of the settings.
+    """Checks requests against a double's key pairs: its ``primary`` one, and those of the settings.
 
-    The double's own key pair may call every action. A key without the full-access permission may
+    The primary key pair may call every action. A key without the full-access permission may
     call none (CTL-07).
     """
 
-    def __init__(self, own: Credentials, settings: Settings, clock: Clock) -> None:
-        self._credentials = {one.access_key: one for one in (own, *map(_of, settings.keys))}
-        self._permitted = {own.access_key: True} | {
+    def __init__(self, primary: Credentials, settings: Settings, clock: Clock) -> None:
+        self._credentials = {key.access_key: key for key in (primary, *map(_of, settings.keys))}
+        self._permitted = {primary.access_key: True} | {
             pair.access_key: pair.full_access for pair in settings.keys
         }
         self._checks = settings.check_signatures

@@ -28,13 +28,13 @@ class Actions:
     def by_name(self) -> Mapping[str, Action]:
         """Return the actions by their names on the platform."""
         methods = (getattr(self, name) for name in dir(type(self)) if not name.startswith("_"))
-        return {getattr(one, _NAME): one for one in methods if hasattr(one, _NAME)}
+        return {getattr(method, _NAME): method for method in methods if hasattr(method, _NAME)}
 
 
 def action(
     name: str, model: type[M], result: Any = None, **types: Any
 ) -> Callable[[Callable[[Any, M], Answered]], Callable[[Any, Mapping[str, Any]], Answered]]:
-    """Make an action of a method that takes its body as a model.
+    """Turn a method that takes its body as a model into an action.
 
     Its Result has the type ``result``, or fields of these ``types``.
     """
@@ -71,7 +71,7 @@ def action_of(types: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
 
 def fields(name: str, **types: Any) -> Any:
     """Return the type of a dict with these fields, all of them required."""
-    # not a model: the first action would wait until pydantic has made dozens that nobody may ask for
+    # not a model, because building dozens of pydantic models would delay the first action
     make: Any = TypedDict
     return make(name, types)
 

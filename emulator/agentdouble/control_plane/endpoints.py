@@ -32,7 +32,7 @@ def seen_at(base_url: str) -> Iterator[None]:
 
 
 def base_url() -> str:
-    """Return the URL that the client used for the double, without a slash at its end."""
+    """Return the URL that the client used for the double, without a trailing slash."""
     return _base_url.get()
 
 
@@ -62,21 +62,21 @@ class NetworkConfiguration(TypedDict):
     VpcConfiguration: NotRequired[dict[str, Any]]
 
 
-def network_configurations(given: Mapping[str, Any], path: str = "") -> list[NetworkConfiguration]:
+def network_configurations(fields: Mapping[str, Any], path: str = "") -> list[NetworkConfiguration]:
     """Return the NetworkConfigurations of a resource at a path, from its NetworkConfiguration.
 
     The double has one address, which it shows for every requested network.
     """
-    wanted = {
-        "public": given.get("EnablePublicNetwork", True),
-        "private": given.get("EnablePrivateNetwork", False),
+    enabled = {
+        "public": fields.get("EnablePublicNetwork", True),
+        "private": fields.get("EnablePrivateNetwork", False),
     }
     address = base_url() + path
-    return [_network(kind, address, given) for kind, on in wanted.items() if on]
+    return [_network(kind, address, fields) for kind, on in enabled.items() if on]
 
 
-def _network(kind: str, address: str, given: Mapping[str, Any]) -> NetworkConfiguration:
+def _network(kind: str, address: str, fields: Mapping[str, Any]) -> NetworkConfiguration:
     network: NetworkConfiguration = {"NetworkType": kind, "Endpoint": address}
-    if "VpcConfiguration" in given:
-        network["VpcConfiguration"] = given["VpcConfiguration"]
+    if "VpcConfiguration" in fields:
+        network["VpcConfiguration"] = fields["VpcConfiguration"]
     return network

@@ -53,7 +53,7 @@ class ResultDocument(TypedDict):
 
 
 def _show_payloads(schema: dict[str, Any]) -> None:
-    """Add what the text holds; called when somebody asks for the OpenAPI document."""
+    """Describe the JSON inside the text field, for the OpenAPI document."""
     models = (RunCodePayload, ExecBashPayload)
     schema["contentMediaType"] = "application/json"
     schema["contentSchema"] = {"anyOf": [model.model_json_schema() for model in models]}
@@ -175,10 +175,10 @@ class InvokeTool:
         name = request.UserSessionId
         if request.SessionId is not None:
             instance = await self._instances.look_up(request.SessionId, request.ToolId)
-            theirs = instance.key.user_session_id
-            if name not in (None, theirs):
-                raise invalid("UserSessionId", f"the session {instance.id!r} is that of {theirs!r}")
-            name = theirs
+            owner = instance.key.user_session_id
+            if name not in (None, owner):
+                raise invalid("UserSessionId", f"the session {instance.id!r} belongs to {owner!r}")
+            name = owner
         elif name is None:
             raise missing("UserSessionId")
         else:
@@ -190,9 +190,9 @@ def _json_object(text: str) -> Mapping[str, Any]:
     try:
         document = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise invalid("OperationPayload", f"it holds no JSON: {error}") from None
+        raise invalid("OperationPayload", f"it is not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise invalid("OperationPayload", "it holds no JSON object")
+        raise invalid("OperationPayload", "it is not a JSON object")
     return document
 
 

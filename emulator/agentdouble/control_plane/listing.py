@@ -36,7 +36,7 @@ class Filter(Wire):
 
     @property
     def name(self) -> str:
-        """What the filter is about."""
+        """The name of the filtered field."""
         return self.Name or self.NameContains or ""
 
     def matches(self, value: str) -> bool:
@@ -84,7 +84,7 @@ class ListNamed(Paging):
             return (
                 matches_filters(item)
                 and self.ProjectName in (None, item["ProjectName"])
-                and all(one.matches(item.get("Tags") or ()) for one in self.TagFilters or ())
+                and all(tag.matches(item.get("Tags") or ()) for tag in self.TagFilters or ())
             )
 
         return matches
@@ -127,7 +127,7 @@ class Listed:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What items are sorted by."""
+        """The sort key of the item."""
         return (self.created_at.isoformat(timespec="microseconds"), self.id)
 
 
@@ -136,18 +136,18 @@ def matching(filters: Sequence[Filter] | None, fields: Mapping[str, str]) -> Cal
 
     ``fields`` maps filter names to the fields of items. Raises ActionError for an unknown name.
     """
-    for index, one in enumerate(filters or ()):
-        if one.name not in fields:
-            reason = f"{one.name[:100]!r} is none of {', '.join(fields)}"
-            raise invalid(f"Filters.{index}.{'Name' if one.Name else 'NameContains'}", reason)
+    for index, rule in enumerate(filters or ()):
+        if rule.name not in fields:
+            reason = f"{rule.name[:100]!r} is not one of {', '.join(fields)}"
+            raise invalid(f"Filters.{index}.{'Name' if rule.Name else 'NameContains'}", reason)
     return lambda item: all(
-        one.matches(str(item.get(fields[one.name], ""))) for one in filters or ()
+        rule.matches(str(item.get(fields[rule.name], ""))) for rule in filters or ()
     )
 
 
-def within(shown: str, after: dt.datetime | None, before: dt.datetime | None) -> bool:
-    """Return whether a shown time is in a window, both ends included."""
-    return (after is None or stamp(after) <= shown) and (before is None or shown <= stamp(before))
+def within(time: str, after: dt.datetime | None, before: dt.datetime | None) -> bool:
+    """Return whether a formatted time is in a window, both ends included."""
+    return (after is None or stamp(after) <= time) and (before is None or time <= stamp(before))
 
 
 def page(
@@ -157,19 +157,19 @@ def page(
 
     The token is the key of the last item, so pages stay right when items are added or removed.
     """
-    ordered = sorted(listed, key=lambda one: one.key, reverse=newest_first)
+    ordered = sorted(listed, key=lambda row: row.key, reverse=newest_first)
     if query.PageNumber is not None or query.PageSize is not None:
         if query.NextToken or query.MaxResults is not None:
-            reason = "PageNumber and PageSize go without NextToken and MaxResults"
+            reason = "PageNumber and PageSize cannot be combined with NextToken and MaxResults"
             raise invalid("PageNumber" if query.PageNumber is not None else "PageSize", reason)
         size = query.PageSize or DEFAULT_PAGE
         start = ((query.PageNumber or 1) - 1) * size
-        return [one.item for one in ordered[start : start + size]], ""
+        return [row.item for row in ordered[start : start + size]], ""
     if query.NextToken:
         last = _read(query.NextToken)
-        ordered = [one for one in ordered if one.key != last and (one.key < last) == newest_first]
+        ordered = [row for row in ordered if row.key != last and (row.key < last) == newest_first]
     size = query.MaxResults or DEFAULT_PAGE
-    items = [one.item for one in ordered[:size]]
+    items = [row.item for row in ordered[:size]]
     return items, _written(ordered[size - 1].key) if len(ordered) > size else ""
 
 
@@ -181,5 +181,5 @@ def _read(token: str) -> tuple[str, str]:
     try:
         created_at, id_ = json.loads(base64.urlsafe_b64decode(token))
     except (ValueError, TypeError):
-        raise invalid("NextToken", "no answer has given it") from None
+        raise invalid("NextToken", "it was not returned by a List action") from None
     return str(created_at), str(id_)

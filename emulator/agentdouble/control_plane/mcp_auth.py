@@ -56,30 +56,29 @@ class AuthorizerConfiguration(Wire):
     AuthorizerType: str
 
 
-def _by_keys(name: str, given: AuthorizerConfiguration) -> ByKeys | None:
+def _by_keys(name: str, config: AuthorizerConfiguration) -> ByKeys | None:
     """Return the keys of the field ``name``; raise ActionError for anything else."""
-    ways = given.Authorizer or Ways()
+    ways = config.Authorizer or Ways()
     for way in ("CustomJwtAuthorizer", "IdentityAuthorizer"):
         if getattr(ways, way) is not None:
             raise NotBuiltError(f"Authorization by {way} in {name}")
-    kind, plain = given.AuthorizerType[:100], re.sub(r"[^a-z]", "", given.AuthorizerType.lower())
+    kind, plain = config.AuthorizerType[:100], re.sub(r"[^a-z]", "", config.AuthorizerType.lower())
     if "jwt" in plain or "oauth" in plain or "identity" in plain:
         raise NotBuiltError(f"The AuthorizerType {kind!r} of {name}")
     if plain not in _NAMES_OF_KEYS:
-        raise invalid(f"{name}.AuthorizerType", f"{kind!r} is none of ApiKey, KeyAuth")
+        raise invalid(f"{name}.AuthorizerType", f"{kind!r} is not one of ApiKey, KeyAuth")
     return ways.KeyAuth
 
 
 def requested_keys(
-    service: str, given: AuthorizerConfiguration | None, existing: Iterable[Key] = ()
+    service: str, config: AuthorizerConfiguration | None, existing: Iterable[Key] = ()
 ) -> Sequence[Key] | None:
     """Return the keys that a request sets for clients, or None if it sets none.
 
     A key without a value keeps the value that the existing key of its name has, or gets a new
-    one. Keys are sent in the header Authorization, because section 4.3 requires that header. Raises
-    ActionError for what is not built, ServiceKeyError for a key that cannot be sent.
+    one. Keys are sent in the header Authorization, because section 4.3 requires that header. Raises ActionError for unsupported settings, and ServiceKeyError for a key that cannot be sent.
     """
-    by = None if given is None else _by_keys(INBOUND, given)
+    by = None if config is None else _by_keys(INBOUND, config)
     if by is None:
         return None
     path = f"{INBOUND}.Authorizer.KeyAuth"
@@ -90,26 +89,26 @@ def requested_keys(
     if by.ApiKeys is None:
         return None
     values = {key.name: key.value for key in existing}
-    return [make_key(service, one.Name, one.Key or values.get(one.Name)) for one in by.ApiKeys]
+    return [make_key(service, key.Name, key.Key or values.get(key.Name)) for key in by.ApiKeys]
 
 
-def shown(given: Mapping[str, Any] | None, keys: Sequence[Key]) -> dict[str, Any]:
+def inbound(config: Mapping[str, Any] | None, keys: Sequence[Key]) -> dict[str, Any]:
     """Return the AuthorizerConfiguration of a service, with its keys."""
-    by = (given or {}).get("Authorizer", {}).get("KeyAuth", {})
+    by = (config or {}).get("Authorizer", {}).get("KeyAuth", {})
     key_auth = {
         "ApiKeyLocation": by.get("ApiKeyLocation", "Header"),
         "ApiKeys": [{"Key": key.value, "Name": key.name} for key in keys],
         "Parameter": by.get("Parameter", "Authorization"),
     }
-    kind = (given or {}).get("AuthorizerType", "ApiKey")
+    kind = (config or {}).get("AuthorizerType", "ApiKey")
     return {"AuthorizerType": kind, "Authorizer": {"KeyAuth": key_auth}}
 
 
-def headers(given: AuthorizerConfiguration | None) -> Mapping[str, str]:
+def headers(config: AuthorizerConfiguration | None) -> Mapping[str, str]:
     """Return the headers for an MCP backend; raise ActionError if the key is wrong or not built."""
-    if given is None:
+    if config is None:
         return {}
-    key, by = _backend_key(given)
+    key, by = _backend_key(config)
     if by.location != "header":
         where = f"A key in {by.ApiKeyLocation!r} for an MCP backend"
         raise NotBuiltError(f"{where} ({OUTBOUND}.Authorizer.KeyAuth.ApiKeyLocation)")
@@ -118,31 +117,31 @@ def headers(given: AuthorizerConfiguration | None) -> Mapping[str, str]:
     return {name: f"Bearer {key}" if plain else key}
 
 
-def authentication(given: AuthorizerConfiguration | None) -> Auth | None:
+def authentication(config: AuthorizerConfiguration | None) -> Auth | None:
     """Return the credential for an HTTP API; without a Parameter, the definition places it."""
-    if given is None:
+    if config is None:
         return None
-    key, by = _backend_key(given)
+    key, by = _backend_key(config)
     if by.Parameter is None:
         return ApiKey(key)
     has_scheme = key.lower().startswith(_BEARER)
     if by.Parameter.lower() == "authorization" and (has_scheme or " " not in key):
         return Bearer(key[len(_BEARER) :] if has_scheme else key)
     if by.location not in ("header", "query", "cookie"):
-        what = f"A key in {by.ApiKeyLocation!r} for an HTTP API"
-        raise NotBuiltError(f"{what} ({OUTBOUND}.Authorizer.KeyAuth.ApiKeyLocation)")
-    place = cast(Literal["header", "query", "cookie"], by.location)
-    return ApiKey(key, name=by.Parameter, where=place)
+        feature = f"A key in {by.ApiKeyLocation!r} for an HTTP API"
+        raise NotBuiltError(f"{feature} ({OUTBOUND}.Authorizer.KeyAuth.ApiKeyLocation)")
+    location = cast(Literal["header", "query", "cookie"], by.location)
+    return ApiKey(key, name=by.Parameter, where=location)
 
 
-def _backend_key(given: AuthorizerConfiguration) -> tuple[str, ByKeys]:
+def _backend_key(config: AuthorizerConfiguration) -> tuple[str, ByKeys]:
     """Return the key to send and its settings."""
-    by = _by_keys(OUTBOUND, given)
+    by = _by_keys(OUTBOUND, config)
     path = f"{OUTBOUND}.Authorizer.KeyAuth.ApiKeys"
     if by is None or not by.ApiKeys:
         raise missing(path)
     if len(by.ApiKeys) > 1:
-        raise invalid(path, "a backend is shown one key")
+        raise invalid(path, "a backend needs exactly one key")
     if not by.ApiKeys[0].Key:
         raise missing(f"{path}.0.Key")
     return by.ApiKeys[0].Key, by

@@ -1,4 +1,4 @@
-"""The backends of MCP services: their configuration in requests, and what is made of it."""
+"""The backends of MCP services: their configuration in requests, and the backends it describes."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def make(
     package = custom.PublicPackage if custom else None
     if kind == "MCP" and package is not None and package.RawConfig:
         if authorizer is not None:
-            reason = "a command gets its credentials as env of its RawConfig"
+            reason = "a command gets its credentials from env in its RawConfig"
             raise invalid(mcp_auth.OUTBOUND, reason)
         return _command(package, package.RawConfig, sources)
     url = _url(backend, path)
@@ -147,7 +147,7 @@ async def make(
             raise missing(f"{_CUSTOM}.Domain")
         return McpBackend(url, mcp_auth.headers(authorizer))
     if kind != "HTTP":
-        raise invalid("ProtocolType", f"{protocol[:100]!r} is none of MCP, HTTP")
+        raise invalid("ProtocolType", f"{protocol[:100]!r} is not one of MCP, HTTP")
     if definition is None:
         raise missing("ProtocolConfiguration.HttpApiConfiguration.Configuration")
     auth = mcp_auth.authentication(authorizer)
@@ -171,43 +171,43 @@ def _command(package: Package, text: str, sources: Sources) -> CommandBackend:
         raise _wrong(f"it is {form}, with one server")
     (fields,) = servers.values()
     if isinstance(fields, dict) and "url" in fields:
-        raise _wrong("its server has a url: a server with an address is a CustomConfiguration")
+        raise _wrong("its server has a url: use CustomConfiguration for a server with an address")
     try:
         server = Server.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "server"
-        raise _wrong(f"its {place[:100]} is wrong: {first['msg']}") from None
+        location = ".".join(map(str, first["loc"])) or "server"
+        raise _wrong(f"its {location[:100]} is invalid: {first['msg']}") from None
     directory = sources.roots[0]
     if server.cwd is not None:
         directory = sources.resolve(Path(server.cwd))
         if not Path(server.cwd).is_absolute() or not directory.is_dir():
-            raise _wrong(f"there is no directory with the absolute path {server.cwd[:100]!r}")
+            raise _wrong(f"cwd {server.cwd[:100]!r} is not the absolute path of a directory")
     command = (server.command, *server.args)
     return CommandBackend(command, directory, server.env or {}, sources=sources.roots)
 
 
-def _wrong(why: str) -> ActionError:
-    return invalid(f"{_PACKAGE}.RawConfig", why)
+def _wrong(reason: str) -> ActionError:
+    return invalid(f"{_PACKAGE}.RawConfig", reason)
 
 
-def _url(given: BackendFields | None, path: str) -> str | None:
+def _url(fields: BackendFields | None, path: str) -> str | None:
     """Return the URL of a backend, or None if the request has no backend."""
     if not path.startswith("/"):
-        raise invalid("Path", f"{path[:100]!r} does not begin with '/'")
-    for name, what in _NOT_BUILT.items():
-        if getattr(given, name, None) is not None:
-            raise NotBuiltError(f"{what} (BackendConfiguration.{name})")
-    custom = given.CustomConfiguration if given else None
+        raise invalid("Path", f"{path[:100]!r} must begin with '/'")
+    for name, feature in _NOT_BUILT.items():
+        if getattr(fields, name, None) is not None:
+            raise NotBuiltError(f"{feature} (BackendConfiguration.{name})")
+    custom = fields.CustomConfiguration if fields else None
     if custom is None:
         return None
     if not custom.Domain:
         raise missing(f"{_CUSTOM}.Domain")
     if not _HOST.fullmatch(custom.Domain):
-        raise invalid(f"{_CUSTOM}.Domain", f"{custom.Domain[:100]!r} is no name of a host")
+        raise invalid(f"{_CUSTOM}.Domain", f"{custom.Domain[:100]!r} is not a host name")
     scheme = (custom.ProtocolType or ("https" if custom.Port == 443 else "http")).lower()
     if scheme not in ("http", "https"):
-        raise invalid(f"{_CUSTOM}.ProtocolType", f"{scheme[:100]!r} is none of http, https")
+        raise invalid(f"{_CUSTOM}.ProtocolType", f"{scheme[:100]!r} is not one of http, https")
     host = f"[{custom.Domain.strip('[]')}]" if ":" in custom.Domain else custom.Domain
     port = "" if custom.Port is None else f":{custom.Port}"
     return f"{scheme}://{host}{port}{path}"

@@ -75,7 +75,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
     create_request = CreateMCPService
     update_request = UpdateMCPService
     filters = ("Name", "Status", "ProtocolType")
-    shown = ShownService
+    details = ShownService
     listed = ListedService
 
     def __init__(self, services: Services, sources: Sources) -> None:
@@ -119,19 +119,19 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
 
     async def _changed(self, service: Service, request: UpdateMCPService) -> Backend | None:
         """Return the new backend that a request sets, or None if it sets none."""
-        before, given = service.backend, request.BackendConfiguration
+        before, requested = service.backend, request.BackendConfiguration
         authorizer = request.OutboundAuthorizerConfiguration
-        if given is None and authorizer is None:
+        if requested is None and authorizer is None:
             return None
         if not isinstance(before, (CommandBackend, McpBackend, OpenApiBackend)):
-            name = "BackendConfiguration" if given is not None else mcp_auth.OUTBOUND
-            raise invalid(name, "a server of the double's own process stands behind this service")
+            name = "BackendConfiguration" if requested is not None else mcp_auth.OUTBOUND
+            raise invalid(name, "this service is backed by a server inside the double's process")
         fields, path = mcp_backends.configuration(before)
         fields = service.fields.get("BackendConfiguration", fields)
         backend = await mcp_backends.make(
             _protocol(before),
             str(service.fields.get("Path", path)),
-            given or (BackendFields.model_validate(fields) if fields else None),
+            requested or (BackendFields.model_validate(fields) if fields else None),
             before.document if isinstance(before, OpenApiBackend) else None,
             authorizer,
             self._sources,
@@ -142,33 +142,33 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             return replace(backend, auth=getattr(before, "auth", None))
         return backend
 
-    def _shown(self, one: Service) -> dict[str, Any]:
-        given, backend = one.fields, one.backend
+    def _details(self, service: Service) -> dict[str, Any]:
+        stored, backend = service.fields, service.backend
         fields, _ = mcp_backends.configuration(backend)
         document = backend.document if isinstance(backend, OpenApiBackend) else None
-        outbound = given.get(mcp_auth.OUTBOUND)
+        outbound = stored.get(mcp_auth.OUTBOUND)
         return {
-            **self._listed(one),
-            "BackendType": given.get("BackendType", "Custom"),
-            "BackendConfiguration": given.get("BackendConfiguration", fields),
+            **self._listed(service),
+            "BackendType": stored.get("BackendType", "Custom"),
+            "BackendConfiguration": stored.get("BackendConfiguration", fields),
             "ProtocolConfiguration": {"ProtocolConvertConfiguration": document} if document else {},
-            mcp_auth.INBOUND: mcp_auth.shown(given.get(mcp_auth.INBOUND), one.keys),
+            mcp_auth.INBOUND: mcp_auth.inbound(stored.get(mcp_auth.INBOUND), service.keys),
             **({mcp_auth.OUTBOUND: outbound} if outbound else {}),
         }
 
-    def _listed(self, one: Service) -> dict[str, Any]:
-        given = one.fields
+    def _listed(self, service: Service) -> dict[str, Any]:
+        stored = service.fields
         return {
-            "MCPServiceId": one.id,
-            "Name": one.name,
-            "Path": PREFIX + one.name,
-            "ProjectName": given.get("ProjectName", "default"),
-            "ProtocolType": given.get("ProtocolType", _protocol(one.backend)),
+            "MCPServiceId": service.id,
+            "Name": service.name,
+            "Path": PREFIX + service.name,
+            "ProjectName": stored.get("ProjectName", "default"),
+            "ProtocolType": stored.get("ProtocolType", _protocol(service.backend)),
             "Status": READY,
-            "Tags": given.get("Tags", []),
-            "CreatedAt": stamp(one.created_at),
-            "UpdatedAt": stamp(one.updated_at),
-            "NetworkConfigurations": network_configurations(given.get("NetworkConfiguration", {})),
+            "Tags": stored.get("Tags", []),
+            "CreatedAt": stamp(service.created_at),
+            "UpdatedAt": stamp(service.updated_at),
+            "NetworkConfigurations": network_configurations(stored.get("NetworkConfiguration", {})),
         }
 
 
@@ -178,19 +178,19 @@ def _protocol(backend: Backend) -> str:
 
 def _note(request: CreateMCPService | UpdateMCPService) -> None:
     """Note the fields that are stored and shown, but have no effect."""
-    given = request.model_dump(exclude_none=True)
-    unread: list[str] = [name for name in ("BackendType", "NetworkConfiguration") if name in given]
-    if "TlsSettings" in given.get("BackendConfiguration", {}).get("CustomConfiguration", {}):
+    values = request.model_dump(exclude_none=True)
+    unread: list[str] = [name for name in ("BackendType", "NetworkConfiguration") if name in values]
+    if "TlsSettings" in values.get("BackendConfiguration", {}).get("CustomConfiguration", {}):
         unread.append("BackendConfiguration.CustomConfiguration.TlsSettings")
-    if "Type" in given.get("ProtocolConfiguration", {}).get("HttpApiConfiguration", {}):
+    if "Type" in values.get("ProtocolConfiguration", {}).get("HttpApiConfiguration", {}):
         unread.append("ProtocolConfiguration.HttpApiConfiguration.Type")
     note_unread(sorted(unread))
 
 
 def _fields(request: CreateMCPService | UpdateMCPService) -> dict[str, Any]:
     """Return a request's fields for a service, without the keys and the definition."""
-    left_out = ("Name", "ClientToken", "MCPServiceId", "ProtocolConfiguration")
+    excluded = ("Name", "ClientToken", "MCPServiceId", "ProtocolConfiguration")
     keys = {mcp_auth.INBOUND: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}
     return request.model_dump(
-        mode="json", exclude={**dict.fromkeys(left_out, True), **keys}, exclude_none=True
+        mode="json", exclude={**dict.fromkeys(excluded, True), **keys}, exclude_none=True
     )

@@ -43,8 +43,8 @@ class ControlPlane:
             action = self._find(request, metadata)
             run = request.headers.get(RUN_HEADER)
             with endpoints.seen_at(str(request.base_url)), output_feed.named_run(run):
-                asked = await _json_object(body)
-                result = await cancel_on_disconnect(request.receive, action(asked))
+                parameters = await _json_object(body)
+                result = await cancel_on_disconnect(request.receive, action(parameters))
             return authentication.success(metadata, result)
         except (HTTPException, ClientDisconnect):
             raise
@@ -67,11 +67,11 @@ class ControlPlane:
     def _find(self, request: Request, metadata: MetadataFields) -> Action:
         """Return the action of a request; name the action or field that is refused (CTL-06)."""
         for name in ("Action", "Version"):
-            given = request.query_params.getlist(name)
-            if not given:
+            values = request.query_params.getlist(name)
+            if not values:
                 raise missing(name)
-            if len(given) > 1:
-                raise invalid(name, f"the query has it {len(given)} times")
+            if len(values) > 1:
+                raise invalid(name, f"it occurs {len(values)} times in the query")
         if metadata["Version"] == VERSION and metadata["Action"] in self._actions:
             return self._actions[metadata["Action"]]
         if metadata["Version"] == VERSION and metadata["Action"] in OF_THE_PLATFORM:
@@ -97,7 +97,7 @@ def names_action(connection: HTTPConnection) -> bool:
 def refuse_method(request: Request) -> Response:
     """Answer an action that is not sent by POST, for example from a browser."""
     message = (
-        "Actions are sent by POST, with their parameters as JSON in the body and a signature; "
+        "Send actions by POST, with their parameters as JSON in the body and a signature; "
         f"this is a {request.method}. Try: agentdouble call ListTools"
     )
     action = request.query_params["Action"]

@@ -60,7 +60,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
     create_request = CreateRuntime
     update_request = UpdateRuntime
     list_request = ListMade
-    shown = ShownRuntime
+    details = ShownRuntime
     filters = ("Name", "Description", "Status", "ArtifactType")
     unlisted = (
         "FailedLogFileUrl",
@@ -98,7 +98,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         NextToken=str,
     )
     async def list_versions(self, request: ListVersions) -> dict[str, Any]:
-        """Return the versions that are kept, the oldest first."""
+        """Return the stored versions, oldest first."""
         managed = self._runtimes.get(request.RuntimeId)
         versions = (
             Listed(
@@ -165,8 +165,8 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
                 release=bool(request.ReleaseEnable),
             )
 
-    def _shown(self, one: Managed) -> dict[str, Any]:
-        return runtime_requests.shown(one)
+    def _details(self, managed: Managed) -> dict[str, Any]:
+        return runtime_requests.details(managed)
 
 
 def _changes(request: RuntimeFields) -> dict[str, Any]:

@@ -28,7 +28,7 @@ FILE = "file"
 _KEYS = ("application", "command", "python", "start_timeout_s")
 _FORM = "file:///DIRECTORY?application=MODULE:APP or file:///DIRECTORY?command=COMMAND"
 _INSTEAD_OF_IMAGE = (
-    "Run what is in it from its directory: ArtifactType file, and as ArtifactUrl "
+    "Run its content from a directory: ArtifactType file, and as ArtifactUrl "
     f"{_FORM}; &python=.venv/bin/python names the interpreter that has its libraries."
 )
 
@@ -45,7 +45,7 @@ class Sources:
         try:
             resolved = path.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
-            raise invalid(self.field, "its path cannot be followed") from None
+            raise invalid(self.field, "its path cannot be resolved") from None
         if not any(resolved.is_relative_to(root) for root in self.roots):
             below = ", ".join(map(str, self.roots))
             raise invalid(
@@ -70,7 +70,7 @@ def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
     if parts.scheme != FILE or parts.netloc not in ("", "localhost") or not path.is_absolute():
         raise _wrong(f"{url[:200]!r} is not {_FORM}")
     if len(query) != len(pairs) or not query.keys() <= {*_KEYS}:
-        raise _wrong(f"its query has another key than {', '.join(_KEYS)}, or one twice")
+        raise _wrong(f"its query has keys other than {', '.join(_KEYS)}, or one twice")
     directory = sources.resolve(path)
     module = query.get("application", "").partition(":")[0]
     if module.endswith(".py"):
@@ -92,7 +92,7 @@ def check_type(kind: str) -> None:
     if kind == "image":
         raise NotBuiltError("A container image (ArtifactType image)", _INSTEAD_OF_IMAGE)
     if kind != FILE:
-        raise invalid("ArtifactType", f"{kind[:100]!r} is none of {FILE}, image")
+        raise invalid("ArtifactType", f"{kind[:100]!r} is not one of {FILE}, image")
 
 
 def url_of(definition: Definition) -> str:
@@ -114,5 +114,5 @@ def _interpreter(named: str | None, directory: Path, sources: Sources) -> str | 
     return str(sources.resolve(python.parent) / python.name)
 
 
-def _wrong(why: str) -> ActionError:
-    return invalid("ArtifactUrl", why)
+def _wrong(reason: str) -> ActionError:
+    return invalid("ArtifactUrl", reason)

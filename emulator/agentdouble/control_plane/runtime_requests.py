@@ -1,4 +1,4 @@
-"""Requests about runtimes, and runtimes as answers show them."""
+"""Requests about runtimes, and the representation of runtimes in answers."""
 
 from __future__ import annotations
 
@@ -135,17 +135,17 @@ class ShownInstance(TypedDict):
     RuntimeId: str
 
 
-def requested_authorizer(given: Authorizer | None) -> dict[str, Any]:
+def requested_authorizer(authorizer: Authorizer | None) -> dict[str, Any]:
     """Return the authorizer of a request, in the form of a runtime's table.
 
     A runtime always gets one (AUT-02): if the request has none, the platform generates a key, which
     GetRuntime shows. ApiKeyName names the key, not a header, because real clients send
     Authorization: Bearer. Raises ActionError.
     """
-    by = given or Authorizer()
+    by = authorizer or Authorizer()
     if by.CustomJwtAuthorizer is not None:
         if by.KeyAuth is not None:
-            reason = "it has either a KeyAuth or a CustomJwtAuthorizer"
+            reason = "it must have either a KeyAuth or a CustomJwtAuthorizer"
             raise invalid("AuthorizerConfiguration", reason)
         token = by.CustomJwtAuthorizer
         return {
@@ -185,7 +185,7 @@ _NOT_OF_A_LISTED_VERSION = (
 )
 
 
-def shown(managed: Managed) -> dict[str, Any]:
+def details(managed: Managed) -> dict[str, Any]:
     """Return the fields of GetRuntime: the version in force, and the runtime's own state."""
     runtime, base = managed.runtime, endpoints.base_url()
     status = runtime.status
@@ -237,8 +237,8 @@ def shown_instances(managed: Managed) -> list[ShownInstance]:
 
 def _fields_of(managed: Managed, version: Version) -> dict[str, Any]:
     """Return the fields of a version, with effective values for all fields that have an effect."""
-    given, definition = dict(version.fields), version.definition
-    network = given.pop("NetworkConfiguration", {})
+    fields, definition = dict(version.fields), version.definition
+    network = fields.pop("NetworkConfiguration", {})
     sometimes = {
         "Command": shlex.join(definition.command) or None,
         "MemoryMb": definition.memory_limit and definition.memory_limit // MIB,
@@ -249,7 +249,7 @@ def _fields_of(managed: Managed, version: Version) -> dict[str, Any]:
         "ProjectName": "default",
         "RoleName": "",
         "Tags": [],
-        **given,
+        **fields,
         **{name: value for name, value in sometimes.items() if value is not None},
         "RuntimeId": managed.id,
         "Name": managed.name,

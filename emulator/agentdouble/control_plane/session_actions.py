@@ -189,12 +189,12 @@ class SessionActions(Actions):
         """Return a session."""
         self._tools.get(request.ToolId)
         try:
-            found: Instance | EndedInstance = await self._look_up(request)
+            session: Instance | EndedInstance = await self._look_up(request)
         except InstanceEndedError:
             if not _ended_are_shown():
                 raise
-            found = self._instances.look_up_ended(request.SessionId, request.ToolId)
-        return dict(self._shown(found))
+            session = self._instances.look_up_ended(request.SessionId, request.ToolId)
+        return dict(self._details(session))
 
     @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
     async def list(self, request: ListSessions) -> dict[str, Any]:
@@ -203,12 +203,12 @@ class SessionActions(Actions):
         self._tools.get(request.ToolId)
         self._instances.destroy_due()
         listed = [
-            one
-            for one in self._listed(request.ToolId)
-            if matches(one.item)
-            and request.has(one.item)
+            row
+            for row in self._listed(request.ToolId)
+            if matches(row.item)
+            and request.has(row.item)
             and listing.within(
-                one.item["ExpireAt"], request.ExpireTimeAfter, request.ExpireTimeBefore
+                row.item["ExpireAt"], request.ExpireTimeAfter, request.ExpireTimeBefore
             )
         ]
         items, token = listing.page(request, listed)
@@ -272,19 +272,19 @@ class SessionActions(Actions):
     def _listed(self, tool_id: str) -> Iterator[Listed]:
         sessions: list[Instance | EndedInstance] = [*self._instances.of_tool(tool_id)]
         if _ended_are_shown():
-            sessions += (one for one in self._instances.ended() if one.key.tool_id == tool_id)
-        for one in sessions:
-            yield Listed(one.id, one.created_at, dict(self._shown(one)))
+            sessions += (end for end in self._instances.ended() if end.key.tool_id == tool_id)
+        for session in sessions:
+            yield Listed(session.id, session.created_at, dict(self._details(session)))
 
-    def _shown(self, one: Instance | EndedInstance) -> ShownSession:
+    def _details(self, session: Instance | EndedInstance) -> ShownSession:
         return {
-            "SessionId": one.id,
-            "UserSessionId": one.key.user_session_id,
-            "ToolType": self._tools.get(one.key.tool_id).type,
-            "Status": _status(one) if isinstance(one, Instance) else "Terminated",
-            "CreatedAt": stamp(one.created_at),
-            "ExpireAt": stamp(one.deadline if isinstance(one, Instance) else one.at),
-            "Endpoint": endpoint(one) if isinstance(one, Instance) else "",
+            "SessionId": session.id,
+            "UserSessionId": session.key.user_session_id,
+            "ToolType": self._tools.get(session.key.tool_id).type,
+            "Status": _status(session) if isinstance(session, Instance) else "Terminated",
+            "CreatedAt": stamp(session.created_at),
+            "ExpireAt": stamp(session.deadline if isinstance(session, Instance) else session.at),
+            "Endpoint": endpoint(session) if isinstance(session, Instance) else "",
             "InternalEndpoint": "",
         }
 

@@ -18,7 +18,7 @@ from agentdouble.sandbox.tools import Tools
 
 
 class ShownSnapshot(TypedDict):
-    """A snapshot of a session; ``Reason`` says what is not in it, or why its state is gone."""
+    """A snapshot of a session; ``Reason`` says what it lacks, or why its state is lost."""
 
     SnapshotId: str
     SnapshotType: Literal["Manual"]
@@ -55,9 +55,9 @@ class SnapshotActions(Actions):
                 f"the tool {tool.id!r} was created without EnableSnapshot",
                 "InvalidSnapshot.NotEnabled",
             )
-        taken = await self._snapshots.take(instance, request.RetentionCount)
+        snapshot = await self._snapshots.take(instance, request.RetentionCount)
         at_once = ledger.choose("U-SNAPSHOT-STATUS") == "ready"
-        return {"SnapshotId": taken.id, "Status": "Ready" if at_once else "Creating"}
+        return {"SnapshotId": snapshot.id, "Status": "Ready" if at_once else "Creating"}
 
     @action(
         "ListSessionSnapshots",
@@ -72,39 +72,39 @@ class SnapshotActions(Actions):
         """Return the snapshots of a tool's sessions that pass every filter, the newest first."""
         self._tools.get(request.ToolId)
         names = ("SessionId", "UserSessionId", "SnapshotType")
-        wanted = {name: value for name in names if (value := getattr(request, name)) is not None}
+        filters = {name: value for name in names if (value := getattr(request, name)) is not None}
         every = (
-            Listed(one.id, one.created_at, dict(_shown(one)))
-            for one in self._snapshots.of_tool(request.ToolId)
+            Listed(snapshot.id, snapshot.created_at, dict(_details(snapshot)))
+            for snapshot in self._snapshots.of_tool(request.ToolId)
         )
-        found = [
-            one for one in every if wanted.items() <= one.item.items() and request.has(one.item)
+        rows = [
+            row for row in every if filters.items() <= row.item.items() and request.has(row.item)
         ]
         newest_first = ledger.choose("U-SNAPSHOT-ORDER") == "newest-first"
-        items, token = listing.page(request, found, newest_first=newest_first)
+        items, token = listing.page(request, rows, newest_first=newest_first)
         return {
             "Snapshots": items,
             "NextToken": token,
             "PageNumber": request.PageNumber or 1,
             "PageSize": request.PageSize or request.MaxResults or listing.DEFAULT_PAGE,
-            "TotalCount": len(found),
+            "TotalCount": len(rows),
         }
 
     @action("GetSessionSnapshot", session_actions.OneSnapshot, Snapshot=ShownSnapshot)
     async def get(self, request: session_actions.OneSnapshot) -> dict[str, Any]:
         """Return a session snapshot."""
-        return {"Snapshot": _shown(self._find(request))}
+        return {"Snapshot": _details(self._find(request))}
 
     @action("DeleteSessionSnapshot", session_actions.OneSnapshot, SnapshotId=str)
     async def delete(self, request: session_actions.OneSnapshot) -> dict[str, Any]:
         """Delete a session snapshot; sessions that were resumed from it live on."""
-        found = self._find(request)
-        await self._snapshots.delete(found)
-        return {"SnapshotId": found.id}
+        snapshot = self._find(request)
+        await self._snapshots.delete(snapshot)
+        return {"SnapshotId": snapshot.id}
 
     @action("ResumeSessionFromSnapshot", session_actions.ResumeSessionFromSnapshot, SessionId=str)
     async def resume(self, request: session_actions.ResumeSessionFromSnapshot) -> dict[str, Any]:
-        """Return a session to a snapshot, or with CreateNewInstance make another one of it."""
+        """Return a session to a snapshot, or with CreateNewInstance create another session from it."""
         resumed = await self._snapshots.resume(
             self._find(request), request.Ttl, new_instance=bool(request.CreateNewInstance)
         )
@@ -115,16 +115,16 @@ class SnapshotActions(Actions):
         return self._snapshots.get(request.SnapshotId, request.ToolId)
 
 
-def _shown(one: SessionSnapshot) -> ShownSnapshot:
+def _details(snapshot: SessionSnapshot) -> ShownSnapshot:
     return {
-        "SnapshotId": one.id,
+        "SnapshotId": snapshot.id,
         "SnapshotType": "Manual",
-        "Status": "Ready" if one.lost is None else "Failed",
-        "Reason": one.reason,
-        "ToolId": one.key.tool_id,
-        "SessionId": one.session_id,
-        "SandboxId": one.session_id,
-        "UserSessionId": one.key.user_session_id,
+        "Status": "Ready" if snapshot.lost is None else "Failed",
+        "Reason": snapshot.reason,
+        "ToolId": snapshot.key.tool_id,
+        "SessionId": snapshot.session_id,
+        "SandboxId": snapshot.session_id,
+        "UserSessionId": snapshot.key.user_session_id,
         "SessionMetadata": [],
-        "CreatedAt": stamp(one.created_at),
+        "CreatedAt": stamp(snapshot.created_at),
     }

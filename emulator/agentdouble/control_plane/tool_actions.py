@@ -30,7 +30,7 @@ U = TypeVar("U", bound=BaseModel)
 class ResourceActions(Actions, Generic[R, C, U]):
     """The actions on one kind of resource, which a subclass describes.
 
-    ``_create`` and ``_update`` carry out a request, ``_shown`` returns the fields that GetX shows.
+    ``_create`` and ``_update`` carry out a request; ``_details`` returns the fields of GetX.
     """
 
     noun: ClassVar[str]  # CreateTool, GetTool, ListTools, UpdateTool, DeleteTool
@@ -40,15 +40,15 @@ class ResourceActions(Actions, Generic[R, C, U]):
     filters: ClassVar[tuple[str, ...]]  # fields that filters may name, in addition to the id
     unlisted: ClassVar[tuple[str, ...]] = ()  # fields that GetX shows and ListX does not
     list_request: ClassVar[type[ListNamed]] = ListNamed
-    shown: ClassVar[Any]  # the type of what GetX shows
+    details: ClassVar[Any]  # the type of what GetX shows
     listed: ClassVar[Any] = None  # the type of what ListX shows, if it is another one
     create_request: type[C]
     update_request: type[U]
 
     def __init__(self, registry: Registry[R]) -> None:
         self._registry = registry
-        one: Any = {self.id_field: (str, ...)}
-        self._one_request = create_model(f"One{self.noun}", __base__=Wire, **one)
+        id_only: Any = {self.id_field: (str, ...)}
+        self._one_request = create_model(f"One{self.noun}", __base__=Wire, **id_only)
 
     def by_name(self) -> Mapping[str, Action]:
         """Return the actions by their names on the platform."""
@@ -65,22 +65,22 @@ class ResourceActions(Actions, Generic[R, C, U]):
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create a resource, or return the id of the one that the same ClientToken created."""
         request = read(self.create_request, body)
-        made = await self._create(request)
-        return {self.id_field: made.id}
+        resource = await self._create(request)
+        return {self.id_field: resource.id}
 
     @action_of(lambda self: (self._one_request, self._get_result()))
     async def get(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a resource."""
-        shown = self._shown(self._find(body))
-        return shown if self.get_field is None else {self.get_field: shown}
+        details = self._details(self._find(body))
+        return details if self.get_field is None else {self.get_field: details}
 
     @action_of(lambda self: (self.list_request, self._list_result()))
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the resources that pass every filter, the oldest first."""
         request = read(self.list_request, body)
         matches = request.matching({"Id": self.id_field, **{name: name for name in self.filters}})
-        every = (Listed(one.id, one.created_at, self._listed(one)) for one in self._registry.all())
-        items, token = page(request, (listed for listed in every if matches(listed.item)))
+        rows = (Listed(r.id, r.created_at, self._listed(r)) for r in self._registry.all())
+        items, token = page(request, (listed for listed in rows if matches(listed.item)))
         return {self.list_field: items, "NextToken": token}
 
     @action_of(lambda self: (self.update_request, self._id_result()))
@@ -93,21 +93,21 @@ class ResourceActions(Actions, Generic[R, C, U]):
     @action_of(lambda self: (self._one_request, self._id_result()))
     async def delete(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Delete a resource."""
-        found = self._find(body)
-        await self._delete(found)
-        return {self.id_field: found.id}
+        resource = self._find(body)
+        await self._delete(resource)
+        return {self.id_field: resource.id}
 
     def _id_result(self) -> Any:
         return fields(f"{self.noun}Id", **{self.id_field: str})
 
     def _get_result(self) -> Any:
         if self.get_field is None:
-            return self.shown
-        return fields(f"Get{self.noun}Result", **{self.get_field: self.shown})
+            return self.details
+        return fields(f"Get{self.noun}Result", **{self.get_field: self.details})
 
     def _list_result(self) -> Any:
-        one: Any = self.listed or self.shown
-        items = {self.list_field: builtins.list[one]}
+        item: Any = self.listed or self.details
+        items = {self.list_field: builtins.list[item]}
         return fields(f"List{self.noun}sResult", **items, NextToken=str)
 
     def _find(self, body: Mapping[str, Any]) -> R:
@@ -121,16 +121,16 @@ class ResourceActions(Actions, Generic[R, C, U]):
     async def _update(self, request: U) -> None:
         raise NotImplementedError
 
-    async def _delete(self, one: R) -> None:
-        await self._registry.delete(one.id)
+    async def _delete(self, resource: R) -> None:
+        await self._registry.delete(resource.id)
 
-    def _shown(self, one: R) -> dict[str, Any]:
+    def _details(self, resource: R) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _listed(self, one: R) -> dict[str, Any]:
+    def _listed(self, resource: R) -> dict[str, Any]:
         """Return the fields that ListX shows."""
-        shown = self._shown(one).items()
-        return {name: value for name, value in shown if name not in self.unlisted}
+        details = self._details(resource).items()
+        return {name: value for name, value in details if name not in self.unlisted}
 
 
 READY = "Ready"
@@ -139,7 +139,7 @@ _HEEDED = {"Description", "ProjectName", "Envs", "Tags", "EnableSnapshot"}
 
 
 class ShownTool(CreateTool):
-    """A tool: the fields with which it was created, and what became of it."""
+    """A tool: the fields of its creation, and its current state."""
 
     ToolId: str
     Status: Literal["Ready"]
@@ -159,7 +159,7 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
     create_request = CreateTool
     update_request = UpdateTool
     list_request = ListMade
-    shown = ShownTool
+    details = ShownTool
     filters = ("Name", "Description", "Status", "ToolType")
     unlisted = (
         *("AssociatedRuntimes", "PolicyName", "CpuMilli", "MemoryMb", "SkillSpaceId"),
@@ -181,14 +181,14 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
         _check(request, request.ToolType or CODE_ENV)
         await self._tools.update(request.ToolId, _fields(request))
 
-    async def _delete(self, one: Tool) -> None:
-        await self._tools.delete(one.id)
-        await self._instances.destroy_of(one.id, "its tool was deleted")
-        await self._snapshots.drop_of(one.id)
+    async def _delete(self, tool: Tool) -> None:
+        await self._tools.delete(tool.id)
+        await self._instances.destroy_of(tool.id, "its tool was deleted")
+        await self._snapshots.drop_of(tool.id)
 
-    def _shown(self, one: Tool) -> dict[str, Any]:
-        given = dict(one.fields)
-        network = given.pop("NetworkConfiguration", {})
+    def _details(self, tool: Tool) -> dict[str, Any]:
+        fields = dict(tool.fields)
+        network = fields.pop("NetworkConfiguration", {})
         return {
             "AssociatedRuntimes": [],
             "PolicyName": "",
@@ -196,13 +196,13 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
             "ProjectName": "default",
             "Envs": [],
             "Tags": [],
-            **given,
-            "ToolId": one.id,
-            "Name": one.name,
-            "ToolType": one.type,
+            **fields,
+            "ToolId": tool.id,
+            "Name": tool.name,
+            "ToolType": tool.type,
             "Status": READY,
-            "CreatedAt": stamp(one.created_at),
-            "UpdatedAt": stamp(one.updated_at),
+            "CreatedAt": stamp(tool.created_at),
+            "UpdatedAt": stamp(tool.updated_at),
             "NetworkConfigurations": network_configurations(network),
         }
 
@@ -212,8 +212,8 @@ def _check(request: ToolFields, tool_type: str) -> None:
     if tool_type in _OTHER_TYPES:
         raise NotBuiltError(f"The ToolType {tool_type}")
     if tool_type != CODE_ENV:
-        known = ", ".join((CODE_ENV, *_OTHER_TYPES))
-        raise invalid("ToolType", f"{tool_type[:100]!r} is none of {known}")
+        known_types = ", ".join((CODE_ENV, *_OTHER_TYPES))
+        raise invalid("ToolType", f"{tool_type[:100]!r} is not one of {known_types}")
     if request.TosMountConfig is not None and request.TosMountConfig.EnableTos:
         raise NotBuiltError("Object storage in a sandbox (TosMountConfig)")
     note_unread(sorted(_fields(request).keys() - _HEEDED))

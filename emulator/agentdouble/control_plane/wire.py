@@ -48,15 +48,15 @@ def read(model: type[_Model], document: Mapping[str, Any], prefix: str = "") -> 
     name of the field.
     """
     try:
-        found = model.model_validate(document)
+        body = model.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = prefix + ".".join(str(part) for part in first["loc"])
         if first["type"] == "missing":
             raise missing(field) from None
         raise invalid(field, first["msg"]) from None
-    note_unread(_unread(found, document, prefix))
-    return found
+    note_unread(_unread(body, document, prefix))
+    return body
 
 
 def _unread(value: Any, document: Any, path: str) -> Iterator[str]:
@@ -72,8 +72,8 @@ def _unread(value: Any, document: Any, path: str) -> Iterator[str]:
         for key, inner in document.items():
             yield from _unread(value.get(key), inner, f"{path}{key}.")
     elif isinstance(value, (list, tuple)) and isinstance(document, (list, tuple)):
-        for index, (one, inner) in enumerate(zip(value, document, strict=False)):
-            yield from _unread(one, inner, f"{path}{index}.")
+        for index, (element, inner) in enumerate(zip(value, document, strict=False)):
+            yield from _unread(element, inner, f"{path}{index}.")
 
 
 def _numeric_string(value: Any) -> Any:
@@ -92,7 +92,7 @@ def ttl_in_seconds(ttl: int, unit: Unit | None) -> int:
     """Return a lifetime in seconds (U-TOOL-TTL-UNIT); raise ActionError if it is too long."""
     seconds = ttl * 60 if (unit or ledger.choose("U-TOOL-TTL-UNIT")) == "minute" else ttl
     if seconds > MAX_TTL_S:
-        raise invalid("Ttl", f"it is longer than {MAX_TTL_S} seconds")
+        raise invalid("Ttl", f"it must not exceed {MAX_TTL_S} seconds")
     return seconds
 
 
@@ -104,9 +104,9 @@ def check_user_session_id(value: str) -> None:
     elif not _PUBLISHED_CHARS.fullmatch(value):
         raise invalid(
             "UserSessionId",
-            f"{value[:200]!r} is not 1 to 200 letters, digits, '_' and '-'. run_code makes it of "
-            "agent, user_id and session_id; the alternative 'printable' of U-USER-SESSION-CHARS "
-            "allows other characters",
+            f"{value[:200]!r} must be 1 to 200 letters, digits, '_' and '-'. run_code builds it "
+            "from agent, user_id and session_id; the alternative 'printable' of "
+            "U-USER-SESSION-CHARS allows other characters",
         )
 
 
@@ -124,9 +124,9 @@ def _check_envs(envs: Sequence[Env]) -> Sequence[Env]:
         if env.Key in RESERVED and (env.Key, env.Value) != ("HOME", HOME):
             raise _wrong(f"the sandbox itself sets {env.Key}")
         if names.count(env.Key) > 1:
-            raise _wrong(f"{env.Key[:100]!r} is there twice")
+            raise _wrong(f"{env.Key[:100]!r} occurs twice")
     if sum(len(env.Key) + len(env.Value or "") for env in envs) > _ENVS_LIMIT:
-        raise _wrong(f"together they have more than {_ENVS_LIMIT} characters")
+        raise _wrong(f"together they exceed {_ENVS_LIMIT} characters")
     return envs
 
 
@@ -152,12 +152,12 @@ def _moment(value: Any) -> Any:
     if not isinstance(value, str):
         raise PydanticCustomError("moment", "it must be a string with an ISO-8601 time")
     try:
-        found = dt.datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", value))
+        moment = dt.datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", value))
         return (
-            found.replace(tzinfo=dt.timezone.utc) if found.tzinfo is None else found
+            moment.replace(tzinfo=dt.timezone.utc) if moment.tzinfo is None else moment
         ).astimezone(dt.timezone.utc)
     except (ValueError, OverflowError):
-        message = "it is no ISO-8601 time, such as 2030-01-31T12:00:00Z"
+        message = "it is not an ISO-8601 time such as 2030-01-31T12:00:00Z"
         raise PydanticCustomError("moment", message) from None
 
 

@@ -131,7 +131,7 @@ def _refusal(command_line: CommandLine, *words: str) -> str:
 @pytest.mark.parametrize(
     ("source", "spec", "expected"),
     [
-        (None, "nix:app", "There is no module 'nix'"),
+        (None, "nix:app", "No module named 'nix'"),
         ("1 / 0", "bad:app", "bad.py:1)"),
         ("def f(:", "bad:app", "SyntaxError"),
         (APP, "bad:application", "It has app."),

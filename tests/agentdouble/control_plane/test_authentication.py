@@ -129,7 +129,7 @@ def test_a_header_that_stands_twice_is_refused(shared: Emulator) -> None:
             f"Action=InvokeTool&Action=GetTool&Version={VERSION}",
             400,
             "InvalidParameter",
-            "The parameter Action is invalid: the query has it 2 times.",
+            "The parameter Action is invalid: it occurs 2 times in the query.",
         ),
     ],
 )

@@ -278,7 +278,7 @@ def test_a_server_of_this_process_has_no_other_backend(double: Emulator) -> None
         double, "UpdateMCPService", MCPServiceId=made.id, BackendConfiguration=custom("http://h:1")
     )
     assert (400, "InvalidParameter") == (status, code)
-    assert "a server of the double's own process stands behind this service" in message
+    assert "this service is backed by a server inside the double's process" in message
 
 
 def test_services_are_listed_and_deleted(double: Emulator, backend: Backend) -> None:
@@ -344,7 +344,7 @@ WRONG_API = {"HttpApiConfiguration": {"Configuration": '{"swagger": "1"}'}}
     [
         ({"Name": "a/b"}, "InvalidParameter", "'a/b' is no name of an MCP service"),
         (_of("CustomConfiguration"), "MissingParameter", "missing BackendConfiguration.Custom"),
-        (_of("CustomConfiguration", Domain="a@b/c"), "InvalidParameter", "is no name of a host"),
+        (_of("CustomConfiguration", Domain="a@b/c"), "InvalidParameter", "is not a host name"),
         (_of("CustomMcpConfiguration"), "NotImplemented", "A server that the platform runs ("),
         (_of("EcsConfiguration"), "NotImplemented", "A backend on machines of the cloud"),
         (

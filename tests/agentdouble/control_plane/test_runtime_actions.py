@@ -262,7 +262,7 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
     [
         (
             {"ArtifactType": "image", "ArtifactUrl": "registry/a:1"},
-            *(501, "yet. Run what is in it from its directory: ArtifactType file, and as Art"),
+            *(501, "yet. Run its content from a directory: ArtifactType file, and as Art"),
         ),
         ({"ArtifactUrl": "https://host/x?application=a:b"}, 400, "is not file:///DIRECTORY?"),
         ({"ArtifactUrl": "file:///etc?command=ls"}, 400, "/etc is not below "),

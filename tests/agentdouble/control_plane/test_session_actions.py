@@ -224,7 +224,7 @@ def test_both_ids_must_name_the_same_session(double: Emulator) -> None:
     assert (
         400,
         "InvalidParameter",
-        f"The parameter UserSessionId is invalid: the session {theirs!r} is that of 'theirs'.",
+        f"The parameter UserSessionId is invalid: the session {theirs!r} belongs to 'theirs'.",
     ) == refused
 
 

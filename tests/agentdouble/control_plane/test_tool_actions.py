@@ -274,7 +274,7 @@ def test_a_made_up_token_is_refused(double: Emulator, token: str) -> None:
     assert (
         400,
         "InvalidParameter",
-        "The parameter NextToken is invalid: no answer has given it.",
+        "The parameter NextToken is invalid: it was not returned by a List action.",
     ) == refusal(double, "ListTools", NextToken=token)
 
 
@@ -296,4 +296,4 @@ def test_a_wrong_query_is_refused(double: Emulator, query: dict[str, Any], named
     assert 400 == status
     assert f" {named} " in message
     if "Colour" in str(query):
-        assert message.endswith("'Colour' is none of Id, Name, Description, Status, ToolType.")
+        assert message.endswith("'Colour' is not one of Id, Name, Description, Status, ToolType.")

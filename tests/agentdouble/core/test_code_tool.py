@@ -280,4 +280,4 @@ def test_ids_that_cannot_be_a_session_s_are_the_caller_s_to_mend() -> None:
 
     (mine, about), (theirs, _) = answers
     assert (400, 500, "InvalidParameter") == (mine, theirs, about["type"])
-    assert "'good_a@b.c_s1' is not 1 to 200 letters, digits, '_' and '-'" in about["message"]
+    assert "'good_a@b.c_s1' must be 1 to 200 letters, digits, '_' and '-'" in about["message"]

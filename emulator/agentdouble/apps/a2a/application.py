@@ -53,11 +53,12 @@ class A2AApp:
 
     ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
     it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
-    the URL of the request, with ``input_modes`` as the accepted media types. Push notifications are sent to loopback and to ``push_hosts``. A turn that
-    takes longer than ``turn_limit_s`` fails, and ``cancel_limit_s`` limits the wait for ``cancel``.
+    the URL of the request, with ``input_modes`` as the accepted media types. Push notifications are sent to
+    loopback and to ``push_hosts``. A turn that takes longer than ``turn_limit_s`` fails, and
+    ``cancel_limit_s`` limits the wait for ``cancel``.
     ``show_errors`` sends the text of exceptions to callers.
 
-    Executors run on event loops of their own, so an executor that blocks does not stop the server.
+    Executors run on separate event loops, so a blocking executor does not stop the server.
     """
 
     _running: asyncio.Future[Service] | None = None
@@ -106,12 +107,12 @@ class A2AApp:
         if cls is not None or runner is None:
             raise without_runner(cls)
 
-        def register(given: C) -> C:
-            made = executor_of(given, {"runner": runner, **arguments})
+        def register(cls: C) -> C:
+            executor = executor_of(cls, {"runner": runner, **arguments})
             if self.executor is not None:
-                raise _twice("agent_executor", given)
-            self.executor = made
-            return given
+                raise _twice("agent_executor", cls)
+            self.executor = executor
+            return cls
 
         return register
 
@@ -124,12 +125,12 @@ class A2AApp:
         import_now(_CLASSES)
         from agentdouble.apps.a2a.task_stores import store_of
 
-        def register(given: C) -> C:
-            made = store_of(given, arguments)
+        def register(cls: C) -> C:
+            store = store_of(cls, arguments)
             if self.store is not None:
-                raise _twice("task_store", given)
-            self.store = made
-            return given
+                raise _twice("task_store", cls)
+            self.store = store
+            return cls
 
         return register if cls is None else register(cls)
 
@@ -142,12 +143,13 @@ class A2AApp:
     @property
     def description(self) -> str:
         """The description of the executor or the runner."""
-        for one in (self.executor, self.runner):
-            text = getattr(one, "description", None)
+        for agent in (self.executor, self.runner):
+            text = getattr(agent, "description", None)
             if isinstance(text, str) and text:
                 return text
-            if one is not None and (inspect.isroutine(one) or one is self.executor):
-                return inspect.cleandoc(vars(type(one)).get("__doc__") or inspect.getdoc(one) or "")
+            if agent is not None and (inspect.isroutine(agent) or agent is self.executor):
+                doc = vars(type(agent)).get("__doc__") or inspect.getdoc(agent)
+                return inspect.cleandoc(doc or "")
         return ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,17 +160,17 @@ class A2AApp:
         else:
             await WebSocketClose()(scope, receive, send)
 
-    def again(self) -> A2AApp:
+    def clone(self) -> A2AApp:
         """Return an application with the same executor, to be served beside this one.
 
-        Its tasks are in memory, because a user's own store has those of this one.
+        Its tasks are in memory, because a user's store belongs to this application.
         """
-        other = copy.copy(self)
-        for made in ("_running", "_guarded", "_lifespans"):
-            vars(other).pop(made, None)
-        other.directory = other.state = other.memory = other.store = None
-        other.executor, other.hosted = copy.copy(self.executor), False
-        return other
+        clone = copy.copy(self)
+        for cached in ("_running", "_guarded", "_lifespans"):
+            vars(clone).pop(cached, None)
+        clone.directory = clone.state = clone.memory = clone.store = None
+        clone.executor, clone.hosted = copy.copy(self.executor), False
+        return clone
 
     async def late_routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the cards and of the protocol; this starts the application."""
@@ -180,7 +182,7 @@ class A2AApp:
         host: str = "0.0.0.0",  # noqa: S104 (specified)
         port: int = 8000,
     ) -> None:
-        """Serve the application until SIGINT or SIGTERM, with a card or its own one (A2A-05).
+        """Serve the application until SIGINT or SIGTERM, with this card or a generated one (A2A-05).
 
         Raises CardError for a card that lacks a required field, NotBuiltError for one that
         promises gRPC, and AddressInUseError if the port is taken.
@@ -256,7 +258,7 @@ class A2AApp:
 
 def _twice(decorator: str, cls: type) -> DecorationError:
     return DecorationError(
-        f"@app.{decorator} has registered a class already; {cls.__qualname__} is a second one.",
+        f"@app.{decorator} accepts one class; {cls.__qualname__} is a second one.",
         decorator=decorator,
     )
 

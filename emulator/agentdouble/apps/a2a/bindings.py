@@ -45,7 +45,7 @@ def _check_text(body: bytes, value: object) -> None:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise InvalidRequestError(
-            "The body has half of a character (a lone surrogate), which is no valid Unicode text."
+            "The body contains a lone surrogate, which is not valid Unicode."
         ) from None
 
 
@@ -66,7 +66,7 @@ _REST_ANSWERS = (*_ANSWERS, Answer(dict[str, Any], media_type="application/a2a+j
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def both(handler: RequestHandler) -> list[BaseRoute]:
+def both_versions(handler: RequestHandler) -> list[BaseRoute]:
     """Return the routes of both versions."""
     dispatcher = _Dispatcher(handler, enable_v0_3_compat=True)
     return [
@@ -85,8 +85,8 @@ def legacy(handler: RequestHandler) -> list[BaseRoute]:
 
 @hidden
 async def _refuse_legacy_rest(request: Request) -> Response:
-    what = "A2A 0.3 over REST is not built: use JSON-RPC, or version 1.0."
-    return paths.render_refusal(request, Refusal(501, "NotImplemented", what))
+    message = "A2A 0.3 over REST is not built: use JSON-RPC, or version 1.0."
+    return paths.render_refusal(request, Refusal(501, "NotImplemented", message))
 
 
 _LEGACY_REST = [
@@ -98,8 +98,8 @@ _LEGACY_REST = [
 async def on_http_error(request: Request, error: Exception) -> Response:
     """Answer a request for an unknown path or method."""
     assert isinstance(error, HTTPException)
-    what = f"{request.method} {request.url.path} is no operation of the protocol."
-    return paths.render_refusal(request, Refusal(error.status_code, "NotFound", what))
+    message = f"{request.method} {request.url.path} is not an operation of the protocol."
+    return paths.render_refusal(request, Refusal(error.status_code, "NotFound", message))
 
 
 class _Dispatcher(JsonRpcDispatcher):
@@ -124,23 +124,23 @@ class _Dispatcher(JsonRpcDispatcher):
 
 def _guarded(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
     """Return routes that answer every error raised before the response begins."""
-    made: list[BaseRoute] = []
+    guarded: list[BaseRoute] = []
     for route in routes:
         if isinstance(route, Mount):
-            made.append(Mount(route.path, routes=_guarded(route.routes)))
+            guarded.append(Mount(route.path, routes=_guarded(route.routes)))
         elif isinstance(route, Route):
             methods = sorted(route.methods or ())
             endpoint = _described(route.endpoint, methods)(_answer_errors(route.endpoint))
-            made.append(Route(route.path, endpoint, methods=methods))
-    return made
+            guarded.append(Route(route.path, endpoint, methods=methods))
+    return guarded
 
 
 def _described(endpoint: Endpoint, methods: Sequence[str]) -> Callable[[Endpoint], Endpoint]:
     """Describe an endpoint of the SDK: its bodies are the protocol's JSON."""
     of_sdk = endpoint.args[0] if isinstance(endpoint, functools.partial) else endpoint
     body = dict[str, Any] if "POST" in methods else None
-    said = Operation(_REST_ANSWERS, body=body)
-    return like(of_sdk, said)
+    operation = Operation(_REST_ANSWERS, body=body)
+    return like(of_sdk, operation)
 
 
 def _answer_errors(endpoint: Endpoint) -> Endpoint:
@@ -159,9 +159,9 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
 
 
 async def _read(body: bytes) -> Any:
-    """Return the value of a body that the SDK can convert without stopping everybody else.
+    """Return the value of a body that the SDK can convert without blocking other requests.
 
-    Raises InvalidRequestError for another one, and the errors of ``strict_json.loads``.
+    Raises InvalidRequestError for other bodies, and the errors of ``strict_json.loads``.
     """
     value = await strict_json.read(body)
     _check_text(body, value)
@@ -175,8 +175,8 @@ async def _check(body: bytes) -> None:
             return
         body.decode()
         if not isinstance(await _read(body), dict):
-            raise InvalidRequestError("The body is no JSON object.")
+            raise InvalidRequestError("The body is not a JSON object.")
     except RecursionError:
         raise InvalidRequestError("The body is nested too deeply.") from None
     except ValueError as error:
-        raise InvalidRequestError(f"The body is no JSON: {error}") from None
+        raise InvalidRequestError(f"The body is not valid JSON: {error}") from None

@@ -1,5 +1,4 @@
-"""Agent cards: the description of an agent and the addresses at which it answers (A2A-01, section
-2.9)."""
+"""Agent cards: an agent's description and addresses (A2A-01, section 2.9)."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ def agent_card(
 
     ``agent`` is a name, a function, or any object with a ``name`` and optionally a ``description``.
     The URL always serves both protocol versions, and callers get the card in theirs (``service``
-    says which). A card that also declares 0.3 names the address of that version itself. ``input_modes`` are the media types that the agent accepts
-    ("image/png", "image/*"). Raises CardError for a wrong URL.
+    says which). A card that also declares 0.3 names the address of that version itself.
+    ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"). Raises CardError for a wrong URL.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentSkill
@@ -59,16 +58,16 @@ def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
     import_now("a2a.types")
     from a2a.types import AgentCard
 
-    made = card if isinstance(card, AgentCard) else _parsed(card)
-    missing = _missing(made)
+    parsed = card if isinstance(card, AgentCard) else _parsed(card)
+    missing = _missing(parsed)
     if missing:
         raise CardError(
-            f"The agent card lacks {', '.join(missing)}: agent_card(agent, url) makes a whole one.",
+            f"The agent card lacks {', '.join(missing)}: agent_card(agent, url) returns a complete one.",
             fields=missing,
         )
-    if any(one.protocol_binding.upper() == "GRPC" for one in made.supported_interfaces):
+    if any(i.protocol_binding.upper() == "GRPC" for i in parsed.supported_interfaces):
         raise NotBuiltError("A2A over gRPC", "Leave that interface out of the card.")
-    return made
+    return parsed
 
 
 def _names(agent: object) -> tuple[str, str]:
@@ -87,10 +86,10 @@ def _interfaces(url: str, versions: Sequence[str]) -> list[Any]:
 
     parsed = urlsplit(url)
     if parsed.scheme not in ("http", "https") or not parsed.hostname:
-        raise CardError(f"The URL of an agent card begins with http:// or https://, not {url!r}.")
-    unknown = [one for one in versions if one not in VERSIONS]
+        raise CardError(f"The URL of an agent card must begin with http:// or https://: {url!r}.")
+    unknown = [version for version in versions if version not in VERSIONS]
     if unknown or not versions:
-        raise CardError(f"The protocol versions are {', '.join(VERSIONS)}; not {list(versions)!r}.")
+        raise CardError(f"The protocol versions are {', '.join(VERSIONS)}, not {list(versions)!r}.")
     return [
         AgentInterface(url=url.rstrip("/"), protocol_binding=binding, protocol_version=version)
         for version in versions
@@ -105,10 +104,10 @@ def _parsed(card: Any) -> AgentCard:
     if not isinstance(card, Mapping):
         raise CardError(f"An agent card is an AgentCard or its JSON, not {type(card).__name__}.")
     try:
-        made: AgentCard = ParseDict(dict(card), AgentCard(), ignore_unknown_fields=True)
+        parsed: AgentCard = ParseDict(dict(card), AgentCard(), ignore_unknown_fields=True)
     except ParseError as error:
-        raise CardError(f"This is no agent card: {error}") from None
-    return made
+        raise CardError(f"This is not an agent card: {error}") from None
+    return parsed
 
 
 def _missing(card: AgentCard) -> list[str]:
@@ -118,8 +117,8 @@ def _missing(card: AgentCard) -> list[str]:
     try:
         validate_proto_required_fields(card)
     except Exception as error:
-        found = (getattr(error, "data", None) or {}).get("errors", [])
-        return [str(one.get("field", one)) for one in found] or [str(error)]
+        errors = (getattr(error, "data", None) or {}).get("errors", [])
+        return [str(problem.get("field", problem)) for problem in errors] or [str(error)]
     return []
 
 
@@ -128,8 +127,8 @@ def modern(card: AgentCard) -> AgentCard:
 
     A card that has no other interfaces stays as it is.
     """
-    kept = [one for one in card.supported_interfaces if not _is_legacy(one)]
-    return _with_interfaces(card, kept or card.supported_interfaces)
+    interfaces = [interface for interface in card.supported_interfaces if not _is_legacy(interface)]
+    return _with_interfaces(card, interfaces or card.supported_interfaces)
 
 
 def both_versions(card: AgentCard) -> AgentCard:
@@ -137,15 +136,15 @@ def both_versions(card: AgentCard) -> AgentCard:
 
     The interfaces of 1.0 come first, because their order is the order of preference.
     """
-    if any(_is_legacy(one) for one in card.supported_interfaces):
+    if any(_is_legacy(interface) for interface in card.supported_interfaces):
         return card
-    both = _with_interfaces(card, card.supported_interfaces)
-    for one in card.supported_interfaces:
-        if one.protocol_binding in BINDINGS["0.3"]:
-            both.supported_interfaces.add(
-                url=one.url, protocol_binding=one.protocol_binding, protocol_version=LEGACY_VERSION
+    combined = _with_interfaces(card, card.supported_interfaces)
+    for i in card.supported_interfaces:
+        if i.protocol_binding in BINDINGS["0.3"]:
+            combined.supported_interfaces.add(
+                url=i.url, protocol_binding=i.protocol_binding, protocol_version=LEGACY_VERSION
             )
-    return both
+    return combined
 
 
 def legacy(card: AgentCard) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The events of an executor's turn, in the order that the protocol requires.
 
 An executor may send no event, begin with a status, or send events after the end. The SDK would wait
-forever, fail the turn, or store those events. This module makes a valid turn of each.
+forever, fail the turn, or store those events. This module turns each into a valid turn.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class EventOrder:
         Raises InvalidAgentResponseError if there were no events.
         """
         if not self._has_events:
-            raise InvalidAgentResponseError("The agent ended its turn without saying anything.")
+            raise InvalidAgentResponseError("The agent ended its turn without an event.")
         if self.ended or self._state in PAUSES:
             return []
         self._warn("a turn without an end is completed")
@@ -163,5 +163,5 @@ class EventOrder:
         self._artifacts.add(artifact.artifact_id)
         return event
 
-    def _warn(self, what: str, *arguments: str) -> None:
-        _log.warning("Task %s: " + what + ".", self._task_id, *arguments)
+    def _warn(self, message: str, *arguments: str) -> None:
+        _log.warning("Task %s: " + message + ".", self._task_id, *arguments)

@@ -120,7 +120,7 @@ async def _work(work: Work, outbox: _Outbox, queue: CrossLoopQueue[_Item]) -> No
         await work(outbox)
     except asyncio.CancelledError as error:
         # the executor has cancelled itself, and the caller must not wait forever
-        queue.put(_Finished(RuntimeError(f"It was cancelled from within: {error!r}")))
+        queue.put(_Finished(RuntimeError(f"It cancelled itself: {error!r}")))
         raise
     except BaseException as error:  # also sys.exit(), which would end the loop
         queue.put(_Finished(error if isinstance(error, Exception) else RuntimeError(repr(error))))
@@ -144,7 +144,7 @@ class _Outbox(EventQueue):
         """
         if not isinstance(event, _EVENTS):
             raise TypeError(
-                f"The event queue takes a Message, a Task, a TaskStatusUpdateEvent or a "
+                f"The event queue accepts a Message, a Task, a TaskStatusUpdateEvent or a "
                 f"TaskArtifactUpdateEvent, not a value of type {type(event).__name__}."
             )
         MessageToDict(event)  # one that JSON cannot represent would break every later response
@@ -165,7 +165,7 @@ _log = logging.getLogger(__name__)
 
 
 class Application(Protocol):
-    """What an executor needs to know of its application."""
+    """The settings of an application that executors use."""
 
     name: str
     turn_limit_s: float
@@ -203,7 +203,7 @@ class GuardingExecutor(AgentExecutor):
                 del self._running[task_id]
 
     async def ask_to_cancel(self, context: RequestContext) -> None:
-        """Call the user's ``cancel``; raise an A2AError if it refuses."""
+        """Call the user's ``cancel``; raise its A2AError if it refuses."""
         events: list[Event] = []
 
         async def receive(event: Event) -> None:
@@ -254,9 +254,9 @@ class GuardingExecutor(AgentExecutor):
         except A2AError:
             raise
         except Exception as error:
-            own = beneath(error)
-            if own is not None:
-                raise InternalError(own) from None
+            cause = beneath(error)
+            if cause is not None:
+                raise InternalError(cause) from None
             _log.error("The executor of %s failed.", self._app.name, exc_info=error)
             await _send(order.fail(self._text_of(error)), event_queue)
             return

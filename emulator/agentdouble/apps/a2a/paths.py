@@ -55,16 +55,16 @@ KIND = "a2a_tasks"  # the kind of the task records in a state
 def is_a2a(connection: HTTPConnection) -> bool:
     """Return whether a request's path belongs to the A2A application at the root."""
     path: str = connection.scope["path"].rstrip("/")
-    return path in _EXACT or any(path == one or path.startswith(f"{one}/") for one in _BELOW)
+    return path in _EXACT or any(path == root or path.startswith(f"{root}/") for root in _BELOW)
 
 
 def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
     """Return the response of a refusal, in the format of the binding that was called."""
     headers = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else None
-    return JSONResponse(_shown(connection, refusal), refusal.status, headers)
+    return JSONResponse(_details(connection, refusal), refusal.status, headers)
 
 
-def _shown(connection: HTTPConnection, refusal: Refusal) -> dict[str, Any]:
+def _details(connection: HTTPConnection, refusal: Refusal) -> dict[str, Any]:
     path: str = connection.scope["path"]
     if not any(sign in path for sign in _REST):
         data = {"type": refusal.kind}

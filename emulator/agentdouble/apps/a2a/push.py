@@ -47,14 +47,13 @@ class Receivers:
         """Return True for a valid http URL; raise InvalidParamsError otherwise."""
         host = _host(url)
         if not host:
-            shown = redaction.without_secrets(url)
-            raise InvalidParamsError(f"A push notification goes to an http URL, not to {shown!r}.")
-        # The protocol requires that servers accept every address. If it is not called, that is
-        # logged.
+            redacted = redaction.without_secrets(url)
+            raise InvalidParamsError(f"A push notification needs an http URL, not {redacted!r}.")
+        # The protocol requires servers to accept every address. Log those that are not called.
         if not self._called(host):
             _log.warning(
-                "No push notification will go to %r: only this machine is called, and the hosts "
-                "that the application's push_hosts names.",
+                "No push notification will be sent to %r: only loopback and the hosts in the "
+                "application's push_hosts are allowed.",
                 host,
             )
         return True
@@ -131,8 +130,8 @@ class Configs(InMemoryPushNotificationConfigStore):
 
     async def get_info_for_dispatch(self, task_id: str) -> list[TaskPushNotificationConfig]:
         """Return the configurations that were created with version 1.0."""
-        found = await super().get_info_for_dispatch(task_id)
-        return [one for one in found if (task_id, one.id) not in self._legacy_contexts]
+        configs = await super().get_info_for_dispatch(task_id)
+        return [config for config in configs if (task_id, config.id) not in self._legacy_contexts]
 
     async def of_legacy(
         self, task_id: str
@@ -140,9 +139,9 @@ class Configs(InMemoryPushNotificationConfigStore):
         """Return the configurations that were created with version 0.3, each with its call's
         context."""
         return [
-            (one, self._legacy_contexts[task_id, one.id])
-            for one in await super().get_info_for_dispatch(task_id)
-            if (task_id, one.id) in self._legacy_contexts
+            (config, self._legacy_contexts[task_id, config.id])
+            for config in await super().get_info_for_dispatch(task_id)
+            if (task_id, config.id) in self._legacy_contexts
         ]
 
 
@@ -166,12 +165,12 @@ def _written(task: Task) -> dict[str, Any]:
 
 def _headers(config: TaskPushNotificationConfig) -> dict[str, str]:
     headers = {"X-A2A-Notification-Token": config.token} if config.token else {}
-    given = config.authentication
-    if given.scheme and given.credentials:
-        headers["Authorization"] = f"{given.scheme} {given.credentials}"
+    auth = config.authentication
+    if auth.scheme and auth.credentials:
+        headers["Authorization"] = f"{auth.scheme} {auth.credentials}"
     return headers
 
 
 def _is_legacy(context: ServerCallContext) -> bool:
-    asked: str = context.state.get("headers", {}).get(VERSION_HEADER.lower(), "")
-    return not asked or asked.startswith("0.")
+    version: str = context.state.get("headers", {}).get(VERSION_HEADER.lower(), "")
+    return not version or version.startswith("0.")

@@ -30,10 +30,10 @@ class Handler(DefaultRequestHandler):
         """Cancel a task; the task continues if its executor refuses."""
         task = await self.task_store.get(params.id, context) if params.id else None
         if isinstance(task, Task) and task.status.state not in ENDS:
-            asked = RequestContext(
+            request = RequestContext(
                 call_context=context, task_id=task.id, context_id=task.context_id, task=task
             )
-            await self.agent_executor.ask_to_cancel(asked)
+            await self.agent_executor.ask_to_cancel(request)
         canceled: Task | None = await super().on_cancel_task(params, context)
         return canceled
 
@@ -74,6 +74,6 @@ class Contexts(SimpleRequestContextBuilder):
     ) -> RequestContext:
         """Return the context of a message."""
         if task_id and not context_id:
-            found = await self._store.get(task_id, context)
-            context_id = found.context_id if found is not None else None
+            known_task = await self._store.get(task_id, context)
+            context_id = known_task.context_id if known_task is not None else None
         return await super().build(context, params, task_id, context_id, task)

@@ -74,7 +74,7 @@ class Service:
         # The ledger's answer may change from one request to the next, so there are two
         # applications.
         self._apps = {
-            "both": self._app(bindings.both(self.handler)),
+            "both": self._app(bindings.both_versions(self.handler)),
             "0.3": self._app(bindings.legacy(self.handler)),
         }
 
@@ -105,10 +105,10 @@ class Service:
     @operation(dict[str, Any])
     async def _on_card(self, request: Request) -> Response:
         """Return the agent card in the version that the request names."""
-        asked = request.headers.get(VERSION_HEADER, "").strip()
-        if ledger.choose("U-A2A-TASK") == "0.3" or asked.startswith("0."):
+        version = request.headers.get(VERSION_HEADER, "").strip()
+        if ledger.choose("U-A2A-TASK") == "0.3" or version.startswith("0."):
             return await self._on_legacy_card(request)
-        takes_modern = asked or _MODERN_TYPE in request.headers.get("Accept", "").lower()
+        takes_modern = version or _MODERN_TYPE in request.headers.get("Accept", "").lower()
         form = modern if takes_modern else both_versions
         [route] = create_agent_card_routes(
             form(self._card_for(request)), cache_control=f"max-age={CARD_LIFETIME_S}"

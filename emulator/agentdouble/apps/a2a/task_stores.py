@@ -1,8 +1,7 @@
-"""Task stores: in memory, in the double's state, or a user's class; and users' executors (DEC-05, DEC-06).
+"""Task stores (in memory, in the state, or a user's class) and users' executors (DEC-05, DEC-06).
 
-The specification requires less of a class than the SDK does. An executor may leave out ``cancel``,
-and also ``execute`` if its runner does the work; a task store has three methods with other names.
-The missing methods are added in a subclass.
+The specification requires fewer methods of a class than the SDK does. An executor may omit ``cancel``, and also ``execute`` if its runner does the work. A task store has
+three methods with other names. A subclass adds the missing methods.
 """
 
 from __future__ import annotations
@@ -72,14 +71,14 @@ class PersistentTaskStore(InMemoryTaskStore):
     async def save(self, task: Task, context: ServerCallContext) -> None:
         """Save a task, so that it cannot be lost after this returns. Raises InternalError."""
         record = {"task": MessageToDict(task)}
-        await unbroken(self._keep(task.id, record, super().save(_copy(task), context)))
+        await unbroken(self._save(task.id, record, super().save(_copy(task), context)))
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
         """Delete a task of the caller."""
         if await self.get(task_id, context) is not None:
-            await unbroken(self._keep(task_id, None, super().delete(task_id, context)))
+            await unbroken(self._save(task_id, None, super().delete(task_id, context)))
 
-    async def _keep(
+    async def _save(
         self, task_id: str, record: Record | None, save: Coroutine[Any, Any, None]
     ) -> None:
         """Write a record to the state, then to memory."""
@@ -122,15 +121,15 @@ class UserTaskStore(TaskStore):
         await self._seen.save(task, context)
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
-        """Return a task of the caller, or None; raise InternalError for another object."""
-        found = await self._call("get_task", task_id)
-        if found is None:
+        """Return a task of the caller, or None; raise InternalError for other objects."""
+        result = await self._call("get_task", task_id)
+        if result is None:
             await self._seen.delete(task_id, context)
             return None
-        if not isinstance(found, Task) or found.id != task_id:
-            kind = type(found).__name__
-            raise InternalError(f"The task store returned no task {task_id!r} but a {kind}.")
-        task = _copy(found)
+        if not isinstance(result, Task) or result.id != task_id:
+            kind = type(result).__name__
+            raise InternalError(f"The task store returned a {kind} instead of task {task_id!r}.")
+        task = _copy(result)
         await self._seen.save(task, context)
         return task
 
@@ -169,14 +168,14 @@ def executor_of(cls: type, arguments: Mapping[str, Any]) -> AgentExecutor:
     """
     if not (isinstance(cls, type) and issubclass(cls, AgentExecutor)):
         raise DecorationError(
-            f"@app.agent_executor takes a class derived from a2a.server.agent_execution."
+            f"@app.agent_executor requires a class derived from a2a.server.agent_execution."
             f"AgentExecutor; {_named(cls)} is not.",
             decorator="agent_executor",
         )
     for name in ("execute", "cancel"):
         if not inspect.iscoroutinefunction(getattr(cls, name)):
             raise DecorationError(
-                f"{_named(cls)}.{name} is not async; it is 'async def {name}(self, context, "
+                f"{_named(cls)}.{name} must be async: 'async def {name}(self, context, "
                 "event_queue)'.",
                 decorator="agent_executor",
             )
@@ -196,7 +195,7 @@ def store_of(cls: type, arguments: Mapping[str, Any]) -> TaskStore:
     """Return an instance of a task store class; raise DecorationError if it is not one."""
     if not (isinstance(cls, type) and issubclass(cls, TaskStore)):
         raise DecorationError(
-            f"@app.task_store takes a class derived from a2a.server.tasks.TaskStore; "
+            f"@app.task_store requires a class derived from a2a.server.tasks.TaskStore; "
             f"{_named(cls)} is not.",
             decorator="task_store",
         )
@@ -205,7 +204,7 @@ def store_of(cls: type, arguments: Mapping[str, Any]) -> TaskStore:
         return UserTaskStore(_make(_completed(cls, _Unused), arguments, "task_store"))
     if inspect.isabstract(cls):
         raise DecorationError(
-            f"{_named(cls)} is no task store yet: it lacks {', '.join(missing)}.",
+            f"{_named(cls)} is not a complete task store: it lacks {', '.join(missing)}.",
             decorator="task_store",
         )
     return CopyingTaskStoreAdapter(_make(cls, arguments, "task_store"))
@@ -231,16 +230,16 @@ def _completed(cls: type[T], missing: type) -> type[T]:
     """Return a subclass that adds the methods which the class lacks."""
     if issubclass(cls, missing):
         return cls
-    own = {"__module__": cls.__module__, "__doc__": cls.__doc__}
-    return type(cls.__name__, (cls, missing), own)
+    attributes = {"__module__": cls.__module__, "__doc__": cls.__doc__}
+    return type(cls.__name__, (cls, missing), attributes)
 
 
 def _make(cls: type[T], arguments: Mapping[str, Any], decorator: str) -> T:
     if cls.__init__ is object.__init__:
-        made = cls()
+        instance = cls()
         for name, value in arguments.items():
-            setattr(made, name, value)
-        return made
+            setattr(instance, name, value)
+        return instance
     try:
         inspect.signature(cls).bind(**arguments)
     except TypeError as error:

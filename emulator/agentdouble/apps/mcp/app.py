@@ -44,7 +44,7 @@ _runs_on: ContextVar[Runner | None] = ContextVar("agentdouble_mcp_runner", defau
 
 @described(OPERATIONS)
 class HostedTools:
-    """An MCPApp at one place; the same MCPApp may be hosted at several."""
+    """An MCPApp hosted at one place; it may be hosted at several."""
 
     def __init__(self, make_server: Callable[[], Server[Any]]) -> None:
         self._endpoint = Endpoint(make_server)
@@ -53,7 +53,7 @@ class HostedTools:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._runner is None:
             raise RuntimeError(
-                "An MCPApp answers while its lifespan runs: let the server that hosts it speak the "
+                "An MCPApp answers only while its lifespan runs: use a server with the "
                 "lifespan protocol, or enter 'async with app.lifespan()'."
             )
         token = _runs_on.set(self._runner)
@@ -76,7 +76,7 @@ class HostedTools:
             await runner.loop.stop()
 
     def begin_shutdown(self) -> None:
-        """End the streams that only listen, because they would never end by themselves."""
+        """End the listening streams, which would never end by themselves."""
         self._endpoint.begin_shutdown()
 
 
@@ -101,7 +101,7 @@ class Runner:
 
 
 def current_runner(alone: Runner) -> Runner:
-    """Return the runner of the place that is asked; ``alone`` where no place is."""
+    """Return the runner of the place that serves the request, or ``alone`` outside of one."""
     return _runs_on.get() or alone
 
 
@@ -134,7 +134,7 @@ class MCPApp:
 
     ``name`` is the application's name in the protocol, and the agent's name in the sandbox session
     ids of run_code; the rest of such an id comes from the headers ``user_id`` and ``session_id`` of
-    a call. ``instructions`` explain the tools to a client's model; ``version`` is told to clients.
+    a call. ``instructions`` explain the tools to a client's model; ``version`` is reported to clients.
     Both eras of the protocol are supported. Functions may block: sync ones run in threads, async
     ones on a separate event loop.
     """
@@ -158,12 +158,12 @@ class MCPApp:
         )
         self._app.router.redirect_slashes = False
 
-    def again(self) -> MCPApp:
+    def clone(self) -> MCPApp:
         """Return an application with the same functions, to be served beside this one."""
-        other = copy.copy(self)
-        vars(other).pop("_sdk", None)
-        other._host()
-        return other
+        clone = copy.copy(self)
+        vars(clone).pop("_sdk", None)
+        clone._host()
+        return clone
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -229,10 +229,10 @@ class MCPApp:
         """
         names = names_at(1)
         checks.check_address(uri)
-        shown = {"title": title, "description": description, "mime_type": mime_type}
+        texts = {"title": title, "description": description, "mime_type": mime_type}
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._add(checks.offered("resource", uri, registered, names, shown_name=name, **shown))
+            self._add(checks.offered("resource", uri, registered, names, shown_name=name, **texts))
             return registered
 
         return register
@@ -263,10 +263,10 @@ class MCPApp:
         DecorationError, also for a second prompt with the same name.
         """
         names = names_at(1)
-        shown = {"shown_name": name, "title": title, "description": description}
+        texts = {"shown_name": name, "title": title, "description": description}
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._add(checks.offered("prompt", name, registered, names, **shown))
+            self._add(checks.offered("prompt", name, registered, names, **texts))
             return registered
 
         return register if function is None else register(function)
@@ -339,8 +339,7 @@ class MCPApp:
         key = offered.kind, offered.name
         if key in self._offered:
             raise DecorationError(
-                f"{self.name} has a {offered.kind} {offered.name!r} already; give this one another "
-                "name.",
+                f"{self.name} already has a {offered.kind} {offered.name!r}; use another name.",
                 decorator=offered.kind,
             )
         if now or "_sdk" in vars(self):

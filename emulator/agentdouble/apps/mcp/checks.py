@@ -1,4 +1,4 @@
-"""Which functions can be decorated as tools, agents, resources, prompts and completions (DEC-04)."""
+"""Checks functions decorated as tools, agents, resources, prompts and completions (DEC-04)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 @dataclass(frozen=True)
 class Offered:
-    """A function that an application offers; ``shown`` are the SDK's options for it.
+    """A function that an application offers; ``options`` are the SDK's options for it.
 
     ``name`` is the name of a tool or prompt, or the address of a resource.
     """
@@ -28,7 +28,7 @@ class Offered:
     name: str
     function: Callable[..., Any]
     signature: inspect.Signature
-    shown: Mapping[str, Any]
+    options: Mapping[str, Any]
 
 
 # Annotations that are strings may name classes that are local to the function which decorates; only
@@ -52,15 +52,15 @@ def tool(
     _check_kind(function, "tool")
     called = getattr(function, "__name__", "") if name is None else name
     if not _NAME.fullmatch(called):
-        why = (
+        reason = (
             f"{called!r} is no name of a tool (1 to 128 letters of A to Z, digits, '.', '_', '-'); "
             "give it one with @app.tool(name=...)"
         )
-        raise error("tool", function, why)
+        raise error("tool", function, reason)
     signature = signature_of(function, names, "tool")
     for parameter in signature.parameters.values():
         _check_parameter(function, parameter)
-    return Offered("tool", called, function, signature, _shown(function, called, description))
+    return Offered("tool", called, function, signature, _options(function, called, description))
 
 
 def agent(function: Callable[..., Any], names: Mapping[str, Any]) -> Offered:
@@ -68,22 +68,22 @@ def agent(function: Callable[..., Any], names: Mapping[str, Any]) -> Offered:
     if not inspect.iscoroutinefunction(function):
         raise error("agent_as_a_tool", function, "it is not an async function")
     signature = signature_of(function, names, "agent_as_a_tool")
-    why = None
+    reason = None
     if list(signature.parameters) != ["prompt"]:
-        why = f"it takes {', '.join(signature.parameters) or 'nothing'}"
+        reason = f"it takes {', '.join(signature.parameters) or 'nothing'}"
     elif signature.parameters["prompt"].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-        why = "its prompt is no ordinary parameter"
+        reason = "its prompt must be an ordinary parameter"
     elif signature.parameters["prompt"].annotation is not str:
-        why = "its prompt is not annotated as str"
+        reason = "its prompt is not annotated as str"
     elif signature.return_annotation is not str:
-        why = "what it returns is not annotated as str"
-    if why is not None:
-        raise error("agent_as_a_tool", function, why)
+        reason = "its return type is not annotated as str"
+    if reason is not None:
+        raise error("agent_as_a_tool", function, reason)
     return tool(function, names, None, None)
 
 
 def check_address(uri: object) -> None:
-    """Raise DecorationError for what is no address of a resource."""
+    """Raise DecorationError for an invalid resource address."""
     if not isinstance(uri, str) or not _WITH_SCHEME.match(uri):
         raise DecorationError(
             f"@app.resource takes an address with a scheme, such as 'notes://{{name}}', and was "
@@ -97,16 +97,16 @@ def offered(
     name: str | None,
     function: Callable[..., Any],
     names: Mapping[str, Any],
-    **shown: str | None,
+    **texts: str | None,
 ) -> Offered:
     """Return a function as a resource, a prompt or the completion; raise DecorationError."""
     _check_kind(function, kind)
     signature = signature_of(function, names, kind)
     if kind == "completion" and len(signature.parameters) != 3:
-        raise error(kind, function, "it does not take ref, argument and context")
+        raise error(kind, function, "it does not accept ref, argument and context")
     called = getattr(function, "__name__", "")
-    options = _shown(function, shown.pop("shown_name", None) or called, shown.pop("description"))
-    options |= {option: value for option, value in shown.items() if value is not None}
+    options = _options(function, texts.pop("shown_name", None) or called, texts.pop("description"))
+    options |= {option: value for option, value in texts.items() if value is not None}
     return Offered(kind, name or options["name"], function, signature, options)
 
 
@@ -120,22 +120,22 @@ def signature_of(
         raise error(decorator, function, f"an annotation cannot be read: {problem}") from problem
 
 
-def error(decorator: str, function: object, why: str) -> DecorationError:
+def error(decorator: str, function: object, reason: str) -> DecorationError:
     """Return the error for a function that cannot be decorated."""
-    takes = {
+    expected = {
         "tool": "a function whose parameters are all annotated",
         "agent_as_a_tool": "'async def f(prompt: str) -> str'",
         "completion": "'def f(ref, argument, context)'",
     }.get(decorator, "a function that returns its result")
     return DecorationError(
-        f"@app.{decorator} takes {takes}; {location(function)} is not that: {why}.",
+        f"@app.{decorator} takes {expected}; {location(function)} is not that: {reason}.",
         decorator=decorator,
     )
 
 
 def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise error("tool", function, f"its parameter {str(parameter)!r} has no place in a schema")
+        raise error("tool", function, f"its parameter {str(parameter)!r} cannot be in a schema")
     if parameter.annotation is parameter.empty:
         raise error("tool", function, f"its parameter {parameter.name!r} has no annotation")
 
@@ -146,9 +146,9 @@ def _check_kind(function: Callable[..., Any], decorator: str) -> None:
     if inspect.isclass(function):
         raise error(decorator, function, "it is a class")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
-        raise error(decorator, function, f"it yields, and a {decorator} returns one value")
+        raise error(decorator, function, f"it is a generator, but a {decorator} returns one value")
 
 
-def _shown(function: Callable[..., Any], name: str, description: str | None) -> dict[str, Any]:
+def _options(function: Callable[..., Any], name: str, description: str | None) -> dict[str, Any]:
     text = inspect.cleandoc(function.__doc__ or "") if description is None else description
     return {"name": name, "description": text}

@@ -1,7 +1,7 @@
-"""What a function of an MCPApp can ask of its request: the SDK's Context, on any loop.
+"""The context of a request for functions of an MCPApp: the SDK's Context, usable on any loop.
 
-The functions of an MCPApp may block, so they run on a loop of their own or in threads. The SDK's
-sessions belong to the server's loop: what is asked of them is handed over to it.
+The functions of an MCPApp may block, so they run on a separate loop or in threads. The SDK's
+sessions belong to the server's loop, so calls to them are passed on to that loop.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class ServerLoop:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:  # the loop has been closed
             coroutine.close()
-            raise RuntimeError("The server has stopped, and its client cannot be asked.") from None
+            raise RuntimeError("The server has stopped, so the client cannot be called.") from None
         return await asyncio.wrap_future(future)
 
     def bind(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that runs on the server's loop what the given one returns to await."""
+        """Wrap a function so that its awaitable runs on the server's loop."""
 
         def call(*arguments: Any, **named: Any) -> Any:
             value = function(*arguments, **named)
@@ -70,18 +70,18 @@ class OnServerLoop:
 class Context(SdkContext[Any, Any]):
     """The context of a request, for a parameter annotated with it or with the SDK's ``Context``.
 
-    It has all that the SDK's has: ``report_progress``, ``info`` and the other levels, ``elicit``,
-    ``read_resource``, ``notify_resource_updated``, ``headers``, ``request_id``, ``session``; and
-    ``sample``. Each is awaited where the function runs.
+    It has everything of the SDK's context (``report_progress``, ``info`` and the other levels,
+    ``elicit``, ``read_resource``, ``notify_resource_updated``, ``headers``, ``request_id``,
+    ``session``), and ``sample``. Await them in the function itself.
     """
 
     _loop: ServerLoop = PrivateAttr()
-    _given: SdkContext[Any, Any] = PrivateAttr()
+    _sdk_context: SdkContext[Any, Any] = PrivateAttr()
 
     @classmethod
-    def of(cls, given: SdkContext[Any, Any]) -> Context:
-        """Return a context of the SDK for a function on any loop; call it on the server's."""
-        loop, request = ServerLoop(), given.request_context
+    def of(cls, sdk_context: SdkContext[Any, Any]) -> Context:
+        """Wrap a context of the SDK for a function on any loop; call this on the server's loop."""
+        loop, request = ServerLoop(), sdk_context.request_context
         streams: Any = {
             name: function if function is None else loop.bind(function)
             for name in ("close_sse_stream", "close_standalone_sse_stream")
@@ -89,14 +89,14 @@ class Context(SdkContext[Any, Any]):
         }
         session: Any = OnServerLoop(loop, request.session)
         make: Any = cls  # the SDK's own parameters, which pydantic's plugin does not know
-        made: Context = make(
+        context: Context = make(
             request_context=dataclasses.replace(request, session=session, **streams),
-            mcp_server=given.mcp_server,
-            input_params=given._input_params,
-            subscriptions=OnServerLoop(loop, given._bus),
+            mcp_server=sdk_context.mcp_server,
+            input_params=sdk_context._input_params,
+            subscriptions=OnServerLoop(loop, sdk_context._bus),
         )
-        made._loop, made._given = loop, given
-        return made
+        context._loop, context._sdk_context = loop, sdk_context
+        return context
 
     async def sample(
         self,
@@ -108,13 +108,13 @@ class Context(SdkContext[Any, Any]):
         stop_sequences: Sequence[str] | None = None,
         model_preferences: ModelPreferences | None = None,
     ) -> SamplingMessageContentBlock | list[SamplingMessageContentBlock]:
-        """Return what the client's model answers; ``.text`` is the text of a text.
+        """Return the answer of the client's model; ``.text`` is the text of a text answer.
 
         ``session.create_message`` returns the whole result, with the name of the model.
         """
-        many = [messages] if isinstance(messages, str) else messages
+        all_messages = [messages] if isinstance(messages, str) else messages
         result = await self.session.create_message(
-            messages=[_message(one) for one in many],
+            messages=[_message(message) for message in all_messages],
             max_tokens=max_tokens,
             system_prompt=system_prompt,
             temperature=temperature,
@@ -130,16 +130,16 @@ class Context(SdkContext[Any, Any]):
         return await self._loop.run(super().read_resource(uri))
 
     async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
-        """Send a log message, unless the client has asked for more severe ones only."""
+        """Send a log message, unless the client requested only more severe ones."""
         least = self.session._connection.state.get(LOG_LEVEL, LEVELS[0])
         if level not in LEVELS or LEVELS.index(level) >= LEVELS.index(least):
             await super().log(level, data, logger_name=logger_name)
 
     def _nested_invocation(self) -> SdkContext[Any, Any]:
-        return self._given._nested_invocation()
+        return self._sdk_context._nested_invocation()
 
 
-def _message(given: str | SamplingMessage) -> SamplingMessage:
-    if isinstance(given, SamplingMessage):
-        return given
-    return SamplingMessage(role="user", content=TextContent(text=given))
+def _message(content: str | SamplingMessage) -> SamplingMessage:
+    if isinstance(content, SamplingMessage):
+        return content
+    return SamplingMessage(role="user", content=TextContent(text=content))

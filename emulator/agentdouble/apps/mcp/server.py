@@ -49,7 +49,7 @@ from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation
 from agentdouble.journal.failures import beneath
 
 MOST_WATCHED = 1000  # resources of a connection
-TELL_WITHIN_S = 2.0  # a client that does not read keeps no other from hearing
+TELL_WITHIN_S = 2.0  # a client that does not read delays no other
 
 
 class Changes(InMemorySubscriptionBus):
@@ -60,30 +60,30 @@ class Changes(InMemorySubscriptionBus):
         self._watched: dict[Any, set[str]] = {}
 
     def watch(self, connection: Any, uri: str) -> None:
-        """Tell a connection of changes of a resource, as long as it lasts; raise MCPError."""
+        """Notify a connection of changes to a resource until it ends; raise MCPError."""
         if connection not in self._watched:
             self._watched[connection] = set()
             connection.exit_stack.callback(self._watched.pop, connection, None)
         watched = self._watched[connection]
         if len(watched) >= MOST_WATCHED and uri not in watched:
             raise MCPError(
-                INVALID_REQUEST, f"A session watches {MOST_WATCHED} resources at most, and does."
+                INVALID_REQUEST, f"Too many watched resources (limit {MOST_WATCHED} per session)."
             )
         watched.add(uri)
 
     def unwatch(self, connection: Any, uri: str) -> None:
-        """Tell a connection no more of a resource."""
+        """Stop notifying a connection of changes to a resource."""
         self._watched.get(connection, set()).discard(uri)
 
     async def publish(self, event: ServerEvent) -> None:
-        """Tell everybody who has asked for it."""
+        """Notify all subscribers."""
         await super().publish(event)
         if not isinstance(event, ResourceUpdated):
             return
-        async with anyio.create_task_group() as telling:
+        async with anyio.create_task_group() as tasks:
             for connection, watched in list(self._watched.items()):
                 if event.uri in watched:
-                    telling.start_soon(_tell, connection, event.uri)
+                    tasks.start_soon(_tell, connection, event.uri)
 
 
 async def _tell(connection: Any, uri: str) -> None:
@@ -100,7 +100,7 @@ _log = logging.getLogger(__name__)
 
 
 class AppServer(MCPServer):
-    """The server of an application; ``alone`` runs functions where no place hosts it."""
+    """The server of an application; ``alone`` runs functions outside of any hosting place."""
 
     def __init__(self, name: str, instructions: str | None, version: str, alone: Runner) -> None:
         changes = Changes()
@@ -132,14 +132,14 @@ class AppServer(MCPServer):
         register: Callable[[Any], Any]
         try:
             if offered.kind == "tool":
-                self.add_tool(call, **offered.shown)
+                self.add_tool(call, **offered.options)
             elif offered.kind == "completion":
                 complete: Any = self.completion
                 complete()(self._completing(offered))
             else:
                 decorate: Any = self.resource if offered.kind == "resource" else self.prompt
                 where = (offered.name,) if offered.kind == "resource" else ()
-                register = decorate(*where, **offered.shown)
+                register = decorate(*where, **offered.options)
                 register(call)
         except Exception as error:  # of the SDK and of pydantic, without a common base
             raise checks.error(offered.kind, offered.function, str(error)) from error
@@ -149,18 +149,18 @@ class AppServer(MCPServer):
     ) -> Callable[..., Any]:
         """Return a function of keyword arguments, without the parameter that is ``hidden``."""
 
-        async def call(**given: Any) -> Any:
+        async def call(**arguments: Any) -> Any:
             if context is not None:
-                sdk = given.get(context) or SdkContext(
+                sdk = arguments.get(context) or SdkContext(
                     request_context=_request.get(), mcp_server=self, subscriptions=self._changes
                 )
-                given[context] = Context.of(sdk)
-            return _structured(offered, await self._run(offered, given))
+                arguments[context] = Context.of(sdk)
+            return _structured(offered, await self._run(offered, arguments))
 
         signature = offered.signature
         parameters = [
-            one.replace(kind=Parameter.KEYWORD_ONLY)
-            for name, one in signature.parameters.items()
+            parameter.replace(kind=Parameter.KEYWORD_ONLY)
+            for name, parameter in signature.parameters.items()
             if name != hidden
         ]
         returns = signature.return_annotation
@@ -169,28 +169,28 @@ class AppServer(MCPServer):
         described.__signature__ = signature.replace(
             parameters=parameters, return_annotation=returns
         )
-        described.__annotations__ = {one.name: one.annotation for one in parameters}
+        described.__annotations__ = {p.name: p.annotation for p in parameters}
         if returns is not signature.empty:
             described.__annotations__["return"] = returns
-        described.__name__ = described.__qualname__ = offered.shown["name"]
+        described.__name__ = described.__qualname__ = offered.options["name"]
         return call
 
     def _completing(self, offered: Offered) -> Callable[..., Any]:
         async def complete(*values: Any) -> Completion | None:
-            given = dict(zip(offered.signature.parameters, values, strict=True))
-            found = await self._run(offered, given)
-            if found is None or isinstance(found, Completion):
-                return found
-            texts = list(found)
-            more = len(texts) > MOST_VALUES
-            return Completion(values=texts[:MOST_VALUES], total=len(texts), has_more=more)
+            arguments = dict(zip(offered.signature.parameters, values, strict=True))
+            completion = await self._run(offered, arguments)
+            if completion is None or isinstance(completion, Completion):
+                return completion
+            texts = list(completion)
+            has_more = len(texts) > MOST_VALUES
+            return Completion(values=texts[:MOST_VALUES], total=len(texts), has_more=has_more)
 
         return complete
 
-    async def _run(self, offered: Offered, given: dict[str, Any]) -> Any:
+    async def _run(self, offered: Offered, arguments: dict[str, Any]) -> Any:
         runner = current_runner(self._alone)
         try:
-            return await runner.run(offered.function, BoundArguments(offered.signature, given))
+            return await runner.run(offered.function, BoundArguments(offered.signature, arguments))
         except MCPError:
             raise
         except Exception as error:
@@ -200,17 +200,17 @@ class AppServer(MCPServer):
             raise failure from error
 
     def _failure(self, offered: Offered, error: Exception) -> Exception | CallToolResult:
-        own = beneath(error)
-        if own is not None:
-            return MCPError(INTERNAL_ERROR, own)
+        cause = beneath(error)
+        if cause is not None:
+            return MCPError(INTERNAL_ERROR, cause)
         if offered.kind == "resource" and isinstance(error, ResourceError):
             return error
-        what = f"The {offered.kind} {offered.name} of {self.name}"
-        _log.error("%s raised.", what, exc_info=from_application(error))
+        subject = f"The {offered.kind} {offered.name} of {self.name}"
+        _log.error("%s raised.", subject, exc_info=from_application(error))
         if offered.kind == "tool":
             # a ToolError would get a text of the SDK in front
             return CallToolResult(content=[TextContent(text=text_of(error))], is_error=True)
-        message = f"{what} failed: {text_of(error)}"
+        message = f"{subject} failed: {text_of(error)}"
         return (
             ResourceError(message)
             if offered.kind == "resource"
@@ -231,14 +231,14 @@ class AppServer(MCPServer):
         """Call a tool; refuse unknown arguments if the ledger decides so."""
         tool = self._tool_manager.get_tool(name)
         if tool is None:
-            has = ", ".join(one.name for one in self._tool_manager.list_tools()) or "none"
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}. {self.name} has these: {has}.")
-        takes = tool.parameters.get("properties", {})
-        unknown = [one for one in arguments if one not in takes]
+            has = ", ".join(tool.name for tool in self._tool_manager.list_tools()) or "none"
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}. {self.name} has: {has}.")
+        accepted = tool.parameters.get("properties", {})
+        unknown = [key for key in arguments if key not in accepted]
         if unknown and ledger.choose(UNKNOWN_ARGUMENTS) == "refused":
             raise ToolError(
-                f"{name} cannot take these arguments. It takes {', '.join(takes) or 'nothing'}, "
-                f"and was given {', '.join(unknown)}."
+                f"{name} does not accept {', '.join(unknown)}. It accepts "
+                f"{', '.join(accepted) or 'nothing'}."
             )
         return await super().call_tool(name, arguments, context)
 
@@ -274,8 +274,8 @@ class AppServer(MCPServer):
 
     async def _watch(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
         manager = self._resource_manager
-        known = any(str(one.uri) == params.uri for one in manager.list_resources())
-        if not known and not any(one.matches(params.uri) for one in manager.list_templates()):
+        is_known = any(str(resource.uri) == params.uri for resource in manager.list_resources())
+        if not is_known and not any(t.matches(params.uri) for t in manager.list_templates()):
             raise MCPError(INVALID_PARAMS, f"Unknown resource: {params.uri}", {"uri": params.uri})
         self._changes.watch(_connection(request), params.uri)
         return EmptyResult()
@@ -291,24 +291,22 @@ async def _set_level(request: Request, params: SetLevelRequestParams) -> EmptyRe
 
 
 def _connection(request: Request) -> Any:
-    """Return a session's connection: each request has a session object of its own in front."""
+    """Return a session's connection, which each request wraps in a new session object."""
     return request.session._connection
 
 
 def _context_parameter(offered: Offered) -> str | None:
     """Return the name of the parameter that takes the context, or None; raise DecorationError."""
-    found = [
-        name for name, one in offered.signature.parameters.items() if _is_context(one.annotation)
-    ]
-    if len(found) > 1:
-        why = f"one parameter gets the context, and it has {len(found)}: {', '.join(found)}"
-        raise checks.error(offered.kind, offered.function, why)
-    return found[0] if found else None
+    names = [name for name, p in offered.signature.parameters.items() if _is_context(p.annotation)]
+    if len(names) > 1:
+        reason = f"only one may get the context, and it has {len(names)}: {', '.join(names)}"
+        raise checks.error(offered.kind, offered.function, reason)
+    return names[0] if names else None
 
 
 def _is_context(annotation: Any) -> bool:
     alternatives = (annotation, *get_args(annotation))
-    return any(isclass(one) and issubclass(one, SdkContext) for one in alternatives)
+    return any(isclass(kind) and issubclass(kind, SdkContext) for kind in alternatives)
 
 
 def _structured(offered: Offered, value: Any) -> Any:

@@ -166,7 +166,7 @@ def test_an_executor_that_says_nothing_is_an_error() -> None:
 
     async def conversation(wire: Wire) -> None:
         error = (await wire.send())["error"]
-        assert (-32006, "The agent ended its turn without saying anything.") == (
+        assert (-32006, "The agent ended its turn without an event.") == (
             error["code"],
             error["message"],
         )

@@ -145,7 +145,7 @@ def test_unknown_arguments_can_be_refused() -> None:
         refused = mcp.call("add", a=2, c=5)
 
     assert False is add.input_schema["additionalProperties"]
-    assert (True, "add cannot take these arguments. It takes a, b, and was given c.") == (
+    assert (True, "add does not accept c. It accepts a, b.") == (
         refused.is_error,
         refused.text,
     )
@@ -153,9 +153,7 @@ def test_unknown_arguments_can_be_refused() -> None:
 
 def test_an_unknown_tool_is_refused(mcp: McpClient) -> None:
     """The error of JSON-RPC names the tools that there are."""
-    with pytest.raises(
-        RefusedError, match=r"Unknown tool: ad\. sample has these: add, add_later"
-    ) as e:
+    with pytest.raises(RefusedError, match=r"Unknown tool: ad\. sample has: add, add_later") as e:
         mcp.call("ad", a=1)
 
     assert "-32602" == e.value.code

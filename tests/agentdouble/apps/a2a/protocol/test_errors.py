@@ -111,7 +111,7 @@ def test_an_unknown_operation_is_an_error_of_rest(
     error = answer.json()["error"]
 
     assert answer.status_code in (404, 405)
-    assert (answer.status_code, f"{method} {path} is no operation of the protocol.") == (
+    assert (answer.status_code, f"{method} {path} is not an operation of the protocol.") == (
         error["code"],
         error["message"],
     )
