@@ -1,4 +1,4 @@
-"""Agents: their messages and events, the directory that has them, the loops that run them.
+"""Agents: their messages and events, their directory, and the loops that run them.
 
 An agent is ``async def root_agent(message: Message, session: Session)`` and yields texts, Parts and
 Events.

@@ -113,14 +113,14 @@ class Event:
     def from_wire(cls, wire: Mapping[str, Any]) -> Event:
         """Return an Event for the JSON of an event."""
         content = wire.get("content") or {}
-        known = {"content", "partial", "author", "actions"}
+        fields = {"content", "partial", "author", "actions"}
         return cls(
             parts=tuple(Part(part) for part in content.get("parts") or ()),
             role=content.get("role") or MODEL,
             partial=wire.get("partial"),
             author=wire.get("author"),
             state_delta=(wire.get("actions") or {}).get("stateDelta") or {},
-            more={key: value for key, value in wire.items() if key not in known},
+            more={key: value for key, value in wire.items() if key not in fields},
         )
 
 
@@ -169,7 +169,7 @@ class State(MutableMapping[str, Any]):
         self._values[key] = self._delta[key] = value
 
     def __delitem__(self, key: str) -> None:
-        raise TypeError(f"State keeps every key: set state[{key!r}] to None instead.")
+        raise TypeError(f"State cannot delete keys: set state[{key!r}] to None instead.")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -267,9 +267,9 @@ class Agent:
     name: str
     run: Run
     description: str = ""
-    native: Any = None  # the framework's own object, where there is one
-    # Of a framework with a runner of its own: makes the framework's side of the application, from
-    # that of its code before it was imported again, or None. Without one, ``run`` answers.
+    native: Any = None  # the framework's own object, if there is one
+    # For a framework with its own runner: creates the framework's side of the application, given
+    # the one before a reload, or None. Without it, ``run`` answers.
     open: Callable[[Framework | None], Framework] | None = None
 
 
@@ -295,7 +295,7 @@ def _check(root: object, app: str) -> None:
     if not inspect.isasyncgenfunction(root):
         kind = getattr(root, "__qualname__", type(root).__qualname__)
         raise AgentLoadError(
-            f"The root_agent of {app!r} is {kind}, and no agent. It is an async generator "
+            f"The root_agent of {app!r} is {kind}, not an agent. An agent is an async generator "
             "function (message, session), a SimpleApp, or an agent of Google's ADK.",
             app=app,
         )
@@ -303,5 +303,5 @@ def _check(root: object, app: str) -> None:
         inspect.signature(root).bind(object(), object())
     except TypeError as error:
         raise AgentLoadError(
-            f"The root_agent of {app!r} does not take (message, session): {error}.", app=app
+            f"The root_agent of {app!r} does not accept (message, session): {error}.", app=app
         ) from None

@@ -1,4 +1,4 @@
-"""How the modules of applications are imported: by their names, each from its own directory."""
+"""Imports the modules of applications by their names, each from its own directory."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def prepare_import(name: str, folder: Path) -> None:
     """Make the next import find the application in a directory and read its files again."""
     with _paths:
         _folders.add(str(folder))
-        taken = _other_module(name)
-        if taken is not None:
+        origin = _other_module(name)
+        if origin is not None:
             raise AgentLoadError(
-                f"Failed to load agent {name!r}: there is another module of that name, {taken}. "
+                f"Failed to load agent {name!r}: it has the name of another module, {origin}. "
                 f"Rename '{folder / name}'.",
                 app=name,
             )
@@ -59,7 +59,7 @@ def prepare_import(name: str, folder: Path) -> None:
 
 
 class _Applications:
-    """A meta path finder that finds each application in its directory, whatever ``sys.path`` has.
+    """A meta path finder for applications in their directories, independent of ``sys.path``.
 
     Another double in this process may have put its own directory first in the path.
     """
@@ -87,17 +87,17 @@ def _other_module(name: str) -> str | None:
     """Return the origin of the module that an application of that name would hide, or None."""
     if name in _imported:
         return None
-    found = importlib.util.find_spec(name)
-    if found is None:
+    spec = importlib.util.find_spec(name)
+    if spec is None:
         return None
-    places = {str(Path(one).parent) for one in found.submodule_search_locations or ()}
-    if found.has_location and found.submodule_search_locations is None:  # it is one module
-        places = {str(Path(found.origin or "").parent)}
-    return None if places & _folders else found.origin or "a namespace package"
+    places = {str(Path(location).parent) for location in spec.submodule_search_locations or ()}
+    if spec.has_location and spec.submodule_search_locations is None:  # it is one module
+        places = {str(Path(spec.origin or "").parent)}
+    return None if places & _folders else spec.origin or "a namespace package"
 
 
 def _forget(name: str, folder: Path) -> None:
-    for module in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+    for module in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
         del sys.modules[module]
     for source in (folder / f"{name}.py", *(folder / name).rglob("*.py")):
         # a .pyc file is compared by whole seconds
@@ -110,18 +110,18 @@ _PACKAGE = str(Path(__file__).parent.parent)
 def import_failure(error: BaseException) -> str:
     """Return why a user's module failed to import, with the line in the user's code."""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    place = _place(error)
-    return f"{type(error).__name__}: {message}{f' ({place})' if place else ''}"
+    location = _location(error)
+    return f"{type(error).__name__}: {message}{f' ({location})' if location else ''}"
 
 
-def _place(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     if error.__traceback__ is None:
         return ""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [
+    user_frames = [
         frame for frame in frames if not frame.filename.startswith((_PACKAGE, "<frozen importlib"))
     ]
-    frame = (theirs or list(frames))[-1]
+    frame = (user_frames or list(frames))[-1]
     return f"{frame.filename}:{frame.lineno}"

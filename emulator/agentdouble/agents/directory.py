@@ -1,4 +1,4 @@
-"""The agents directory: the applications that it has, found as ``adk`` finds them (API-16).
+"""The agents directory: its applications, found like ``adk`` finds them (API-16).
 
 An application is a package ``NAME/``, ``NAME/agent.py`` or ``NAME.py`` with ``app`` (an App of
 Google's ADK) or ``root_agent``, or ``NAME/root_agent.yaml``. A module ``NAME.py`` runs and is not
@@ -32,7 +32,7 @@ from agentdouble.errors import AgentLoadError, AgentNotFoundError
 _DISABLED = "ADK_DISABLE_LOAD_DOTENV"
 _TRUE = ("1", "true", "yes", "on")
 _lock = threading.Lock()
-_from_files: set[str] = set()  # names that some file has set in this process
+_from_files: set[str] = set()  # names that .env files have set in this process
 
 
 class EnvFiles:
@@ -54,8 +54,8 @@ class EnvFiles:
             with _lock:
                 self._take(dotenv_values(path))
         except (OSError, ValueError) as error:
-            told = f"Failed to load agent {application.name!r}: '{path}' cannot be read: {error}"
-            raise AgentLoadError(told, app=application.name) from error
+            message = f"Failed to load agent {application.name!r}: '{path}' cannot be read: {error}"
+            raise AgentLoadError(message, app=application.name) from error
 
     def _take(self, values: Mapping[str, str | None]) -> None:
         for name, value in values.items():
@@ -64,7 +64,7 @@ class EnvFiles:
                 _from_files.add(name)
 
     def undo(self) -> None:
-        """Remove the variables that have still the values that the files gave them."""
+        """Remove the variables that still have the values from the files."""
         with _lock:
             for name, value in self._set.items():
                 _from_files.discard(name)
@@ -76,7 +76,7 @@ class EnvFiles:
 def env_file(application: Path) -> Path | None:
     """Return the file that counts for an application, or None."""
     folders = (application, *application.parents)
-    return next((one / ".env" for one in folders if (one / ".env").is_file()), None)
+    return next((folder / ".env" for folder in folders if (folder / ".env").is_file()), None)
 
 
 ROOT_AGENT = "root_agent.yaml"
@@ -121,26 +121,26 @@ class AgentsDirectory:
     def __init__(
         self, path: Path = SHIPPED, *, adapters: Sequence[Adapter] = (), reload: bool = False
     ) -> None:
-        given = path.resolve()
-        self._only = given.name if _is_one_application(given) else None
-        self.path = given.parent if self._only else given
+        resolved = path.resolve()
+        self._only = resolved.name if _is_one_application(resolved) else None
+        self.path = resolved.parent if self._only else resolved
         self._adapters = tuple(adapters)
         self._reload = reload
         self._agents: dict[str, Agent] = {}
         self._seen: dict[str, object] = {}
         self._loading: dict[str, Future[Agent]] = {}
         self._env = EnvFiles()
-        if not given.is_dir():
-            raise AgentNotFoundError(f"There is no agents directory {given}.", app="")
+        if not resolved.is_dir():
+            raise AgentNotFoundError(f"Agents directory not found: {resolved}.", app="")
 
     def names(self) -> list[str]:
         """Return the sorted names of the applications, including those that fail to import."""
         if self._only:
             return [self._only]
-        return sorted(one.name for one in self.path.iterdir() if _is_application(one))
+        return sorted(entry.name for entry in self.path.iterdir() if _is_application(entry))
 
     def language(self, name: str) -> str:
-        """Return in which language an application is written: ``yaml`` or ``python``."""
+        """Return the language of an application: ``yaml`` or ``python``."""
         return "yaml" if (self.path / name / ROOT_AGENT).is_file() else "python"
 
     def loaded(self, name: str) -> Agent | None:
@@ -178,7 +178,7 @@ class AgentsDirectory:
     def _load(self, name: str) -> Agent:
         self._agents.pop(name, None)
         self._seen[name] = _files(self.path / name)
-        agent = self._agents[name] = self._found(name)
+        agent = self._agents[name] = self._find(name)
         return agent
 
     def _check(self, name: str) -> None:
@@ -194,17 +194,17 @@ class AgentsDirectory:
                 "(letters, digits, and underscores only).",
                 app=name,
             )
-        place = self.path / name
-        if not (os.path.isdir(place) or os.path.isfile(f"{place}.py")):  # noqa: PTH112, PTH113 (the others raise for long names)
+        base = self.path / name
+        if not (os.path.isdir(base) or os.path.isfile(f"{base}.py")):  # noqa: PTH112, PTH113 (the others raise for long names)
             raise AgentNotFoundError(
-                f"Agent not found: {name!r}. No matching directory or module exists in '{place}'.",
+                f"Agent not found: {name!r}. No matching directory or module exists in '{base}'.",
                 app=name,
             )
 
-    def _found(self, name: str) -> Agent:
-        """Return the first agent that one of the application's modules has; raise the first error.
+    def _find(self, name: str) -> Agent:
+        """Return the first agent in the application's modules; raise the first error.
 
-        A package may have something else of the name, such as a submodule ``root_agent``.
+        A package may use the name for something else, such as a submodule ``root_agent``.
         """
         unfit: AgentLoadError | None = None
         for root in self._roots(name):
@@ -248,7 +248,7 @@ def _root_of(module: ModuleType) -> Iterator[object]:
 
 
 def _is_one_application(path: Path) -> bool:
-    return any((path / one).is_file() for one in ("agent.py", ROOT_AGENT))
+    return any((path / name).is_file() for name in ("agent.py", ROOT_AGENT))
 
 
 def _is_application(path: Path) -> bool:
@@ -259,8 +259,8 @@ def _is_application(path: Path) -> bool:
 
 def _files(path: Path) -> object:
     """Return a value that changes when an application's code, YAML or ``.env`` changes."""
-    inside = (one for one in path.rglob("*") if one.suffix in _SUFFIXES)
+    inside = (file for file in path.rglob("*") if file.suffix in _SUFFIXES)
     besides = (path.with_name(f"{path.name}.py"), env_file(path))
-    files = [*sorted(inside), *(one for one in besides if one and one.is_file())]
+    files = [*sorted(inside), *(file for file in besides if file and file.is_file())]
     stats = ((file, file.stat()) for file in files)
     return tuple((str(file), stat.st_mtime_ns, stat.st_size) for file, stat in stats)

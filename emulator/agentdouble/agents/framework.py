@@ -1,6 +1,6 @@
-"""What a framework with a runner of its own gives a server, and what it gets from one.
+"""The interface between a server and a framework that has its own runner.
 
-Agents that are functions yield values, and the server makes events of them. A framework's runner
+Agents that are functions yield values, which the server turns into events. A framework's runner
 makes the events itself and keeps them in its own session service, so it has a ``Host`` instead:
 the server's sessions and artifacts, for the services of the framework.
 """
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 
 
 def is_instance_of(value: object, module: str, name: str) -> bool:
-    """Return whether a value is of a framework's class, which is not imported for it."""
-    return any((one.__module__, one.__qualname__) == (module, name) for one in type(value).__mro__)
+    """Return whether a value is an instance of a framework's class, without importing it."""
+    return any((cls.__module__, cls.__qualname__) == (module, name) for cls in type(value).__mro__)
 
 
 class RunEvent(NamedTuple):
@@ -27,7 +27,7 @@ class RunEvent(NamedTuple):
 
 @dataclass(frozen=True)
 class RunInput:
-    """What a client asks of a run, unchecked: the framework says what is wrong with it."""
+    """A client's request for a run, unchecked: the framework reports what is wrong."""
 
     user: str
     session: str
@@ -41,10 +41,10 @@ class RunInput:
 
 @dataclass(frozen=True)
 class FrameworkEvent:
-    """An event to store: the framework's object (``value``), and what the store needs of it.
+    """An event to store: the framework's object (``value``), and the data for the store.
 
-    ``json`` is the event as clients see it, and ``private`` as the framework needs it, or empty if
-    that is the same.
+    ``json`` is the event for clients, and ``private`` for the framework, or empty if both are
+    equal.
     """
 
     value: Any
@@ -79,7 +79,7 @@ class Host(Protocol):
         """Return the platform's time in Unix seconds."""
 
     def append(self, app: str, user: str, session: str, event: FrameworkEvent) -> None:
-        """Store an event before whatever is yielded or asked next; a deleted session ends the run."""
+        """Store an event before the next yield or query; a deleted session ends the run."""
 
     async def session(self, app: str, user: str, session: str) -> SessionRecord | None:
         """Return a session with its events, or None."""
@@ -123,7 +123,7 @@ class HostArtifacts(Protocol):
 class Framework(Protocol):
     """The framework's side of one application on one server."""
 
-    def run(self, asked: RunInput, host: Host) -> AsyncIterator[RunEvent]:
+    def run(self, request: RunInput, host: Host) -> AsyncIterator[RunEvent]:
         """Run the agent on the application's loop, and yield what the client gets."""
 
     def parse(self, event: bytes) -> Any:
@@ -133,7 +133,7 @@ class Framework(Protocol):
         """Let the agents find the session's events when they search their memory."""
 
     def reset(self) -> None:
-        """Forget what was kept outside of sessions and artifacts: memory, credentials."""
+        """Clear the state outside of sessions and artifacts: memory, credentials."""
 
     async def close(self) -> None:
-        """Release what the agents hold; call it on the application's loop."""
+        """Release the agents' resources; call it on the application's loop."""

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Start = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Turn:
+class LoopTask:
     """A coroutine on an application's loop, which the server's loop can cancel."""
 
     def __init__(self, start: Start) -> None:
@@ -32,7 +32,7 @@ class Turn:
         self.watch: asyncio.TimerHandle | None = None
 
     @property
-    def begun(self) -> bool:
+    def has_started(self) -> bool:
         """Whether a loop has started the coroutine."""
         return not self._unclaimed
 
@@ -49,7 +49,7 @@ class Turn:
             task.cancel()
 
     def stop_watching(self) -> None:
-        """Stop the timer that checks whether the turn has started."""
+        """Stop the timer that checks whether the task has started."""
         if self.watch is not None:
             self.watch.cancel()
             self.watch = None
@@ -77,17 +77,17 @@ class AgentLoops:
         self._making = asyncio.Lock()
         self._moving: set[asyncio.Task[None]] = set()
 
-    async def submit(self, app: str, start: Start) -> Turn:
+    async def submit(self, app: str, start: Start) -> LoopTask:
         """Run a coroutine on the application's loop, in the caller's context."""
         loop = self._loops.get(app)
         if loop is None:
             loop = await self._new_loop(app, None)
-        turn = Turn(start)
-        loop.call_soon(turn.begin)
-        here = asyncio.get_running_loop()
+        new = LoopTask(start)
+        loop.call_soon(new.begin)
+        caller_loop = asyncio.get_running_loop()
         # A timer of this loop, because a blocked loop cannot notice that it is blocked.
-        turn.watch = here.call_later(BLOCKED_AFTER_S, self._check_begun, app, loop, turn)
-        return turn
+        new.watch = caller_loop.call_later(BLOCKED_AFTER_S, self._check_started, app, loop, new)
+        return new
 
     async def call(self, app: str, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine on the application's loop and return its result."""
@@ -95,37 +95,37 @@ class AgentLoops:
         return await loop.run(function())
 
     async def end(self, app: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a last coroutine on an application's loop, if it has one; log why it failed."""
+        """Run a last coroutine on an application's loop, if it has one; log errors."""
         loop = self._loops.get(app)
         if loop is None:
             return
         try:
             await asyncio.wait_for(loop.run(last()), END_WITHIN_S)
         except Exception:
-            _log.warning("What the agents of %r hold is not released.", app, exc_info=True)
+            _log.warning("Releasing the resources of the agents of %r failed.", app, exc_info=True)
 
     async def close(self) -> None:
         """Cancel every run and end every loop."""
         # Wait and do not cancel: a loop that is just being created would stay open.
         while self._moving:
-            # From Python 3.12 on, gather() of what is done returns without giving the loop a turn:
-            # what has just been done would never leave the set.
+            # From Python 3.12 on, gather() of finished tasks returns without yielding to the loop,
+            # so they would never leave the set.
             await asyncio.wait(self._moving)
         loops = [*self._loops.values(), *self._blocked]
         self._loops.clear()
         self._blocked.clear()
         await asyncio.gather(*(loop.stop() for loop in loops))
 
-    def _check_begun(self, app: str, loop: ApplicationLoop, turn: Turn) -> None:
-        if turn.begun:
+    def _check_started(self, app: str, loop: ApplicationLoop, pending: LoopTask) -> None:
+        if pending.has_started:
             return
-        moving = asyncio.ensure_future(self._move(app, loop, turn))
+        moving = asyncio.ensure_future(self._move(app, loop, pending))
         self._moving.add(moving)
         moving.add_done_callback(self._moving.discard)
 
-    async def _move(self, app: str, blocked: ApplicationLoop, turn: Turn) -> None:
+    async def _move(self, app: str, blocked: ApplicationLoop, pending: LoopTask) -> None:
         loop = await self._new_loop(app, blocked)
-        loop.call_soon(turn.begin)
+        loop.call_soon(pending.begin)
 
     async def _new_loop(self, app: str, blocked: ApplicationLoop | None) -> ApplicationLoop:
         """Return a loop other than ``blocked``; create one unless there already is another."""

@@ -67,7 +67,7 @@ class Appended:
     event: FrameworkEvent
 
 
-# What a framework's runner yields are RunEvents.
+# A framework's runner yields RunEvents.
 Item = Union[Yielded, Appended, RunEvent, Query, Finished]  # noqa: UP007 (evaluated, also on 3.10)
 
 
@@ -84,12 +84,12 @@ async def run_agent(
 
 
 async def run_framework(
-    framework: Framework, asked: RunInput, host: Host, queue: CrossLoopQueue[Item]
+    framework: Framework, request: RunInput, host: Host, queue: CrossLoopQueue[Item]
 ) -> None:
     """Let a framework's runner answer on this loop, and queue the events that it yields."""
 
     async def run() -> Finished:
-        async with contextlib.aclosing(framework.run(asked, host)) as events:  # type: ignore[type-var]
+        async with contextlib.aclosing(framework.run(request, host)) as events:  # type: ignore[type-var]
             async for event in events:
                 queue.put(event)
                 if queue.full:
@@ -153,7 +153,7 @@ class Queries:
         """Raise RunEndedError after the run."""
         if self._closed:
             raise RunEndedError(
-                f"The agent of {self._app!r} asks for its session after its run has ended.",
+                f"The agent of {self._app!r} used its session after its run had ended.",
                 app=self._app,
             )
 
@@ -187,8 +187,8 @@ class SessionBackend:
 
     async def load_artifact(self, name: str, version: int | None) -> Part | None:
         """Return a version of an artifact, the newest for None, or None if there is none."""
-        found = await self._queries.ask(lambda: self._artifacts.find(self._key, name, version))
-        return None if found is None else Part(loads(found.json))
+        artifact = await self._queries.ask(lambda: self._artifacts.find(self._key, name, version))
+        return None if artifact is None else Part(loads(artifact.json))
 
     async def artifacts(self) -> tuple[str, ...]:
         """Return the names of the session's artifacts, sorted."""

@@ -77,22 +77,22 @@ class ArtifactRoutes:
     @operation(builtins.list[int])
     async def versions(self, request: Request) -> Response:
         """Return the numbers of an artifact's versions."""
-        found = await self._artifacts.versions(key(request), _name(request))
-        return json(dumps([one.version for one in found]))
+        artifacts = await self._artifacts.versions(key(request), _name(request))
+        return json(dumps([artifact.version for artifact in artifacts]))
 
     @operation(ArtifactVersion)
     async def describe(self, request: Request) -> Response:
         """Describe a version of an artifact."""
-        found = await self._artifacts.version(key(request), _name(request), _version(request))
-        if found is None:
+        artifact = await self._artifacts.version(key(request), _name(request), _version(request))
+        if artifact is None:
             raise ApiError(404, "Artifact version not found")
-        return json(dumps(self._artifacts.describe(found)))
+        return json(dumps(self._artifacts.describe(artifact)))
 
     @operation(builtins.list[ArtifactVersion])
     async def describe_all(self, request: Request) -> Response:
         """Describe every version of an artifact."""
-        found = await self._artifacts.versions(key(request), _name(request))
-        return json(dumps([self._artifacts.describe(one) for one in found]))
+        artifacts = await self._artifacts.versions(key(request), _name(request))
+        return json(dumps([self._artifacts.describe(artifact) for artifact in artifacts]))
 
     @operation(type(None))
     async def delete(self, request: Request) -> Response:

@@ -58,10 +58,10 @@ class ArtifactService:
 
     async def load(self, session: SessionKey, name: str, version: int | None) -> bytes:
         """Return the JSON of a version, the newest for None; raise ApiError if there is none."""
-        found = await self.find(session, name, version)
-        if found is None:
+        artifact = await self.find(session, name, version)
+        if artifact is None:
             raise ApiError(404, "Artifact not found")
-        return found.json
+        return artifact.json
 
     async def find(
         self, session: SessionKey, name: str, version: int | None
@@ -73,9 +73,9 @@ class ArtifactService:
         self, session: SessionKey, name: str, version: int | None
     ) -> StoredArtifact | None:
         """Return a version without its content, the newest for None, or None."""
-        found = await self.versions(session, name)
-        number = len(found) - 1 if version is None else version
-        return found[number] if 0 <= number < len(found) else None
+        artifacts = await self.versions(session, name)
+        number = len(artifacts) - 1 if version is None else version
+        return artifacts[number] if 0 <= number < len(artifacts) else None
 
     async def versions(self, session: SessionKey, name: str) -> Sequence[StoredArtifact]:
         """Return every version without its content, oldest first."""

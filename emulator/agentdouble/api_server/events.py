@@ -1,4 +1,4 @@
-"""Events as JSON, and the events of a run made from what its agent yields (sections 2.4 and 6)."""
+"""Events as JSON, and the events of a run, built from its agent's yields (sections 2.4 and 6)."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def imported(body: EventBody, now: float) -> dict[str, Any]:
 def stored(event: Mapping[str, Any]) -> StoredEvent:
     """Return an event in the form for the stores, without the state of one run (``temp:``)."""
     delta = event["actions"]["stateDelta"]
-    kept = {key: value for key, value in delta.items() if not key.startswith(TEMP)}
-    if len(kept) != len(delta):
-        event = {**event, "actions": {**event["actions"], "stateDelta": kept}}
+    lasting = {key: value for key, value in delta.items() if not key.startswith(TEMP)}
+    if len(lasting) != len(delta):
+        event = {**event, "actions": {**event["actions"], "stateDelta": lasting}}
     json = dumps(event)
-    return StoredEvent(event["id"], event["timestamp"], json, _copy(kept))
+    return StoredEvent(event["id"], event["timestamp"], json, _copy(lasting))
 
 
 def _copy(delta: dict[str, Any]) -> dict[str, Any]:
@@ -123,13 +123,13 @@ class EventBuilder:
         return [*before, self._event(value)]
 
     def of_end(self, finished: Finished) -> list[dict[str, Any]]:
-        """Return the events that are left at the end of the run."""
+        """Return the remaining events at the end of the run."""
         self._state_delta.update(finished.state_delta)
         self._artifact_delta.update(finished.artifact_delta)
-        held = self._whole_text()
+        events = self._whole_text()
         if self._state_delta or self._artifact_delta:
-            held.append(self._event(Event()))
-        return held
+            events.append(self._event(Event()))
+        return events
 
     def of_abort(self) -> dict[str, Any]:
         """Return the event for a disconnected client; it answers open tool calls."""
@@ -174,10 +174,10 @@ class EventBuilder:
             wire["customMetadata"] = self._custom_metadata
         if wire.get("partial"):
             return wire
-        own = event.wire["actions"]
-        taken = self._take_actions(own["stateDelta"])
-        artifacts = {**taken["artifactDelta"], **own["artifactDelta"]}
-        actions = {**own, "stateDelta": taken["stateDelta"], "artifactDelta": artifacts}
+        actions_sent = event.wire["actions"]
+        saved = self._take_actions(actions_sent["stateDelta"])
+        artifacts = {**saved["artifactDelta"], **actions_sent["artifactDelta"]}
+        actions = {**actions_sent, "stateDelta": saved["stateDelta"], "artifactDelta": artifacts}
         return {**wire, "actions": actions}
 
     def _take_actions(self, own_delta: Mapping[str, Any]) -> dict[str, Any]:

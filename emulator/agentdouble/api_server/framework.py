@@ -1,4 +1,4 @@
-"""Runs of agents whose framework has its own runner, and what its services get from the server."""
+"""Runs of agents whose framework has its own runner, and the server's side of its services."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentdouble.agents.framework import (
     RunInput,
     SessionRecord,
 )
-from agentdouble.agents.loops import Turn
+from agentdouble.agents.loops import LoopTask
 from agentdouble.api_server.agent_run import (
     Appended,
     Finished,
@@ -35,7 +35,7 @@ from agentdouble.server.application_loop import CrossLoopQueue
 
 
 class RunHost:
-    """A Host for one run; ``opened`` is the run's session, for the first time it is asked for."""
+    """A Host for one run; ``opened`` is the run's session, for its first use."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class RunHost:
 
     async def sessions(self, app: str, user: str | None) -> Sequence[SessionRecord]:
         """Return the sessions of a user or of all users, without their events."""
-        return [record(one) for one in await self._queries.ask(lambda: self._listed(app, user))]
+        return [record(s) for s in await self._queries.ask(lambda: self._listed(app, user))]
 
     async def create(
         self, app: str, user: str, session: str | None, state: Mapping[str, Any]
@@ -89,25 +89,25 @@ class RunHost:
         await self._queries.ask(lambda: store.delete(SessionKey(app, user, session)))
 
     def artifacts(self, app: str, user: str, session: str | None) -> RunArtifacts:
-        """Return the artifacts of a session, or the user's own for None."""
+        """Return the artifacts of a session, or those of the user for None."""
         key = SessionKey(app, user, session or "")
         return RunArtifacts(self._services.artifacts, key, self._queries.ask)
 
     async def _events(self, opened: Opened) -> list[Any]:
-        parsed = [self._framework.parse(one) for one in opened.unread]
+        parsed = [self._framework.parse(event) for event in opened.unread]
         if parsed:
-            await self._queries.ask(lambda: self._keep(opened, parsed))
-        return [*opened.known, *parsed]
+            await self._queries.ask(lambda: self._remember(opened, parsed))
+        return [*opened.parsed, *parsed]
 
-    async def _keep(self, opened: Opened, parsed: Sequence[Any]) -> None:
+    async def _remember(self, opened: Opened, parsed: Sequence[Any]) -> None:
         self._services.histories.add_read(opened, parsed)
 
     async def _listed(self, app: str, user: str | None) -> Sequence[StoredSession]:
         store = self._services.sessions.store
         if user is not None:
             return await store.of_user(app, user)
-        found = [one for one in await store.all() if one.key.app == app]
-        return sorted(found, key=lambda one: (one.last_update, one.key.user, one.key.id))
+        sessions = [session for session in await store.all() if session.key.app == app]
+        return sorted(sessions, key=lambda s: (s.last_update, s.key.user, s.key.id))
 
 
 class RunArtifacts:
@@ -133,8 +133,8 @@ class RunArtifacts:
 
     async def load(self, name: str, version: int | None) -> bytes | None:
         """Return a version, the newest for None, or None if there is none."""
-        found = await self._ask(lambda: self._service.find(self._key, name, version))
-        return None if found is None else found.json
+        artifact = await self._ask(lambda: self._service.find(self._key, name, version))
+        return None if artifact is None else artifact.json
 
     async def names(self) -> Sequence[str]:
         """Return the names, sorted."""
@@ -143,8 +143,8 @@ class RunArtifacts:
 
     async def versions(self, name: str) -> Sequence[Mapping[str, Any]]:
         """Describe every version, oldest first."""
-        found = await self._ask(lambda: self._service.versions(self._key, name))
-        return [self._service.describe(one) for one in found]
+        artifacts = await self._ask(lambda: self._service.versions(self._key, name))
+        return [self._service.describe(artifact) for artifact in artifacts]
 
     async def delete(self, name: str) -> None:
         """Delete every version."""
@@ -152,14 +152,14 @@ class RunArtifacts:
 
 
 def record(stored: StoredSession, events: Sequence[Any] = ()) -> SessionRecord:
-    """Return a stored session for a framework, with a state of its own."""
+    """Return a stored session for a framework, with its own copy of the state."""
     state = loads(dumps(stored.state)) if stored.state else {}
     return SessionRecord(*stored.key, state, stored.last_update, events)
 
 
 ABORT_WITHIN_S = 2.0
-# Events that come in quick succession reach the client together: waking the server's loop for each
-# costs more than the rest of what we do for it.
+# Events in quick succession reach the client together, because waking the server's loop for each
+# costs more than everything else.
 LINGER_S = 0.004
 _log = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ class FrameworkRun(Run):
         super().__init__(services, agent, key, body, streaming=streaming)
         self._framework = framework
         self._host: RunHost | None = None
-        self._left: deque[Item] = deque()  # taken from the queue and not handled yet
+        self._pending: deque[Item] = deque()  # items from the queue that are not handled yet
 
     async def _answer(self, session: StoredSession, send: Send) -> None:
         """Let the runner answer the message; it stores the message, too."""
@@ -191,7 +191,7 @@ class FrameworkRun(Run):
         queries = Queries(queue, self.key.app)
         host = self._host = RunHost(self._services, self._framework, queue, queries, opened)
         await self._follow(
-            lambda: run_framework(self._framework, self._asked(), host, queue),
+            lambda: run_framework(self._framework, self._input(), host, queue),
             queue,
             queries,
             send,
@@ -199,18 +199,18 @@ class FrameworkRun(Run):
 
     async def _handle(self, items: Sequence[Item], send: Send) -> bool:
         """Store and send events, and answer queries; return whether the agent has finished."""
-        left = self._left = deque(items)
-        while left:
+        pending = self._pending = deque(items)
+        while pending:
             appended: list[Appended] = []
             sendable: list[RunEvent] = []
-            while left and isinstance(left[0], (Appended, RunEvent)):
-                item = left.popleft()
+            while pending and isinstance(pending[0], (Appended, RunEvent)):
+                item = pending.popleft()
                 if isinstance(item, Appended):
                     appended.append(item)
                 elif isinstance(item, RunEvent):
                     sendable.append(item)
             await self._store_and_send(appended, sendable, send)
-            last = left.popleft() if left else None
+            last = pending.popleft() if pending else None
             if isinstance(last, Query):
                 await last.reply()
             elif isinstance(last, Finished):
@@ -221,44 +221,44 @@ class FrameworkRun(Run):
     async def _store_and_send(
         self, appended: Sequence[Appended], sendable: Sequence[RunEvent], send: Send
     ) -> None:
-        for key, items in groupby(appended, lambda one: one.key):
+        for key, items in groupby(appended, lambda event: event.key):
             await self._append(key, [item.event for item in items])
         if sendable:
             await send(sendable)
 
     async def _append(self, key: SessionKey, events: Sequence[FrameworkEvent]) -> None:
         stored = [
-            StoredEvent(one.id, one.timestamp, one.json, one.state_delta, one.private)
-            for one in events
+            StoredEvent(event.id, event.timestamp, event.json, event.state_delta, event.private)
+            for event in events
         ]
         revision = await self._store.append(key, stored)
         if revision is None:
             raise self._not_found()
         self._services.histories.add_stored(key, revision, events)
 
-    async def _abort(self, turn: Turn, queue: CrossLoopQueue[Item]) -> None:
-        """Let the runner store that the client disconnected, as it does itself."""
+    async def _abort(self, task: LoopTask, queue: CrossLoopQueue[Item]) -> None:
+        """Let the runner store the event of the disconnected client itself."""
         host = self._host
         assert host is not None
-        turn.call_soon(host.aborted.set)
-        turn.cancel()
+        task.call_soon(host.aborted.set)
+        task.cancel()
         try:
             await asyncio.wait_for(self._drain(queue), ABORT_WITHIN_S)
         except asyncio.TimeoutError:
-            _log.warning("The agent of %r goes on after its client has disconnected.", self.key.app)
+            _log.warning("The agent of %r continues after its client disconnected.", self.key.app)
 
     async def _drain(self, queue: CrossLoopQueue[Item]) -> None:
-        """Store what the runner still appends, until it has finished."""
+        """Store the runner's further events until it has finished."""
 
-        async def nobody(_events: Sequence[RunEvent]) -> None:
+        async def ignore(_events: Sequence[RunEvent]) -> None:
             return
 
         with contextlib.suppress(Exception):
-            finished = await self._handle(list(self._left), nobody)  # those after what was sent
+            finished = await self._handle(list(self._pending), ignore)  # those after the sent ones
             while not finished:
-                finished = await self._handle(await queue.take(), nobody)
+                finished = await self._handle(await queue.take(), ignore)
 
-    def _asked(self) -> RunInput:
+    def _input(self) -> RunInput:
         body, message = self._body, self._body.new_message
         return RunInput(
             user=self.key.user,

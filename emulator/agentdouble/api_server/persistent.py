@@ -1,4 +1,4 @@
-"""Sessions and artifacts that outlive the process: read from memory, kept in the state.
+"""Sessions and artifacts that outlive the process: read from memory, saved in the state.
 
 A change is written in one transaction, and then made in memory, one after the other. So after a
 kill each event is stored completely or not at all, and no event that was sent is lost.

@@ -48,11 +48,11 @@ class Applications:
 
     async def described(self) -> list[dict[str, Any]]:
         """Describe every application that can be imported."""
-        found = []
+        descriptions = []
         for app in self.names():
             with contextlib.suppress(ApiError):
-                found.append(self._description(app, await self._runs.agent(app)))
-        return found
+                descriptions.append(self._description(app, await self._runs.agent(app)))
+        return descriptions
 
     async def info(self, app: str) -> dict[str, Any]:
         """Describe an LlmAgent, its sub-agents and their tools; raise ApiError for others."""
@@ -72,13 +72,13 @@ class Applications:
             "rootAgentName": agent.name,
             "description": agent.description,
             "language": self._runs.directory.language(app),
-            "isComputerUse": any(is_instance_of(one, *_COMPUTER_USE) for one in tools),
+            "isComputerUse": any(is_instance_of(tool, *_COMPUTER_USE) for tool in tools),
             "agents": None,
         }
 
 
 def _root(agent: Agent) -> Any:
-    """Return the framework's agent, which an App has inside."""
+    """Return the framework's agent, also from inside an App."""
     return getattr(agent.native, "root_agent", agent.native)
 
 
@@ -86,17 +86,17 @@ async def _agents(app: str, root: Any) -> Mapping[str, Any]:
     try:
         await import_in_thread(_AGENT_INFO)
     except ModuleNotFoundError:
-        raise ApiError(501, "The app-info needs a newer google-adk, with agent_info.") from None
+        raise ApiError(501, "app-info requires a newer google-adk, with agent_info.") from None
     from google.adk.utils.agent_info import get_agents_dict
 
     try:
-        found = await get_agents_dict(root)
+        agents = await get_agents_dict(root)
     except Exception as error:  # of a toolset of the user
-        told = f"The tools of {app!r} cannot be listed: {type(error).__name__}: {error}"
-        raise ApiError(500, told) from error
+        message = f"The tools of {app!r} cannot be listed: {type(error).__name__}: {error}"
+        raise ApiError(500, message) from error
     return {
-        name: one.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for name, one in found.items()
+        name: agent.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for name, agent in agents.items()
     }
 
 
@@ -194,7 +194,7 @@ class RunRoutes:
         """Run an agent and stream its events (API-08, API-09)."""
         body = await wire.required(request, wire.RUN)
         run = await self._runs.prepare(body, streaming=body.streaming)
-        return EventStreamResponse(run, whole=bool(body.function_call_event_id))
+        return EventStreamResponse(run, together=bool(body.function_call_event_id))
 
     @operation(builtins.list[str] | sessions.Described, query=sessions.AppsQuery)
     async def list_apps(self, request: Request) -> Response:
@@ -240,7 +240,7 @@ async def _run_live(websocket: WebSocket) -> None:
 
 @operation(sessions.Health)
 async def health(_request: Request) -> Response:
-    """Answer that the server runs (API-14, U-API-HEALTH)."""
+    """Report that the server is running (API-14, U-API-HEALTH)."""
     ledger.choose("U-API-HEALTH")
     return json(b'{"status":"ok"}')
 
@@ -277,32 +277,32 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; an error before the response begins is answered in JSON."""
-        begun = False
+        has_begun = False
 
         async def noting_send(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal has_begun
+            has_begun = True
             await send(message)
 
         try:
             await self.router(scope, receive, noting_send)
         except (ApiError, HTTPException, StateError) as error:
-            if begun:
+            if has_begun:
                 raise
             await _refusal(error)(scope, receive, send)
         except ClientDisconnect:
             raise
         except Exception as error:
-            if begun:
+            if has_begun:
                 raise
             await refused(500, report(error, "The API server"))(scope, receive, send)
 
 
 def route(method: str, path: str, endpoint: Endpoint) -> Route:
     """Return a route for one method; GET does not include HEAD."""
-    made = Route(path, endpoint, methods=[method])
-    made.methods = {method}
-    return made
+    new = Route(path, endpoint, methods=[method])
+    new.methods = {method}
+    return new
 
 
 def json(body: bytes, status: int = 200) -> Response:
@@ -326,7 +326,7 @@ def key(request: Request) -> SessionKey:
 
 def _refusal(error: ApiError | HTTPException | StateError) -> Response:
     if isinstance(error, StateError):
-        _log.error("What a request changed or asked for: %s", error)
+        _log.error("A request failed: %s", error)
         return refused(error.status, str(error))
     if isinstance(error, ApiError):
         return refused(error.status, error.detail)

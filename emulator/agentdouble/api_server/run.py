@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from agentdouble.agents.agent import Agent, Message, Part, Session
 from agentdouble.agents.framework import FrameworkEvent, RunEvent
-from agentdouble.agents.loops import AgentLoops, Start, Turn
+from agentdouble.agents.loops import AgentLoops, LoopTask, Start
 from agentdouble.api_server import events
 from agentdouble.api_server.agent_run import (
     Finished,
@@ -52,7 +52,7 @@ class Opened:
     """A session, its first events as objects, and its other events as JSON."""
 
     session: StoredSession
-    known: Sequence[Any]
+    parsed: Sequence[Any]
     unread: Sequence[bytes]
 
 
@@ -77,59 +77,59 @@ class Histories:
         head = head or await self._store.head(key)
         if head is None:
             return None
-        known = self._known(key, head.revision)
-        if len(known) == head.revision.events:
-            return Opened(head, known, ())
-        whole = await self._store.read(key)
-        if whole is None:
+        events = self._parsed(key, head.revision)
+        if len(events) == head.revision.events:
+            return Opened(head, events, ())
+        session = await self._store.read(key)
+        if session is None:
             return None
-        known = self._known(key, whole.revision)
-        return Opened(whole, known, whole.whole_events(len(known)))
+        events = self._parsed(key, session.revision)
+        return Opened(session, events, session.events_after(len(events)))
 
     def add_read(self, opened: Opened, events: Sequence[Any]) -> None:
         """Keep the objects of an opened session's unread events."""
-        revision, size = opened.session.revision, sum(len(one) for one in opened.unread)
+        revision, size = opened.session.revision, sum(len(event) for event in opened.unread)
         self._add(opened.session.key, revision, events, size)
 
     def add_stored(
         self, key: SessionKey, revision: Revision, events: Sequence[FrameworkEvent]
     ) -> None:
         """Keep the objects of events that were just stored; they led to ``revision``."""
-        size = sum(len(one.json) for one in events)
-        self._add(key, revision, [one.value for one in events], size)
+        size = sum(len(event.json) for event in events)
+        self._add(key, revision, [event.value for event in events], size)
 
     def clear(self) -> None:
         """Forget everything."""
         self._histories.clear()
         self._size = 0
 
-    def _known(self, key: SessionKey, revision: Revision) -> list[Any]:
-        found = self._histories.get(key)
-        if found is None or found.number != revision.history:
+    def _parsed(self, key: SessionKey, revision: Revision) -> list[Any]:
+        history = self._histories.get(key)
+        if history is None or history.number != revision.history:
             return []
         self._histories.move_to_end(key)
-        return found.events[: revision.events]
+        return history.events[: revision.events]
 
     def _add(self, key: SessionKey, revision: Revision, events: Sequence[Any], size: int) -> None:
         """Keep events that end at a revision, if those before them are kept."""
-        found = self._histories.get(key)
+        history = self._histories.get(key)
         first = revision.events - len(events)
-        if first == 0 and (found is None or found.number != revision.history):
+        if first == 0 and (history is None or history.number != revision.history):
             self._forget(key)
-            found = self._histories[key] = _History(revision.history)
-        if found is None or found.number != revision.history or len(found.events) != first:
+            history = self._histories[key] = _History(revision.history)
+        if history is None or history.number != revision.history or len(history.events) != first:
             return
-        found.events += events
-        found.size += size
+        history.events += events
+        history.size += size
         self._size += size
         self._histories.move_to_end(key)
         while self._size > self._most and len(self._histories) > 1:
             self._forget(next(iter(self._histories)))
 
     def _forget(self, key: SessionKey) -> None:
-        found = self._histories.pop(key, None)
-        if found is not None:
-            self._size -= found.size
+        history = self._histories.pop(key, None)
+        if history is not None:
+            self._size -= history.size
 
 
 class SessionLocks:
@@ -220,9 +220,9 @@ class Run:
         await self._save([self._events.of_user(message, delta)])
         queue: CrossLoopQueue[Item] = CrossLoopQueue()
         queries = Queries(queue, self.key.app)
-        theirs = self._session({**session.state, **delta}, queries)
+        session_copy = self._session({**session.state, **delta}, queries)
         await self._follow(
-            lambda: run_agent(self._agent, self.key.app, message, theirs, queue),
+            lambda: run_agent(self._agent, self.key.app, message, session_copy, queue),
             queue,
             queries,
             send,
@@ -233,23 +233,23 @@ class Run:
     ) -> None:
         """Start the agent on its application's loop and handle what it puts into the queue."""
         with invoked_by(Invocation(self.key.user, self.key.id, self.key.app)):
-            turn = await self._services.loops.submit(self.key.app, start)
+            task = await self._services.loops.submit(self.key.app, start)
         finished = False
         try:
             items = await queue.take()
-            turn.stop_watching()
+            task.stop_watching()
             while not await self._handle(items, send):
                 items = await queue.take()
             finished = True
         except asyncio.CancelledError:
-            await self._abort(turn, queue)
+            await self._abort(task, queue)
             raise
         finally:
             queries.close()
             if not finished:
-                turn.cancel()
+                task.cancel()
 
-    async def _abort(self, turn: Turn, queue: CrossLoopQueue[Item]) -> None:
+    async def _abort(self, task: LoopTask, queue: CrossLoopQueue[Item]) -> None:
         """Store that the client disconnected."""
         await self._store.append(self.key, [events.stored(self._events.of_abort())])
 

@@ -1,4 +1,4 @@
-"""Runs of the agents in a directory, and what their frameworks keep between runs."""
+"""Runs of the agents in a directory, and the state of their frameworks between runs."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Runs:
         framework = self._framework(key.app, await self.agent(key.app))
         if framework is None:
             raise ApiError(400, "Memory service is not configured.")
-        parsed = await run_in_thread(lambda: [framework.parse(one) for one in opened.unread])
-        await framework.add_session_to_memory(record(opened.session, [*opened.known, *parsed]))
+        parsed = await run_in_thread(lambda: [framework.parse(event) for event in opened.unread])
+        await framework.add_session_to_memory(record(opened.session, [*opened.parsed, *parsed]))
 
     @property
     def loops(self) -> AgentLoops:
@@ -70,13 +70,13 @@ class Runs:
         return self._services.loops
 
     def reset(self) -> None:
-        """Forget what agents keep outside of sessions and artifacts."""
+        """Clear the agents' state outside of sessions and artifacts."""
         self._services.histories.clear()
         for _, framework in self._frameworks.values():
             framework.reset()
 
     async def close(self) -> None:
-        """End every run, and release what the agents hold."""
+        """End every run, and release the agents' resources."""
         opened, self._frameworks = self._frameworks, {}
         for app, (_, framework) in opened.items():
             await self._services.loops.end(app, framework.close)
@@ -86,8 +86,8 @@ class Runs:
         """Return the framework's side of an application, or None if its agent has none."""
         if agent.open is None:
             return None
-        known, framework = self._frameworks.get(app, (None, None))
-        if framework is None or known is not agent:
+        previous, framework = self._frameworks.get(app, (None, None))
+        if framework is None or previous is not agent:
             framework = agent.open(framework)
             self._frameworks[app] = agent, framework
         return framework

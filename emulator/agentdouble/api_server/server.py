@@ -35,7 +35,7 @@ class ApiServer:
         await self.artifacts.store.restore()
 
     async def reset(self) -> None:
-        """Delete every session and artifact, and what agents keep beside them."""
+        """Delete every session and artifact, and the agents' other state."""
         self.runs.reset()
         await self.sessions.store.clear()
         await self.artifacts.store.clear()
@@ -56,6 +56,6 @@ class ApiServer:
 
 
 def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:
-    if not store.outlives:  # it would only store everything a second time
+    if not store.outlives:  # it would store everything a second time
         return SessionStore(), ArtifactStore()
     return PersistentSessions(store), PersistentArtifacts(store)

@@ -1,4 +1,4 @@
-"""Sessions of API-server mode: created, read, changed and deleted, and shown in responses (sections 2.3, 2.4, 4.2)."""
+"""Sessions of API-server mode, and their JSON (sections 2.3, 2.4, 4.2)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _refuse_duplicate(id_: str) -> None:
         raise ApiError(int(answer), f"Session already exists: {id_}")
 
 
-# The calls by which ADK asks a user: an import could otherwise forge what the user confirms.
+# Calls by which ADK asks a user; an import could otherwise forge a confirmation.
 _ASKING = {"adk_request_confirmation", "adk_request_credential", "adk_request_input"}
 
 
@@ -117,13 +117,13 @@ def _check_imported(imported: Sequence[EventBody]) -> None:
         if event.actions != type(event.actions)():
             raise _cannot_include(index, "event actions")
         parts = (event.content.parts if event.content else None) or ()
-        named = [one for part in parts for one in (part.function_call, part.function_response)]
-        if any(one is not None and one.name in _ASKING for one in named):
+        named = [call for part in parts for call in (part.function_call, part.function_response)]
+        if any(call is not None and call.name in _ASKING for call in named):
             raise _cannot_include(index, "ADK protocol function calls")
 
 
-def _cannot_include(index: int, what: str) -> ApiError:
-    return ApiError(400, f"Session initialization event {index} cannot include {what}.")
+def _cannot_include(index: int, content: str) -> ApiError:
+    return ApiError(400, f"Session initialization event {index} cannot include {content}.")
 
 
 class Session(TypedDict):
@@ -141,7 +141,7 @@ Sessions = list[Session] | list[str]
 
 
 class Described(TypedDict):
-    """The applications with what is known of each."""
+    """The applications, each with its description."""
 
     apps: list[Json]
 
@@ -153,7 +153,7 @@ class AppsQuery(TypedDict, total=False):
 
 
 class Health(TypedDict):
-    """That the server runs."""
+    """The health of the server."""
 
     status: str
 
@@ -167,7 +167,7 @@ class Version(TypedDict):
 
 
 class Detail(TypedDict):
-    """Why a request is refused: a text, or the wrong fields."""
+    """The reason of a refusal: a text, or the invalid fields."""
 
     detail: Any
 
@@ -180,8 +180,8 @@ def session(stored: StoredSession) -> bytes:
 def sessions(stored: Sequence[StoredSession]) -> bytes:
     """Return a list of sessions as JSON (U-SESSION-LIST)."""
     if ledger.choose("U-SESSION-LIST") == "ids":
-        return dumps([one.key.id for one in stored])
-    return dumps([_session(one, []) for one in stored])
+        return dumps([session.key.id for session in stored])
+    return dumps([_session(session, []) for session in stored])
 
 
 def visible_events(stored: Iterable[bytes]) -> list[Any]:
@@ -202,14 +202,14 @@ def _content_only(json: bytes) -> dict[str, Any]:
     return {key: value for key, value in loads(json).items() if key == "content"}
 
 
-def _session(stored: StoredSession, shown: list[Any]) -> dict[str, Any]:
+def _session(stored: StoredSession, events: list[Any]) -> dict[str, Any]:
     if ledger.choose("U-SESSION-FIELDS") == "id-only":
-        return {"id": stored.key.id, "events": shown}
+        return {"id": stored.key.id, "events": events}
     return {
         "id": stored.key.id,
         "appName": stored.key.app,
         "userId": stored.key.user,
         "state": Fragment(dumps(stored.state)),
-        "events": shown,
+        "events": events,
         "lastUpdateTime": stored.last_update,
     }

@@ -1,4 +1,4 @@
-"""The stores of sessions and artifacts in memory, and what they store."""
+"""The stores of sessions and artifacts in memory, and their data types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StoredEvent:
     """A stored event: its JSON as clients see it, and the fields that a store needs.
 
     ``timestamp`` is in Unix seconds; the keys of ``state_delta`` have their prefixes. ``private``
-    is the event's JSON with what no client may see, or empty if there is no such thing.
+    is the event's JSON with the fields that are hidden from clients, or empty without such fields.
     """
 
     id: str
@@ -48,7 +48,7 @@ class StoredSession:
     """A snapshot of a session; the shared keys in ``state`` have their prefixes.
 
     ``last_update`` is in Unix seconds. ``events`` is empty if only the head was read. ``private``
-    has, by their position, the events that are more than clients see.
+    has, by their position, the events with fields that are hidden from clients.
     """
 
     key: SessionKey
@@ -58,9 +58,9 @@ class StoredSession:
     revision: Revision = field(default_factory=lambda: Revision(0, 0))
     private: Mapping[int, bytes] = field(default_factory=dict)
 
-    def whole_events(self, after: int) -> list[bytes]:
-        """Return the events after a number of them, with what clients do not see."""
-        return [self.private.get(n, self.events[n]) for n in range(after, len(self.events))]
+    def events_after(self, count: int) -> list[bytes]:
+        """Return the events after the first ``count``, with the fields hidden from clients."""
+        return [self.private.get(n, self.events[n]) for n in range(count, len(self.events))]
 
 
 class ArtifactKey(NamedTuple):
@@ -127,8 +127,8 @@ _histories = itertools.count(1)
 
 
 class _Session:
-    def __init__(self, own: dict[str, Any], now: float) -> None:
-        self.state = own
+    def __init__(self, state: dict[str, Any], now: float) -> None:
+        self.state = state
         self.events: list[bytes] = []
         self.private: dict[int, bytes] = {}
         self.last_update = now
@@ -136,7 +136,7 @@ class _Session:
 
     @property
     def revision(self) -> Revision:
-        """The moment of the history: now."""
+        """The current moment of the history."""
         return Revision(self._history, len(self.events))
 
     def add(self, json: bytes, private: bytes) -> None:
@@ -169,7 +169,7 @@ class SessionStore:
     async def read(self, key: SessionKey) -> StoredSession | None:
         """Return a session with its events, or None."""
         session = self._find(key)
-        return None if session is None else self._whole(key, session)
+        return None if session is None else self._with_events(key, session)
 
     async def head(self, key: SessionKey) -> StoredSession | None:
         """Return a session without its events, or None, in a time independent of their number."""
@@ -179,13 +179,13 @@ class SessionStore:
     async def of_user(self, app: str, user: str) -> Sequence[StoredSession]:
         """Return a user's sessions without their events, the least recently updated first."""
         sessions = self._sessions.get((app, user), {})
-        found = [self._stored(SessionKey(app, user, id_), one) for id_, one in sessions.items()]
-        return sorted(found, key=lambda one: (one.last_update, one.key.id))
+        stored = [self._stored(SessionKey(app, user, id_), s) for id_, s in sessions.items()]
+        return sorted(stored, key=lambda session: (session.last_update, session.key.id))
 
     async def all(self) -> Sequence[StoredSession]:
         """Return every session with its events."""
         return [
-            self._whole(SessionKey(app, user, id_), session)
+            self._with_events(SessionKey(app, user, id_), session)
             for (app, user), sessions in self._sessions.items()
             for id_, session in sessions.items()
         ]
@@ -230,7 +230,7 @@ class SessionStore:
         if scoped.user:
             self._users.setdefault((key.app, key.user), {}).update(scoped.user)
 
-    def _whole(self, key: SessionKey, session: _Session) -> StoredSession:
+    def _with_events(self, key: SessionKey, session: _Session) -> StoredSession:
         return dataclasses.replace(
             self._stored(key, session),
             events=tuple(session.events),
@@ -278,7 +278,7 @@ class ArtifactStore:
 
     async def versions(self, key: ArtifactKey) -> Sequence[StoredArtifact]:
         """Return every version without its content, oldest first."""
-        return [_without_content(one) for one in self._artifacts.get(key, [])]
+        return [_without_content(artifact) for artifact in self._artifacts.get(key, [])]
 
     async def names(self, app: str, user: str, session: str) -> Sequence[str]:
         """Return the names of a session's artifacts and of the user's, sorted."""

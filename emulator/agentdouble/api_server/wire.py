@@ -269,14 +269,14 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(int)
 
 def flag(request: Request, name: str) -> bool:
     """Return a flag of the query, False if it is absent; raise ApiError for other values."""
-    given = request.query_params.get(name)
-    return given is not None and _validated(given, _FLAG, ("query", name))
+    value = request.query_params.get(name)
+    return value is not None and _validated(value, _FLAG, ("query", name))
 
 
 def number(request: Request, name: str) -> int | None:
     """Return a number of the query, None if it is absent; raise ApiError for other values."""
-    given = request.query_params.get(name)
-    return None if given is None else _validated(given, _NUMBER, ("query", name))
+    value = request.query_params.get(name)
+    return None if value is None else _validated(value, _NUMBER, ("query", name))
 
 
 async def required(request: Request, adapter: TypeAdapter[T]) -> T:
@@ -297,8 +297,8 @@ def _validated(document: Any, adapter: TypeAdapter[T], where: tuple[str, ...] = 
     try:
         return adapter.validate_python(document, from_attributes=True)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise ApiError(422, [{**one, "loc": (*where, *one["loc"])} for one in found]) from None
+        errors = error.errors(include_url=False)
+        raise ApiError(422, [{**e, "loc": (*where, *e["loc"])} for e in errors]) from None
 
 
 async def _document(request: Request) -> Any:

@@ -46,7 +46,8 @@ def application(app: object, *, called: str, spec: str = "") -> App:
     """Return an application; raise ApplicationLoadError for any other object."""
     if not isinstance(app, App):
         raise ApplicationLoadError(
-            f"{called} is a {type(app).__name__}, not an application. agentdouble serves SimpleApp, MCPApp and "
+            f"{called} is a {type(app).__name__}, not an application. agentdouble serves "
+            "SimpleApp, MCPApp and "
             "A2AApp.",
             spec=spec,
         )

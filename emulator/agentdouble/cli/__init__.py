@@ -9,7 +9,7 @@ from agentdouble.core.imports import without_collecting
 
 
 def main() -> None:
-    """Run the command line; print an error of ours in one line on stderr and exit with code 2."""
+    """Run the command line; report an AgentDoubleError on stderr and exit with code 2."""
     with without_collecting():
         from agentdouble.cli.app import app
 

@@ -42,8 +42,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         from agentdouble import __version__
 
         typer.echo(f"agentdouble {__version__}")
@@ -103,7 +103,7 @@ def serve(
     tls: Tls = False,
     agents: Agents = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="Import an agent anew when it has changed.")
+        bool, typer.Option("--reload", help="Reload an agent when it has changed.")
     ] = False,
     unknown: UnknownChoices = None,
     profile: Profile = None,
@@ -119,7 +119,7 @@ def serve(
     open_: Annotated[
         bool, typer.Option("--open", help="Show the web console in the browser.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no requests.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not log requests.")] = False,
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
     with without_collecting():
@@ -144,7 +144,7 @@ def serve(
 
 
 @app.command(
-    epilog=formatted("[bold]Exit codes[/bold]  0: every step came out as stated, 1: one did not."),
+    epilog=formatted("[bold]Exit codes[/bold]  0: every step passed, 1: one did not."),
 )
 def demo() -> None:
     """Start a double, have an agent run code in it, and watch a session's whole life."""
@@ -171,7 +171,7 @@ def env(
     ] = "platform",
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", help="Which running double, if there are several."),
+        typer.Option(metavar="PORT", help="Port of the running double, if there are several."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -198,9 +198,9 @@ def doctor(
         bool, typer.Option("--json", help="Print JSON: can_run, and findings by stable ids.")
     ] = False,
 ) -> None:
-    """Say what this machine offers, what is missing, and what would bring it.
+    """Report what this machine offers, what is missing, and how to get it.
 
-    A double is started and code is run in it; the rest is tried too. Nothing is changed.
+    Starts a double, runs code in it, and tries the optional parts. Changes nothing.
     """
     from agentdouble.cli import doctor as examination
 
@@ -221,8 +221,8 @@ _CALL_EXAMPLES = formatted("""
 
   agentdouble call CreateRuntime ... AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
 
-[bold]Values[/bold]  are JSON, or else text; @FILE stands for what is in a file. A name with dots sets
-a field of an object. Put text that looks like JSON in double quotes: Name='"42"'.
+[bold]Values[/bold]  are JSON, or else text; @FILE stands for the content of a file. A name with
+dots sets a field of an object. Put text that looks like JSON in double quotes: Name='"42"'.
 
 [bold]Exit codes[/bold]  0: done, 2: there is no double, or it refused.
 """)
@@ -230,7 +230,7 @@ a field of an object. Put text that looks like JSON in double quotes: Name='"42"
 
 @app.command(epilog=_CALL_EXAMPLES)
 def call(
-    action: Annotated[str, typer.Argument(help="An action of the control plane, as ListTools.")],
+    action: Annotated[str, typer.Argument(help="An action of the control plane: ListTools.")],
     fields: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Fields of its request.")
     ] = None,
@@ -245,7 +245,7 @@ def call(
 
 @app.command()
 def unknowns(as_json: Json = False) -> None:
-    """List what the specification leaves open, and what the double does about it."""
+    """List the unknowns of the specification, and the double's choices."""
     from agentdouble.cli import unknowns as ledger
 
     ledger.show(as_json=as_json)

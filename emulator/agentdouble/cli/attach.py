@@ -107,8 +107,8 @@ def _read(kernel: _Kernel) -> str:
     """Read a cell; an incomplete cell continues on the next line."""
     prompt = f"In [{kernel.next_count}]: "
     lines = [input(prompt)]
-    whole = _completeness(kernel.language)
-    while not whole("\n".join(lines)):
+    is_complete = _completeness(kernel.language)
+    while not is_complete("\n".join(lines)):
         lines.append(input("...: ".rjust(len(prompt))))
     return "\n".join(lines)
 

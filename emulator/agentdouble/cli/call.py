@@ -1,4 +1,4 @@
-"""``agentdouble call``: any action of the control plane, with its fields as they are typed."""
+"""``agentdouble call``: any action of the control plane, with fields from the command line."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def show(action: str, words: Sequence[str], url: str | None, *, as_json: bool) -
     """Call an action and print its Result."""
     if action not in OF_THE_PLATFORM:
         near = difflib.get_close_matches(action, sorted(OF_THE_PLATFORM), n=3)
-        meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise AgentDoubleError(f"The platform has no action {action!r}.{meant}")
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise AgentDoubleError(f"The platform has no action {action!r}.{hint}")
     result = control.connect(url).call(action, **fields(words))
     typer.echo(json.dumps(result, indent=None if as_json else 2))
 

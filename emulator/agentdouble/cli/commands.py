@@ -1,4 +1,4 @@
-"""The commands that ask a running double: sessions, clock, journal, faults."""
+"""The commands for a running double: sessions, clock, journal, faults."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ clock_app = typer.Typer(
 
 def journal(
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with new requests until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Continue with new requests until Ctrl-C.")
     ] = False,
-    tail: Annotated[int, typer.Option("--tail", "-n", min=0, help="How many of the last.")] = 100,
+    tail: Annotated[int, typer.Option("--tail", "-n", min=0, help="Number of requests.")] = 100,
     method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
     path: Annotated[str | None, typer.Option(help="Only for this path, without a query.")] = None,
     status: Annotated[str | None, typer.Option(help="Only with this status.")] = None,
@@ -55,14 +55,14 @@ def journal(
     """List the requests of a running double, or follow them."""
     from agentdouble.cli import journal as listing
 
-    given = {"method": method, "path": path, "status": status, "action": action, "session": session}
-    filters = {name: value for name, value in given.items() if value is not None}
+    names = {"method": method, "path": path, "status": status, "action": action, "session": session}
+    filters = {name: value for name, value in names.items() if value is not None}
     listing.show(filters, tail, url, follow=follow, as_json=as_json)
 
 
 @clock_app.command(epilog=_CLOCK_EXAMPLES)
 def show(url: Url = None, as_json: Json = False) -> None:
-    """Print the double's time."""
+    """Show the double's time."""
     from agentdouble.cli import sessions
 
     sessions.show_clock(url, as_json=as_json)
@@ -74,7 +74,7 @@ def advance(
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Move the time forward; return when all that is due has ended."""
+    """Move the time forward; return when everything due has ended."""
     from agentdouble.cli import sessions
 
     sessions.advance(by, url, as_json=as_json)
@@ -82,7 +82,7 @@ def advance(
 
 @clock_app.command(epilog=_CLOCK_EXAMPLES)
 def freeze(url: Url = None, as_json: Json = False) -> None:
-    """Stop the time; only advance moves it then."""
+    """Stop the time; then only advance moves it."""
     from agentdouble.cli import sessions
 
     sessions.freeze(url, frozen=True, as_json=as_json)
@@ -90,7 +90,7 @@ def freeze(url: Url = None, as_json: Json = False) -> None:
 
 @clock_app.command(epilog=_CLOCK_EXAMPLES)
 def unfreeze(url: Url = None, as_json: Json = False) -> None:
-    """Let the time go on."""
+    """Resume the time."""
     from agentdouble.cli import sessions
 
     sessions.freeze(url, frozen=False, as_json=as_json)
@@ -142,7 +142,7 @@ def attach(
     timeout: Annotated[int, typer.Option(help="Seconds that a cell may take.")] = 300,
     url: Url = None,
 ) -> None:
-    """Type code into a living session's kernel; or pipe it in."""
+    """Run code in a living session's kernel, typed or from a pipe."""
     from agentdouble.cli import attach as console
 
     raise typer.Exit(console.attach(session, tool, language, timeout, url))
@@ -153,11 +153,11 @@ _FAULT_EXAMPLES = formatted("""
 
   agentdouble faults arm fail InvokeTool status=503 nth=2     the second call from now
 
-  agentdouble faults arm delay InvokeTool                     it waits until it is released
+  agentdouble faults arm delay InvokeTool                     it waits until you release it
 
   agentdouble faults arm '{"kind": "cut", "operation": "/run_sse", "after": 3}'
 
-  agentdouble faults release f1                               the calls that wait go on
+  agentdouble faults release f1                               the waiting calls continue
 
   agentdouble faults remove f1
 """)
@@ -185,7 +185,7 @@ def arm(
         list[str],
         typer.Argument(
             metavar="KIND OPERATION [NAME=VALUE]... | JSON",
-            help="Its kind, the operation it is for, and its fields; a VALUE is JSON or text.",
+            help="Its kind, operation and fields; a VALUE is JSON or text.",
         ),
     ],
     url: Url = None,
@@ -212,7 +212,7 @@ def remove(
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a fault; the calls that it holds go on."""
+    """Remove a fault; the calls that it holds continue."""
     from agentdouble.cli import faults
 
     faults.remove(fault, url, everything=everything, as_json=as_json)

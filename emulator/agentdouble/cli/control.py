@@ -22,8 +22,7 @@ from agentdouble.errors import AgentDoubleError, PlatformUnreachableError
 _CONNECT_S = 10
 _PAGE = 100
 ADVICE = (
-    "Is the double running, and is that its address? 'agentdouble serve' starts one, and --url URL "
-    "names another."
+    "Is the double running at that address? Start one with 'agentdouble serve', or use --url URL."
 )
 
 
@@ -39,7 +38,7 @@ class ControlPlane:
         self._address = Address(connection.url, credentials, connection.region)
 
     def call(self, action: str, **body: Any) -> Mapping[str, Any]:
-        """Call an action and return its Result; fields that are None are left out.
+        """Call an action and return its Result; fields that are None are omitted.
 
         Raises PlatformError, and PlatformUnreachableError if there is no answer.
         """
@@ -47,10 +46,10 @@ class ControlPlane:
             answer = client.request(**self._request(action, body))
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
-    def own(
+    def admin(
         self, path: str, query: Mapping[str, str], *, method: str = "GET", body: Any = None
     ) -> httpx.Response:
-        """Return the answer of one of the double's own routes; raise AgentDoubleError.
+        """Call a route below ``/_emulator`` and return the response; raise AgentDoubleError.
 
         ``body`` is sent as JSON.
         """
@@ -60,10 +59,10 @@ class ControlPlane:
             return _accepted(client.request(method, url, params=query, headers=headers, json=body))
 
     @asynccontextmanager
-    async def own_events(
+    async def admin_events(
         self, path: str, query: Mapping[str, str]
     ) -> AsyncIterator[httpx_sse.EventSource]:
-        """Yield the event stream of one of the double's own routes; raise AgentDoubleError."""
+        """Yield the event stream of a route below ``/_emulator``; raise AgentDoubleError."""
         with self._reached():
             async with (
                 httpx.AsyncClient(**self._options()) as client,
@@ -74,9 +73,9 @@ class ControlPlane:
                 yield httpx_sse.EventSource(_accepted(answer))
 
     def _request(self, action: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        given = {name: value for name, value in body.items() if value is not None}
+        fields = {name: value for name, value in body.items() if value is not None}
         now = dt.datetime.now(dt.timezone.utc)
-        request = invoke_tool.build(given, self._address, now, action=action)
+        request = invoke_tool.build(fields, self._address, now, action=action)
         return {
             "method": request.method,
             "url": request.url,
@@ -93,7 +92,7 @@ class ControlPlane:
         return {
             "timeout": httpx.Timeout(None, connect=_CONNECT_S),
             "verify": self._verify(),
-            "trust_env": not is_here(urlsplit(self.url).hostname),  # no proxy reaches this machine
+            "trust_env": not is_here(urlsplit(self.url).hostname),  # no proxy to this machine
         }
 
     def _verify(self) -> ssl.SSLContext | bool:
@@ -137,15 +136,15 @@ class ControlPlane:
         Raises AgentDoubleError if there is none, or if several tools have such a session.
         """
         ids = ("SessionId", "UserSessionId")
-        found = [s for s in self.sessions(tool_id) if name in (s[key] for key in ids)]
-        if len(found) > 1:
-            tools = ", ".join(session["ToolId"] for session in found)
+        matches = [s for s in self.sessions(tool_id) if name in (s[key] for key in ids)]
+        if len(matches) > 1:
+            tools = ", ".join(session["ToolId"] for session in matches)
             raise AgentDoubleError(
-                f"Several tools have a session {name!r}: say --tool, of {tools}."
+                f"Several tools have a session {name!r}: choose one with --tool: {tools}."
             )
-        if not found:
-            raise AgentDoubleError(f"No session {name!r} lives. See: agentdouble session list")
-        return found[0]
+        if not matches:
+            raise AgentDoubleError(f"No living session {name!r}. See: agentdouble session list")
+        return matches[0]
 
 
 def connect(url: str | None) -> ControlPlane:
@@ -163,9 +162,9 @@ def connect(url: str | None) -> ControlPlane:
 def connection_at(url: str, option: str = "--url") -> Connection:
     """Return how to reach the double at a URL, which ``option`` has given.
 
-    Raises AgentDoubleError if it is no URL, or if there are no keys for it.
+    Raises AgentDoubleError if it is not a URL, or if there are no keys for it.
     """
-    refusal = AgentDoubleError(f"{option} takes an address such as http://host:8000, not {url!r}.")
+    refusal = AgentDoubleError(f"{option} must be an address like http://host:8000, not {url!r}.")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -173,9 +172,9 @@ def connection_at(url: str, option: str = "--url") -> Connection:
         raise refusal from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise refusal
-    known = running.at(port) if is_here(parts.hostname) else []
-    if known:
-        return known[0]
+    doubles = running.at(port) if is_here(parts.hostname) else []
+    if doubles:
+        return doubles[0]
     keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
     if not all(keys):
         raise AgentDoubleError(

@@ -38,8 +38,8 @@ Check = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One prompt of the transcript: its sender, its code, and the required result."""
+class Step:
+    """One prompt of the transcript: session, code, and required result."""
 
     title: str
     session: str
@@ -57,35 +57,35 @@ def _has(*parts: str) -> Check:
 
 
 def _shows_a_plot(answer: str) -> bool:
-    found = _IMAGE.search(answer)
-    return found is not None and found["data"].startswith(_PNG)
+    match = _IMAGE.search(answer)
+    return match is not None and match["data"].startswith(_PNG)
 
 
 BEFORE = (
-    Turn("A result", "s1", "6 * 7", "the code really ran", _is("42")),
-    Turn(
+    Step("A result", "s1", "6 * 7", "the code really ran", _is("42")),
+    Step(
         "State is kept between turns",
         "s1",
         "squares = [n * n for n in range(5)]\nprint(squares)",
         "the first turn prints",
         _is("[0, 1, 4, 9, 16]"),
     ),
-    Turn("", "s1", "sum(squares)", "the next turn remembers", _is("30")),
-    Turn(
+    Step("", "s1", "sum(squares)", "the next turn remembers", _is("30")),
+    Step(
         "Two sessions do not see each other",
         "s2",
         "squares",
-        "another session knows nothing of it",
+        "another session does not see it",
         _has("NameError", "'squares' is not defined"),
     ),
-    Turn(
+    Step(
         "An exception comes back with its traceback",
         "s1",
         "def share(cake, guests):\n    return cake / guests\n\nshare(1, 0)",
         "the traceback names the line",
         _has("ZeroDivisionError", "return cake / guests"),
     ),
-    Turn(
+    Step(
         "A plot comes back as an image",
         "s1",
         "import matplotlib.pyplot as plt\n\nplt.plot(squares)\nplt.show()",
@@ -93,7 +93,7 @@ BEFORE = (
         _shows_a_plot,
     ),
 )
-AFTER = Turn("", "s1", "squares", "the session was destroyed: its state is gone", _has("NameError"))
+AFTER = Step("", "s1", "squares", "the session was destroyed: its state is gone", _has("NameError"))
 
 
 def run() -> int:
@@ -110,10 +110,10 @@ def run() -> int:
         stage.play((AFTER,))
     seconds = time.monotonic() - started
     if stage.failed:
-        console.print(f"\n[bold red]{stage.failed} steps did not come out as stated.[/]")
+        console.print(f"\n[bold red]{stage.failed} steps did not give the expected result.[/]")
         return 1
     console.print(
-        f"\n[bold green]All {stage.passed} steps came out as stated[/], in {seconds:.1f} s."
+        f"\n[bold green]All {stage.passed} steps gave the expected result[/], in {seconds:.1f} s."
     )
     console.print("Next: [bold]agentdouble serve[/bold], or your own app: agentdouble serve my:app")
     console.print("It prints the address of a web console, which [bold]--open[/bold] shows you.")
@@ -129,15 +129,15 @@ class _Stage:
         self._console = console
         self._client = client
 
-    def play(self, turns: Iterable[Turn]) -> None:
-        for turn in turns:
-            if turn.title:
-                self._title(turn.title)
-            self._show_prompt(turn)
+    def play(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            if step.title:
+                self._title(step.title)
+            self._show_prompt(step)
             with self._console.status("the sandbox runs it"):
-                answer = self._ask(turn)
+                answer = self._ask(step)
             self._show_answer(answer)
-            self._verdict(turn.check(answer), turn.claim)
+            self._verdict(step.check(answer), step.claim)
 
     def let_time_pass(self) -> None:
         """Move the platform's clock by 30 minutes and check that the sessions have ended."""
@@ -145,17 +145,17 @@ class _Stage:
         before = self._sessions()
         self._client.post("/_emulator/clock", json={"advance_s": HALF_HOUR_S})
         self._console.print("  [dim]the double's clock is advanced by 30 minutes[/dim]")
-        gone = not any(_alive(pid) for session in before for pid in session["pids"])
+        have_ended = not any(_alive(pid) for session in before for pid in session["pids"])
         self._verdict(
-            len(before) == 2 and not self._sessions() and gone,
+            len(before) == 2 and not self._sessions() and have_ended,
             f"{len(before)} sessions were alive; none is, and their processes are gone",
         )
 
-    def _ask(self, turn: Turn) -> str:
+    def _ask(self, step: Step) -> str:
         response = self._client.post(
             "/invoke",
-            json={"prompt": f"Please run this:\n```python\n{turn.code}\n```\n"},
-            headers={"user_id": USER, "session_id": turn.session},
+            json={"prompt": f"Please run this:\n```python\n{step.code}\n```\n"},
+            headers={"user_id": USER, "session_id": step.session},
         )
         return str(response.json())
 
@@ -166,9 +166,9 @@ class _Stage:
     def _title(self, title: str) -> None:
         self._console.print(f"\n[bold]{title}[/bold]")
 
-    def _show_prompt(self, turn: Turn) -> None:
-        self._console.print(f"  [cyan]{USER}, session {turn.session}[/cyan]")
-        code = Syntax(turn.code, "python", background_color="default", padding=(0, 4))
+    def _show_prompt(self, step: Step) -> None:
+        self._console.print(f"  [cyan]{USER}, session {step.session}[/cyan]")
+        code = Syntax(step.code, "python", background_color="default", padding=(0, 4))
         self._console.print(code)
 
     def _show_answer(self, answer: str) -> None:
@@ -181,7 +181,7 @@ class _Stage:
     def _verdict(self, good: bool, claim: str) -> None:
         self.passed += good
         self.failed += not good
-        mark = "[green]✔[/green]" if good else "[bold red]✘ not so:[/bold red]"
+        mark = "[green]✔[/green]" if good else "[bold red]✘ failed:[/bold red]"
         self._console.print(f"  {mark} {claim}")
 
 

@@ -1,4 +1,4 @@
-"""``agentdouble doctor``: what this machine offers the double, and how to get the rest.
+"""``agentdouble doctor``: what this machine offers, and how to get what is missing.
 
 It runs code in a double, because code may fail even if everything is installed. Only that, the
 system and the settings decide its exit code. Packages that take most of a second to import are
@@ -52,8 +52,8 @@ _TRIAL: dict[str, Any] = {
 class Finding:
     """One thing that a machine offers or lacks.
 
-    ``id`` never changes, and ``remedy`` says how to get the thing. Without an ``essential`` thing
-    no double runs. Without another one, a double does less.
+    ``id`` never changes, and ``remedy`` says how to get what is missing. Without an ``essential``
+    thing no double runs; without another one a feature is missing.
     """
 
     id: str
@@ -70,9 +70,9 @@ def show(*, as_json: bool) -> int:
     console = Console(highlight=False, soft_wrap=True, quiet=as_json)
     with console.status("Trying what this machine offers"):
         for title, section in _SECTIONS:
-            found = [*section()]
-            findings += [(title, finding) for finding in found]
-            _print(console, title, found)
+            section_findings = [*section()]
+            findings += [(title, finding) for finding in section_findings]
+            _print(console, title, section_findings)
     missing = [finding.name for _, finding in findings if finding.essential and not finding.good]
     if as_json:
         flat = [{"section": title, **asdict(finding)} for title, finding in findings]
@@ -82,8 +82,8 @@ def show(*, as_json: bool) -> int:
         console.print(f"No double can run here. Missing: {names}.", style="bold red")
     else:
         optional = sum(not finding.good for _, finding in findings)
-        rest = f" Optional and missing, marked ○: {optional}." if optional else ""
-        console.print(Text("A double can run here.", style="bold green").append(rest, style=""))
+        note = f" Optional and missing, marked ○: {optional}." if optional else ""
+        console.print(Text("A double can run here.", style="bold green").append(note, style=""))
     return 1 if missing else 0
 
 
@@ -101,15 +101,15 @@ def _print(console: Console, title: str, findings: Sequence[Finding]) -> None:
 
 def _running() -> Iterator[Finding]:
     """Look at Python and the system, read the settings, and run code in a double."""
-    says = f"{platform.python_version()} at {sys.executable}"
-    yield Finding("python", "Python", says, essential=True)
+    text = f"{platform.python_version()} at {sys.executable}"
+    yield Finding("python", "Python", text, essential=True)
     system = _SYSTEMS.get(sys.platform)
     if system is None:
-        why, remedy = f"the sandbox does not run on {sys.platform}", "use Linux, macOS, or WSL"
-        yield _missing("system", "system", why, remedy, essential=True)
+        reason, remedy = f"the sandbox does not run on {sys.platform}", "use Linux, macOS, or WSL"
+        yield _missing("system", "system", reason, remedy, essential=True)
         return
-    says = f"{system} ({platform.machine()})"
-    yield Finding("system", "system", says, essential=True)
+    text = f"{system} ({platform.machine()})"
+    yield Finding("system", "system", text, essential=True)
     try:
         # without the extra emulator these modules are not there
         from agentdouble.emulator import Emulator  # noqa: F401
@@ -120,11 +120,11 @@ def _running() -> Iterator[Finding]:
     try:
         settings = Settings.load()
     except AgentDoubleError as error:
-        yield _missing("settings", "settings", error, "correct that setting", essential=True)
+        yield _missing("settings", "settings", error, "correct this setting", essential=True)
         return
     file = Path("agentdouble.toml")
-    says = f"from {file.resolve()}" if file.exists() else f"the defaults; there is no {file} here"
-    yield Finding("settings", "settings", says, essential=True)
+    text = f"from {file.resolve()}" if file.exists() else f"the defaults; there is no {file} here"
+    yield Finding("settings", "settings", text, essential=True)
     yield _trial(settings)
 
 
@@ -141,21 +141,21 @@ def _trial(settings: Settings) -> Finding:
             headers = {"user_id": "doctor", "session_id": "trial"}
             url = f"{double.url}/invoke"
             response = client.post(url, json={"prompt": _PROMPT}, headers=headers)
-    except Exception as error:  # report any error that prevents it from running
+    except Exception as error:  # report any error
         return _missing("double", "double", error, remedy, essential=True)
     answer = str(response.json()) if response.is_success else response.text
     if answer != "42":
-        why = f"it answered {answer[:200]}"
-        return _missing("double", "double", why, remedy, essential=True)
-    says = f"started, ran code and stopped in {time.monotonic() - started:.1f} s"
-    return Finding("double", "double", says, essential=True)
+        reason = f"it answered {answer[:200]}"
+        return _missing("double", "double", reason, remedy, essential=True)
+    text = f"started, ran code and stopped in {time.monotonic() - started:.1f} s"
+    return Finding("double", "double", text, essential=True)
 
 
 def _sandbox() -> Iterator[Finding]:
     """Try the JavaScript engine and the browser."""
     try:
-        says = f"and TypeScript: {_version_of(deno.find())} at {deno.find()}"
-        yield Finding("javascript", "JavaScript", says)
+        text = f"and TypeScript: {_version_of(deno.find())} at {deno.find()}"
+        yield Finding("javascript", "JavaScript", text)
     except deno.DenoMissingError:
         yield _missing("javascript", "JavaScript", "deno is not installed", _extra("emulator"))
     except (OSError, subprocess.SubprocessError) as error:
@@ -184,9 +184,9 @@ def _isolation() -> Iterator[Finding]:
     """Try every measure in a separate process."""
     try:
         measures = isolation.find_out().measures.values()
-    except OSError as error:  # the machine has too little of some resource now
-        why = f"the probe failed: {error}"
-        yield _missing("isolation", "isolation", why, "Try again when there is room.")
+    except OSError as error:  # the machine lacks a resource now
+        reason = f"the probe failed: {error}"
+        yield _missing("isolation", "isolation", reason, "Try again when resources are free.")
         return
     for measure in measures:
         id_ = f"isolation.{measure.name}"
@@ -218,12 +218,12 @@ def _version_of(command: str) -> str:
 def _missing(
     id: str,  # noqa: A002
     name: str,
-    why: object,
+    reason: object,
     remedy: str,
     *,
     essential: bool = False,
 ) -> Finding:
-    first, *_ = str(why).strip().splitlines() or ["?"]
+    first, *_ = str(reason).strip().splitlines() or ["?"]
     return Finding(id, name, f"not here: {first}", False, remedy, essential)
 
 

@@ -1,4 +1,4 @@
-"""``agentdouble env``, and the credentials that commands read from where no command line shows them."""
+"""``agentdouble env``, and credentials that commands read from the environment or from files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from agentdouble.errors import AgentDoubleError
 def show(client: str, port: int | None, *, as_json: bool) -> None:
     """Print a client's variables as ``export`` lines or as JSON."""
     if client not in environment.CLIENTS:
-        known = ", ".join(environment.CLIENTS)
-        raise AgentDoubleError(f"--for takes one of {known}; {client!r} is none of them.")
+        clients = ", ".join(environment.CLIENTS)
+        raise AgentDoubleError(f"--for takes one of {clients}; {client!r} is none of them.")
     variables = environment.variables(double_at(port), client)
     if as_json:
         typer.echo(json.dumps(variables, indent=2))
@@ -37,7 +37,8 @@ def exports(variables: Mapping[str, str]) -> str:
 def double_at(port: int | None, *, choice: str = "--port") -> Connection:
     """Return the running double, on ``port`` if it is given; raise AgentDoubleError.
 
-    Inside ``agentdouble exec`` it is the double of that command. If several run, it prints that, and that ``choice`` is the option to select another.
+    Inside ``agentdouble exec`` it is the double of that command. If several run, this prints which
+    one it is, and that ``choice`` selects another.
     """
     named = os.environ.get(environment.OWN_ADDRESS)
     if port is None and named:
@@ -52,7 +53,7 @@ def double_at(port: int | None, *, choice: str = "--port") -> Connection:
         others = ", ".join(double.url for double in doubles[1:])
         typer.echo(
             f"{len(doubles)} doubles are running; this is {doubles[0].url}. "
-            f"For another ({others}), say {choice}.",
+            f"For another ({others}), use {choice}.",
             err=True,
         )
     return doubles[0]
@@ -68,27 +69,27 @@ def secret(option: str, source: str) -> str:
     """
     kind, _, where = source.partition(":")
     if kind == "env" and where:
-        found = os.environ.get(where)
-        if not found:
+        value = os.environ.get(where)
+        if not value:
             raise AgentDoubleError(f"{option}: the environment has no {where}.")
-        return found
+        return value
     if kind == "file" and where:
         return read(option, where)
     raise AgentDoubleError(
-        f"{option} takes env:NAME or file:PATH, not the key itself: everybody on the machine sees "
-        "a command line."
+        f"{option} must be env:NAME or file:PATH, not the key itself: every user of the machine "
+        "can read command lines."
     )
 
 
 def state(url: str | None) -> str | None:
-    """Return the URL of a state; raise AgentDoubleError if it shows a password."""
+    """Return the URL of a state; raise AgentDoubleError if it contains a password."""
     if url is None or url.startswith(("env:", "file:")):
         return None if url is None else secret("--state", url)
     parts = urlsplit(url)
     if parts.password is not None or "password" in parse_qs(parts.query):
         raise AgentDoubleError(
-            "--state has a password in it, and everybody on the machine sees a command line: give "
-            "the URL as env:NAME or file:PATH, by AGENTDOUBLE_STATE or in the settings file."
+            "--state contains a password, and every user of the machine can read command lines: "
+            "give the URL as env:NAME or file:PATH, in AGENTDOUBLE_STATE or in the settings file."
         )
     return url
 
@@ -96,21 +97,21 @@ def state(url: str | None) -> str | None:
 def read(option: str, path: str) -> str:
     """Return the text of the file that an option names; raise AgentDoubleError without one."""
     try:
-        found = Path(path).read_text("utf-8-sig").strip()
+        text = Path(path).read_text("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "it is not text"
         raise AgentDoubleError(f"{option}: {path} cannot be read: {reason}.") from None
-    if not found:
+    if not text:
         raise AgentDoubleError(f"{option}: {path} is empty.")
-    return found
+    return text
 
 
 def outbound(
     bearer: str | None, api_key: str | None, *, definition: bool
 ) -> Mapping[str, Any] | None:
-    """Return the authorizer for a backend; a ``definition`` itself says where the key is sent."""
+    """Return the authorizer for a backend; a ``definition`` says where the key is sent."""
     if bearer is not None and api_key is not None:
-        raise AgentDoubleError("Say --bearer or --api-key, not both.")
+        raise AgentDoubleError("Use --bearer or --api-key, not both.")
     if bearer is not None:
         token = secret("--bearer", bearer)
         return _by_key(f"Bearer {token}", Parameter="Authorization")
@@ -119,11 +120,11 @@ def outbound(
     header, separator, source = api_key.partition("=")
     if separator and ":" not in header:
         return _by_key(secret("--api-key", source), Parameter=header)
-    place = {} if definition else {"Parameter": _HEADER}
-    return _by_key(secret("--api-key", api_key), **place)
+    parameter = {} if definition else {"Parameter": _HEADER}
+    return _by_key(secret("--api-key", api_key), **parameter)
 
 
-def _by_key(key: str, **place: str) -> dict[str, Any]:
-    where = {"ApiKeyLocation": "Header", **place} if place else {}
+def _by_key(key: str, **parameter: str) -> dict[str, Any]:
+    where = {"ApiKeyLocation": "Header", **parameter} if parameter else {}
     key_auth = {"ApiKeys": [{"Name": "backend", "Key": key}], **where}
     return {"AuthorizerType": "ApiKey", "Authorizer": {"KeyAuth": key_auth}}

@@ -30,11 +30,11 @@ EXEC_EXAMPLES = formatted("""
 
   agentdouble exec --config runtimes.toml -- ./smoke.sh
 
-The command finds the variables of [bold]agentdouble env[/bold], of every client if none is
+The command gets the variables of [bold]agentdouble env[/bold], of every client if none is
 named, AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime of that name.
 
 [bold]Exit codes[/bold]  those of the command, 128 and the signal's number if one ended it,
-127: there is no such command, 126: it cannot be run, 2: the double could not start.
+127: command not found, 126: it cannot be run, 2: the double could not start.
 """)
 
 
@@ -61,10 +61,10 @@ def exec_(
     faults: Faults = None,
     config: Config = None,
 ) -> None:
-    """Run a command beside a double of its own that its clients find, and stop both."""
+    """Run a command with a new double that its clients find, then stop the double."""
     from agentdouble.cli import env, executing, serving
 
-    clients = executing.known(client or ())
+    clients = executing.selected(client or ())
     overrides: dict[str, Any] = {
         "port": port or 0,
         "tls": tls or None,

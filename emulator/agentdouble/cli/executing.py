@@ -1,8 +1,8 @@
 """``agentdouble exec``: a command in the foreground, with a double that its clients find.
 
-It passes Ctrl-C on only if no terminal has done so. A terminal signals its whole foreground group,
-so the command has already got the signal, and a second one makes many programs stop their cleanup.
-It passes all other signals on, and the double stops when the command has ended.
+It passes Ctrl-C on only if no terminal has done so. A terminal signals its whole foreground
+group, so the command has already received the signal, and a second one makes many programs abort
+their cleanup. It passes all other signals on. The double stops when the command has ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORWARDED = (*_BY_TERMINAL, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, sign
 _NO_LETTER = re.compile(r"[^A-Z0-9]")
 
 
-def known(clients: Sequence[str]) -> tuple[str, ...]:
+def selected(clients: Sequence[str]) -> tuple[str, ...]:
     """Return the clients whose variables are needed; all if none is given."""
     for client in clients:
         if client not in CLIENTS:
@@ -45,7 +45,7 @@ def run(
 ) -> int:
     """Run a command while a double answers; return the exit code that a shell would give."""
     if shutil.which(command[0]) is None and not os.path.exists(command[0]):  # noqa: PTH110
-        return _refuse(command, "there is no such command", NOT_FOUND)
+        return _refuse(command, "command not found", NOT_FOUND)
     capacity.raise_limit()
     serving.log_to_terminal(quiet=True)
     with Emulator(*map(load, specs), settings=settings) as double:
@@ -56,15 +56,15 @@ def run(
 
 
 def variables_of(double: Emulator, clients: Sequence[str]) -> Mapping[str, str]:
-    """Return the variables for a command: the addresses of a double, and credentials to call it."""
-    found = {OWN_ADDRESS: double.url, "DOUBLECHECK_URL": double.url}
+    """Return the variables for a command: a double's addresses, and credentials to call it."""
+    values = {OWN_ADDRESS: double.url, "DOUBLECHECK_URL": double.url}
     for name in double.runtimes.names:
-        found[f"{OWN_ADDRESS}_{_NO_LETTER.sub('_', name.upper())}"] = double.runtimes.address(name)
+        values[f"{OWN_ADDRESS}_{_NO_LETTER.sub('_', name.upper())}"] = double.runtimes.address(name)
     if double.settings.api_key is not None:
-        found["DOUBLECHECK_API_KEY"] = double.settings.api_key.get_secret_value()
+        values["DOUBLECHECK_API_KEY"] = double.settings.api_key.get_secret_value()
     for client in clients:
-        found |= double.environment(client)
-    return found
+        values |= double.environment(client)
+    return values
 
 
 def in_foreground(command: Sequence[str], variables: Mapping[str, str]) -> int:
@@ -72,7 +72,7 @@ def in_foreground(command: Sequence[str], variables: Mapping[str, str]) -> int:
     try:
         process = subprocess.Popen(command, env=variables)  # noqa: S603
     except FileNotFoundError:
-        return _refuse(command, "there is no such command", NOT_FOUND)
+        return _refuse(command, "command not found", NOT_FOUND)
     except OSError as error:
         return _refuse(command, (error.strerror or str(error)).lower(), NOT_EXECUTABLE)
 
@@ -90,7 +90,7 @@ def in_foreground(command: Sequence[str], variables: Mapping[str, str]) -> int:
 
 
 def _has_terminal() -> bool:
-    """Return whether the terminal's Ctrl-C goes to this process's group, and so to the command."""
+    """Return whether the terminal sends Ctrl-C to this process's group, and so to the command."""
     try:
         terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
     except OSError:  # there is no terminal
@@ -103,6 +103,6 @@ def _has_terminal() -> bool:
         os.close(terminal)
 
 
-def _refuse(command: Sequence[str], why: str, code: int) -> int:
-    print(f"agentdouble: {command[0]}: {why}.", file=sys.stderr)  # noqa: T201
+def _refuse(command: Sequence[str], reason: str, code: int) -> int:
+    print(f"agentdouble: {command[0]}: {reason}.", file=sys.stderr)  # noqa: T201
     return code

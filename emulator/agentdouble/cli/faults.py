@@ -21,13 +21,13 @@ _SHAPE = (
 
 def show_all(url: str | None, *, as_json: bool) -> None:
     """Print the armed faults."""
-    shown = _asked(url, "GET")
+    state = _request(url, "GET")
     if as_json:
-        typer.echo(json.dumps(shown, indent=2))
+        typer.echo(json.dumps(state, indent=2))
         return
     rows = [
-        {"Id": one["id"], "Fault": one["described"], "Calls": one["calls"], "Fired": one["fired"]}
-        for one in shown["faults"]
+        {"Id": f["id"], "Fault": f["described"], "Calls": f["calls"], "Fired": f["fired"]}
+        for f in state["faults"]
     ]
     sessions.show(("Id", "Fault", "Calls", "Fired"), rows)
 
@@ -38,33 +38,33 @@ def arm(words: Sequence[str], url: str | None, *, as_json: bool) -> None:
     try:
         json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     except ValueError as error:
-        raise AgentDoubleError(f"The fault has a value that JSON cannot have: {error}.") from None
-    armed = _asked(url, "POST", body=document)
+        raise AgentDoubleError(f"The fault has a value that is not JSON: {error}.") from None
+    armed = _request(url, "POST", body=document)
     typer.echo(json.dumps(armed) if as_json else f"{armed['id']}: {armed['described']}")
 
 
 def release(id_: str, url: str | None, *, as_json: bool) -> None:
     """Release the calls that a fault holds."""
-    shown = _asked(url, "POST", f"/{quote(id_, safe='')}/release")
-    typer.echo(json.dumps(shown) if as_json else f"The calls that {shown['id']} holds go on.")
+    fault = _request(url, "POST", f"/{quote(id_, safe='')}/release")
+    typer.echo(json.dumps(fault) if as_json else f"The calls that {fault['id']} holds go on.")
 
 
 def remove(id_: str | None, url: str | None, *, everything: bool, as_json: bool) -> None:
-    """Remove one fault, or every one."""
+    """Remove one fault, or all."""
     if (id_ is None) != everything:
-        raise AgentDoubleError("Say which fault: an id such as f1, or --all.")
+        raise AgentDoubleError("Name a fault (such as f1), or use --all.")
     if id_ is None:
-        gone = _asked(url, "DELETE")
-        said = f"{len(gone['faults'])} faults are removed."
+        removed = _request(url, "DELETE")
+        message = f"{len(removed['faults'])} faults are removed."
     else:
-        gone = _asked(url, "DELETE", f"/{quote(id_, safe='')}")
-        said = f"{gone['id']} is removed; it has happened {gone['fired']} times."
-    typer.echo(json.dumps(gone) if as_json else said)
+        removed = _request(url, "DELETE", f"/{quote(id_, safe='')}")
+        message = f"{removed['id']} is removed; it has happened {removed['fired']} times."
+    typer.echo(json.dumps(removed) if as_json else message)
 
 
-def _asked(url: str | None, method: str, path: str = "", body: Any = None) -> Any:
-    """Return what a route below ``/_emulator/faults`` answers."""
-    return control.connect(url).own(_FAULTS + path, {}, method=method, body=body).json()
+def _request(url: str | None, method: str, path: str = "", body: Any = None) -> Any:
+    """Call a route below ``/_emulator/faults`` and return its JSON."""
+    return control.connect(url).admin(_FAULTS + path, {}, method=method, body=body).json()
 
 
 def _document(words: Sequence[str]) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ def _document(words: Sequence[str]) -> Mapping[str, Any]:
         try:
             document: Mapping[str, Any] = json.loads(words[0])
         except (ValueError, RecursionError) as error:
-            raise AgentDoubleError(f"The fault is no JSON: {error}.") from None
+            raise AgentDoubleError(f"The fault is not valid JSON: {error}.") from None
         return document
     if len(words) < 2:
         raise AgentDoubleError(_SHAPE)
@@ -83,5 +83,5 @@ def _document(words: Sequence[str]) -> Mapping[str, Any]:
 def _field(text: str) -> tuple[str, Any]:
     name, separator, value = text.partition("=")
     if not (name and separator):
-        raise AgentDoubleError(f"{text!r} is no NAME=VALUE. {_SHAPE}")
+        raise AgentDoubleError(f"{text!r} is not NAME=VALUE. {_SHAPE}")
     return name, call.value(value)

@@ -1,4 +1,4 @@
-"""``agentdouble journal``: the requests of a running double, past and to come."""
+"""``agentdouble journal``: the past and coming requests of a running double."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Entry = Mapping[str, Any]
 def show(
     filters: Mapping[str, str], tail: int, url: str | None, *, follow: bool, as_json: bool
 ) -> None:
-    """Print the last ``tail`` requests that all the filters choose, as JSON or for people.
+    """Print the last ``tail`` requests that match all filters, as JSON or text.
 
     With ``follow`` continue until Ctrl-C.
     """
@@ -64,8 +64,8 @@ def _line(entry: Entry) -> Text:
     parts += [(f", {entry['session']}", "dim")] if entry["session"] else []
     parts += [(f", {len(entry['unknowns'])} unknowns", "dim")] if entry["unknowns"] else []
     parts += [(f", unread {', '.join(entry['unread'])}", "yellow")] if entry["unread"] else []
-    parts += [(f", fault {one}", "yellow") for one in entry["faults"]]
-    parts += [(f", failure {one}", "red") for one in entry["failures"]]
+    parts += [(f", fault {fault}", "yellow") for fault in entry["faults"]]
+    parts += [(f", failure {failure}", "red") for failure in entry["failures"]]
     return Text.assemble(*((printable(text), style) for text, style in parts))
 
 
@@ -89,13 +89,13 @@ async def _follow(
     assert task is not None
     loop.add_signal_handler(signal.SIGINT, task.cancel)
     try:
-        async with plane.own_events(_EVENTS, {"only": "request"}) as source:
+        async with plane.admin_events(_EVENTS, {"only": "request"}) as source:
             async for event in source.aiter_sse():
                 entries: list[Entry] = []
                 if event.event == "listening":
                     entries = await asyncio.to_thread(_last, plane, filters, tail)
                 elif event.event == "resync":
-                    typer.echo("Some requests are not shown: there were too many.", err=True)
+                    typer.echo("Some requests were skipped: there were too many.", err=True)
                 elif event.event and event.data:
                     entries = [json.loads(event.data)]
                 for entry in entries:
@@ -107,11 +107,11 @@ async def _follow(
 
 
 def _fits(entry: Entry, filters: Mapping[str, str]) -> bool:
-    """Return whether the filters of the route choose an entry that comes with an event."""
-    shown: Any = SimpleNamespace(**entry)
-    return all(FILTERS[name](shown, value) for name, value in filters.items())
+    """Return whether an entry from an event matches the filters of the route."""
+    namespace: Any = SimpleNamespace(**entry)
+    return all(FILTERS[name](namespace, value) for name, value in filters.items())
 
 
 def _last(plane: ControlPlane, filters: Mapping[str, str], tail: int) -> list[Entry]:
-    entries: list[Entry] = plane.own(_JOURNAL, filters).json()["entries"]
+    entries: list[Entry] = plane.admin(_JOURNAL, filters).json()["entries"]
     return entries[max(0, len(entries) - tail) :]

@@ -25,18 +25,19 @@ _EXAMPLES = formatted("""
 """)
 
 _SECRETS = formatted("""
-[bold]Keys[/bold]  are read from the environment or a file: a command line is seen by everybody.
+[bold]Keys[/bold]  are read from the environment or a file, because other users can read command
+lines.
 
   agentdouble mcp create weather https://host/mcp --bearer env:TOKEN
 
   agentdouble mcp create pets pets.json --api-key X-Key=file:key.txt
 
-[bold]Exit codes[/bold]  0: made, 2: refused.
+[bold]Exit codes[/bold]  0: created, 2: refused.
 """)
 
 mcp_app = typer.Typer(
     no_args_is_help=True,
-    help="MCP services of a running double: put them in front of a backend, show what opens them.",
+    help="MCP services of a running double: create, list and delete them.",
     epilog=_EXAMPLES,
 )
 
@@ -52,7 +53,7 @@ def create(
         ),
     ],
     base_url: Annotated[
-        str | None, typer.Option(help="Where the HTTP API is, if not where its definition says.")
+        str | None, typer.Option(help="URL of the HTTP API, if it differs from the definition's.")
     ] = None,
     bearer: Annotated[
         str | None,
@@ -72,7 +73,7 @@ def create(
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Make a service and print its access record."""
+    """Create a service and print its access record."""
     from agentdouble.cli import mcp_services
 
     mcp_services.create(

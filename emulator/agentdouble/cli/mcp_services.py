@@ -30,7 +30,7 @@ def create(
     environment: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Make a service and print its access record.
+    """Create a service and print its access record.
 
     ``words`` are a backend, or the words of a command.
     """
@@ -46,13 +46,13 @@ def create(
         fields = _command(words, variables(environment))
     else:
         raise AgentDoubleError(
-            f"{backend!r} is no backend: it is the URL of an MCP server, a Swagger or OpenAPI "
+            f"{backend!r} is not a backend. Give the URL of an MCP server, a Swagger or OpenAPI "
             "definition (.json or .yaml), or after -- a command."
         )
     plane = control.connect(url)
     id_ = plane.call("CreateMCPService", Name=name, **fields)
-    found = record(plane.call("GetMCPService", **id_)["MCPService"])
-    typer.echo(json.dumps({**id_, **found}) if as_json else json.dumps(found, indent=2))
+    access = record(plane.call("GetMCPService", **id_)["MCPService"])
+    typer.echo(json.dumps({**id_, **access}) if as_json else json.dumps(access, indent=2))
 
 
 def _outbound(bearer: str | None, api_key: str | None, *, definition: bool) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _command(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, 
     }
 
 
-def located(url: str, what: str) -> dict[str, Any]:
+def located(url: str, argument: str) -> dict[str, Any]:
     """Return the fields with the address of a backend."""
     try:
         parts = urlsplit(url)
@@ -100,14 +100,14 @@ def located(url: str, what: str) -> dict[str, Any]:
         host, port = None, None
     if not _is_url(url) or not host or "@" in parts.netloc:
         raise AgentDoubleError(
-            f"{what} is an address such as http://HOST:PORT/mcp, without user and password."
+            f"{argument} is an address such as http://HOST:PORT/mcp, without user and password."
         )
     custom = {"Domain": host, "Port": port, "ProtocolType": parts.scheme}
-    given = {name: value for name, value in custom.items() if value is not None}
+    fields = {name: value for name, value in custom.items() if value is not None}
     return {
         "Path": (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
         "BackendType": "Custom",
-        "BackendConfiguration": {"CustomConfiguration": given},
+        "BackendConfiguration": {"CustomConfiguration": fields},
     }
 
 
@@ -134,21 +134,21 @@ def delete(name: str, url: str | None, *, as_json: bool) -> None:
     typer.echo(json.dumps(deleted) if as_json else f"{id_['MCPServiceId']} is deleted.")
 
 
-def record(found: Mapping[str, Any]) -> dict[str, Any]:
+def record(service: Mapping[str, Any]) -> dict[str, Any]:
     """Return the access record of section 2.5 from the platform's data about a service."""
-    keys = found["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
+    keys = service["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
     if not keys:
-        raise AgentDoubleError(f"The MCP service {found['Name']!r} has no key left.")
+        raise AgentDoubleError(f"The MCP service {service['Name']!r} has no keys.")
     server = {
-        "httpUrl": _address(found),
+        "httpUrl": _address(service),
         "headers": {"Authorization": f"Bearer {keys[0]['Key']}"},
     }
-    return {"mcpServers": {found["Name"]: server}}
+    return {"mcpServers": {service["Name"]: server}}
 
 
-def _address(found: Mapping[str, Any]) -> str:
-    networks = found["NetworkConfigurations"]
-    return f"{networks[0]['Endpoint']}{found['Path']}" if networks else str(found["Path"])
+def _address(service: Mapping[str, Any]) -> str:
+    networks = service["NetworkConfigurations"]
+    return f"{networks[0]['Endpoint']}{service['Path']}" if networks else str(service["Path"])
 
 
 def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
     for service in plane.all("ListMCPServices", "MCPServices"):
         if name in (service["Name"], service["MCPServiceId"]):
             return {"MCPServiceId": service["MCPServiceId"]}
-    raise AgentDoubleError(f"There is no MCP service {name!r}. See: agentdouble mcp list")
+    raise AgentDoubleError(f"No MCP service {name!r}. See: agentdouble mcp list")
 
 
 def variables(texts: Sequence[str]) -> dict[str, str]:
@@ -164,12 +164,12 @@ def variables(texts: Sequence[str]) -> dict[str, str]:
 
     ``NAME`` alone takes its value from this environment, so that no command line shows the value.
     """
-    found = {}
+    env = {}
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator and name not in os.environ:
             raise AgentDoubleError(
-                f"--env takes NAME=VALUE, or the NAME of a variable that there is, not {text!r}."
+                f"--env takes NAME=VALUE, or the NAME of an existing variable, not {text!r}."
             )
-        found[name] = value if separator else os.environ[name]
-    return found
+        env[name] = value if separator else os.environ[name]
+    return env

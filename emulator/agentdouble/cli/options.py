@@ -9,22 +9,20 @@ from typing import Annotated, Literal
 
 import typer
 
-# only on a terminal: rich takes longer to import than everything else that a help text needs
+# only on a terminal, because rich is slow to import
 MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
-PLAIN_WIDTH = None if MARKUP else 110  # columns, so that each command has a whole sentence
+PLAIN_WIDTH = None if MARKUP else 110  # columns, enough for one sentence per command
 
 
 def formatted(text: str) -> str:
-    """Return a help text for this run: with its markup, or plain and in its own lines."""
+    """Return a help text with its markup on a terminal, else as plain lines."""
     if MARKUP:
         return text
     bare = re.sub(r"\[/?bold\]", "", text).replace("\\[", "[")
     return "".join(f"\b\n{paragraph}\n\n" for paragraph in bare.strip("\n").split("\n\n"))
 
 
-Tls = Annotated[
-    bool, typer.Option("--tls", help="Serve https, with a certificate made on the spot.")
-]
+Tls = Annotated[bool, typer.Option("--tls", help="Serve https, with a generated certificate.")]
 Agents = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Agents directory of API-server mode (the shipped agents)."),
@@ -57,6 +55,6 @@ Config = Annotated[
 ]
 
 Url = Annotated[
-    str | None, typer.Option(help="Which double or platform; the running double if absent.")
+    str | None, typer.Option(help="URL of the double or platform (the running double).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

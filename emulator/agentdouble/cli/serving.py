@@ -43,7 +43,7 @@ def serve(
 ) -> None:
     """Serve in the foreground until SIGINT or SIGTERM; ``opening`` shows the web console."""
     settings = settings_of(overrides, unknowns, config)
-    if settings.console is None:  # a person looks on, while a program that makes an Emulator asks
+    if settings.console is None:  # for a person; programs that create an Emulator set it
         settings = settings.model_copy(update={"console": True})
     capacity.raise_limit()
     log_to_terminal(quiet=quiet)
@@ -74,7 +74,7 @@ def settings_of(
     settings = Settings.load(config, **overrides)
     changes: dict[str, Any] = {}
     if unknowns:
-        changes["unknowns"] = {**settings.unknowns, **dict(_choice(one) for one in unknowns)}
+        changes["unknowns"] = {**settings.unknowns, **dict(_choice(text) for text in unknowns)}
     local, token = running.credentials()
     if settings.access_key is None or settings.secret_key is None:
         changes |= {"access_key": local.access_key, "secret_key": local.secret_key}
@@ -90,7 +90,7 @@ def _choice(text: str) -> tuple[str, str]:
     unknown, separator, alternative = text.partition("=")
     if not separator:
         raise SettingsError(
-            f"--unknown takes ID=NAME, not {text!r}. See: agentdouble unknowns",
+            f"--unknown must be ID=NAME, not {text!r}. See: agentdouble unknowns",
             key="unknowns",
             source="the arguments",
         )
@@ -98,12 +98,12 @@ def _choice(text: str) -> tuple[str, str]:
 
 
 def _check_exposure(settings: Settings) -> None:
-    """Refuse to let the network run code here, unless the user allows it."""
+    """Refuse to listen beyond loopback without a key, unless the user allows it."""
     if settings.host in guard.LOOPBACK_NAMES or settings.insecure or settings.api_key:
         return
     raise SettingsError(
-        f"The double runs the code it is sent, and {settings.host} is reachable from outside "
-        "this machine. Give it a key, --api-key env:NAME or file:PATH, or say --insecure.",
+        f"The double runs the code that it receives, and {settings.host} is reachable from other "
+        "machines. Set a key with --api-key env:NAME or file:PATH, or use --insecure.",
         key="host",
         source="the settings",
     )

@@ -20,17 +20,17 @@ _UNBOUNDED = 10_000  # columns
 
 
 def show(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table of these columns without cutting any value, so that values can be copied.
+    """Print a table of these columns with complete values, so that they can be copied.
 
-    Outside a terminal nothing is folded either, so that each row is one line.
+    Outside a terminal each row is one line.
     """
-    made = Table()
+    table = Table()
     for index, column in enumerate(columns):
-        made.add_column(column, no_wrap=index == 0, overflow="fold")
+        table.add_column(column, no_wrap=index == 0, overflow="fold")
     for row in rows:
-        made.add_row(*(str(row.get(column, "")) for column in columns))
+        table.add_row(*(str(row.get(column, "")) for column in columns))
     width = None if sys.stdout.isatty() else _UNBOUNDED
-    Console(highlight=False, width=width).print(made)
+    Console(highlight=False, width=width).print(table)
 
 
 def show_all(tool_id: str | None, url: str | None, *, as_json: bool) -> None:
@@ -48,8 +48,8 @@ def delete(name: str, tool_id: str | None, url: str | None, *, as_json: bool) ->
     plane = control.connect(url)
     session = plane.session(name, tool_id)
     named = {key: session[key] for key in ("ToolId", "SessionId")}
-    gone = plane.call("DeleteSession", **named)
-    typer.echo(json.dumps(gone) if as_json else f"{gone['SessionId']} is deleted.")
+    deleted = plane.call("DeleteSession", **named)
+    typer.echo(json.dumps(deleted) if as_json else f"{deleted['SessionId']} is deleted.")
 
 
 _CLOCK = "/_emulator/clock"
@@ -58,7 +58,7 @@ _UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 
 def show_clock(url: str | None, *, as_json: bool) -> None:
     """Print the time."""
-    _tell(control.connect(url).own(_CLOCK, {}).json(), as_json=as_json)
+    _tell(control.connect(url).admin(_CLOCK, {}).json(), as_json=as_json)
 
 
 def advance(by: str, url: str | None, *, as_json: bool) -> None:
@@ -67,12 +67,12 @@ def advance(by: str, url: str | None, *, as_json: bool) -> None:
 
 
 def freeze(url: str | None, *, frozen: bool, as_json: bool) -> None:
-    """Stop the time, or let it go on, and print it."""
+    """Stop or resume the time, and print it."""
     _change({"frozen": frozen}, url, as_json=as_json)
 
 
 def _change(body: Mapping[str, Any], url: str | None, *, as_json: bool) -> None:
-    answer = control.connect(url).own(_CLOCK, {}, method="POST", body=body)
+    answer = control.connect(url).admin(_CLOCK, {}, method="POST", body=body)
     _tell(answer.json(), as_json=as_json)
 
 
@@ -89,5 +89,5 @@ def _tell(time: Mapping[str, Any], *, as_json: bool) -> None:
 def _seconds(text: str) -> float:
     parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text, re.ASCII)
     if not parts or "".join(map("".join, parts)) != text:
-        raise AgentDoubleError(f"A time is such as 90s, 29m58s, 1h or 2d, not {text[:40]!r}.")
+        raise AgentDoubleError(f"The time must be like 90s, 29m58s, 1h or 2d, not {text[:40]!r}.")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)

@@ -17,7 +17,7 @@ from agentdouble.core.ledger import Alternative, Unknown
 def show(*, as_json: bool) -> None:
     """Print every unknown with its default and its alternatives."""
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in ledger.unknowns().values()], indent=2))
+        typer.echo(json.dumps([asdict(u) for u in ledger.unknowns().values()], indent=2))
         return
     table = Table(show_lines=True)
     table.add_column("Unknown", no_wrap=True)

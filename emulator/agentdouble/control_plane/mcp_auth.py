@@ -75,8 +75,9 @@ def requested_keys(
 ) -> Sequence[Key] | None:
     """Return the keys that a request sets for clients, or None if it sets none.
 
-    A key without a value keeps the value that the existing key of its name has, or gets a new
-    one. Keys are sent in the header Authorization, because section 4.3 requires that header. Raises ActionError for unsupported settings, and ServiceKeyError for a key that cannot be sent.
+    A key without a value keeps the value that the existing key of its name has, or gets a new one.
+    Keys are sent in the header Authorization, because section 4.3 requires that header. Raises
+    ActionError for unsupported settings, and ServiceKeyError for a key that cannot be sent.
     """
     by = None if config is None else _by_keys(INBOUND, config)
     if by is None:

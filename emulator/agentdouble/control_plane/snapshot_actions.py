@@ -104,7 +104,7 @@ class SnapshotActions(Actions):
 
     @action("ResumeSessionFromSnapshot", session_actions.ResumeSessionFromSnapshot, SessionId=str)
     async def resume(self, request: session_actions.ResumeSessionFromSnapshot) -> dict[str, Any]:
-        """Return a session to a snapshot, or with CreateNewInstance create another session from it."""
+        """Return a session to a snapshot; with CreateNewInstance, create a session from it."""
         resumed = await self._snapshots.resume(
             self._find(request), request.Ttl, new_instance=bool(request.CreateNewInstance)
         )

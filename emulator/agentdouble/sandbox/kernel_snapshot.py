@@ -80,8 +80,9 @@ class CopyPlan(ForkPlan):
 class KernelSnapshot:
     """A snapshot of a kernel, from which copies are forked.
 
-    ``files`` are copies of the session's files, ``size`` bytes in total; ``source`` is their origin.
-    ``omitted`` names what no copy has. ``root`` is the fork server that gives copies their files.
+    ``files`` are copies of the session's files, ``size`` bytes in total; ``source`` is their
+    origin. ``omitted`` names what no copy has. ``root`` is the fork server that gives copies their
+    files.
     """
 
     template: Template

@@ -1,6 +1,7 @@
 """The snapshots of sessions: taken, counted, listed, resumed and dropped.
 
-A snapshot is a record and a process that holds the state of a kernel. The record may outlive the process; then it says why it cannot be resumed. No snapshot outlives the double.
+A snapshot is a record and a process that holds the state of a kernel. The record may outlive the
+process; then it says why it cannot be resumed. No snapshot outlives the double.
 """
 
 from __future__ import annotations

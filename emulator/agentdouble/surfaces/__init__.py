@@ -1,4 +1,4 @@
-"""The surfaces of a double; each is a package of agentdouble and a module here that includes it."""
+"""The surfaces of a double: each module here connects one room of agentdouble to it."""
 
 from __future__ import annotations
 

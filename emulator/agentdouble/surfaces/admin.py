@@ -48,8 +48,8 @@ class Admin(Surface):
         context.clock.follow(self._publish_time)
 
     def paths(self) -> Mapping[str, str]:
-        """Return the pages that can be read without an id or a query."""
-        return {OWN + path: says for path, says in _PAGES.items()}
+        """Return the routes that need neither an id nor a query."""
+        return {OWN + path: description for path, description in _PAGES.items()}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return one route for all."""
@@ -58,7 +58,7 @@ class Admin(Surface):
         return [Mount(OWN, app)]
 
     async def operations(self) -> Sequence[Served]:
-        """Return nothing: the document describes the platform alone."""
+        """Return nothing, because the document describes only the platform."""
         return ()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
@@ -81,14 +81,14 @@ class Admin(Surface):
         ]
 
     async def _health(self, _request: Request) -> Response:
-        """Return the double's health, version and time; status 503 if it cannot keep its state."""
+        """Return the double's health, version and time; status 503 if it cannot save its state."""
         context = self.context
         status, failure = 200, {}
         try:
             await context.store.check()
         except StateError as error:
             status, failure = 503, {"error": {"type": "StateError", "message": str(error)}}
-        shown = {
+        document = {
             "status": "failing" if failure else "ok",
             **failure,
             "version": context.version,
@@ -96,8 +96,8 @@ class Admin(Surface):
             "now": context.clock.now().isoformat(),
         }
         for surface in context.surfaces:
-            shown.update(surface.health())
-        return JSONResponse(shown, status)
+            document.update(surface.health())
+        return JSONResponse(document, status)
 
     async def _clock(self, _request: Request) -> Response:
         """Return the platform's time."""
@@ -119,9 +119,9 @@ class Admin(Surface):
         self.context.events.close()
 
     async def _change_clock(self, request: Request) -> Response:
-        """Stop the platform's time or let it go on with ``frozen``, or move it by ``advance_s``.
+        """Stop or resume the platform's time with ``frozen``, or move it by ``advance_s``.
 
-        The answer to a move comes when all that is due is destroyed.
+        The response to a move comes when everything due has been destroyed.
         """
         body = await request.body()
         try:
@@ -144,8 +144,8 @@ _FAILURES = (
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
     "/clock": "the platform's time; POST moves it or stops it",
-    "/journal": "the requests, and what their answers relied on",
-    "/unknowns": "what the specification leaves open, and what the double does about it",
+    "/journal": "the requests, and the unknowns that their answers relied on",
+    "/unknowns": "the unknowns of the specification, and the double's answers",
     "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
     "/faults": "the faults that are armed; POST arms one",
     "/sessions": "the sessions of the sandbox",
@@ -177,10 +177,10 @@ def _refusal(error: Exception) -> Refusal:
 def _frozen(body: bytes) -> bool | None:
     """Return the field ``frozen`` of a body, None if it has none."""
     document = read_json(body, 'The body must be {"advance_s": N} or {"frozen": true}')
-    found = document.get("frozen") if isinstance(document, dict) else None
-    if found is not None and (not isinstance(found, bool) or len(document) > 1):
+    frozen = document.get("frozen") if isinstance(document, dict) else None
+    if frozen is not None and (not isinstance(frozen, bool) or len(document) > 1):
         raise ValueError('With "frozen" the body must be {"frozen": true} or {"frozen": false}.')
-    return found
+    return frozen
 
 
 def _seconds(body: bytes) -> dt.timedelta:
@@ -193,4 +193,4 @@ def _seconds(body: bytes) -> dt.timedelta:
     try:
         return dt.timedelta(seconds=number)
     except OverflowError:
-        raise ValueError(f"{explanation}, and not that many.") from None
+        raise ValueError(f"{explanation}, not that many.") from None

@@ -36,7 +36,7 @@ class ApiServerMode(Surface):
             reload=settings.reload,
         )
         self._server: ApiServer | None = None
-        self.app = LateApp(lambda: self._made().app, _SERVER)
+        self.app = LateApp(lambda: self._load().app, _SERVER)
 
     def paths(self) -> Mapping[str, str]:
         """Return the paths that a client needs first."""
@@ -62,7 +62,7 @@ class ApiServerMode(Surface):
     async def restore(self) -> None:
         if self.context.store.outlives:
             await import_in_thread(_SERVER)
-            await self._made().load()
+            await self._load().load()
 
     def parts(self) -> Sequence[Part]:
         """Return the sessions of agents, with their artifacts."""
@@ -81,7 +81,7 @@ class ApiServerMode(Surface):
                 await self._server.close()
             self.agents.close()
 
-    def _made(self) -> ApiServer:
+    def _load(self) -> ApiServer:
         if self._server is None:
             from agentdouble.api_server.server import ApiServer
 

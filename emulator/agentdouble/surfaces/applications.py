@@ -1,4 +1,4 @@
-"""The applications of the program that made the double: simple, MCP and A2A ones."""
+"""The applications of the program that created the double: simple, MCP and A2A."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class HostedApplications(Surface):
 
     def paths(self) -> Mapping[str, str]:
         """Return the paths of the applications and of the first one's probe."""
-        found = {path: f"the application {name}" for path, name in self.hosted.addresses.items()}
-        return {**found, "/ping": "a probe: whether the application at /invoke is alive"}
+        paths = {path: f"the application {name}" for path, name in self.hosted.addresses.items()}
+        return {**paths, "/ping": "a probe: whether the application at /invoke is alive"}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes, including ``/health``, which API-server mode has too."""
@@ -85,10 +85,10 @@ class HostedA2A(Surface):
             yield
 
 
-# OpenAPI has one operation of a path: who answers is the ledger's choice, which may change
+# OpenAPI allows one operation per path; the ledger decides who answers, and that may change
 @described({"GET": Operation(answers=(Answer(Any), Answer(str, media_type=TEXT)))})
 class _Health:
-    """Return that the application, or the API server, is healthy."""
+    """Reports the health of the application or the API server."""
 
     def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
         self._apps = apps

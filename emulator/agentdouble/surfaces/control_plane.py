@@ -49,7 +49,7 @@ class ControlPlaneActions(Surface):
     async def operations(self) -> Sequence[Served]:
         """Return the actions, each as a path of its own.
 
-        OpenAPI has no words for operations of one path that differ in their query. With the query
+        OpenAPI cannot describe operations of one path that differ in their query. With the query
         in the path, generated clients send what the action needs, because they append the path to
         the server's URL.
         """

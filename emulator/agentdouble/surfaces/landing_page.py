@@ -1,8 +1,7 @@
-"""``/`` for people and programs that know only the double's address: the paths and their use.
+"""``/``: lists the paths, for people and programs that know only the double's address.
 
 The same rules hold as for other requests: it needs the API key if there is one, and a foreign
-Host or web page never gets it. It shows paths and versions, but no keys and nothing of
-sessions.
+Host or web page never gets it. It shows paths and versions, but no keys or sessions.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class LandingPage(Surface):
         return [Route("/", _Otherwise(application, self._answer), methods=["GET"])]
 
     def format(self) -> Format:
-        """Return a format with a name, which this surface does not show on its own page."""
+        """Return a format with a name, because this surface is not listed on the page."""
         return Format("Landing page")
 
     def _answer(self, request: Request) -> Response:
@@ -52,7 +51,7 @@ class LandingPage(Surface):
         return JSONResponse(self._document(), headers=headers)
 
     def _document(self) -> dict[str, Any]:
-        described = [(one.name, one.paths()) for one in self.context.surfaces]
+        described = [(surface.name, surface.paths()) for surface in self.context.surfaces]
         return {
             "name": "agentdouble",
             "version": self.context.version,
@@ -62,7 +61,7 @@ class LandingPage(Surface):
 
     def _html(self) -> str:
         document = self._document()
-        surfaces = "".join(_section(one["name"], one["paths"]) for one in document["surfaces"])
+        surfaces = "".join(_section(s["name"], s["paths"]) for s in document["surfaces"])
         version = html.escape(document["version"])
         return _PAGE.format(version=version, sections=surfaces + _section("Next", _HINTS))
 
@@ -78,26 +77,26 @@ class _Otherwise:
         self._otherwise = otherwise
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = True
+        is_found = True
 
         async def send_if_found(message: Message) -> None:
-            nonlocal found
+            nonlocal is_found
             if message["type"] == "http.response.start":
-                found = message["status"] != 404
-            if found:
+                is_found = message["status"] != 404
+            if is_found:
                 await send(message)
 
         await self._app(scope, receive, send_if_found)
-        if not found:
+        if not is_found:
             await self._otherwise(Request(scope))(scope, receive, send)
 
 
 def _section(title: str, rows: Mapping[str, str]) -> str:
-    shown = "".join(
-        f"<dt><code>{html.escape(name)}</code></dt><dd>{html.escape(says)}</dd>"
-        for name, says in rows.items()
+    items = "".join(
+        f"<dt><code>{html.escape(name)}</code></dt><dd>{html.escape(description)}</dd>"
+        for name, description in rows.items()
     )
-    return f"<section><h2>{html.escape(title)}</h2><dl>{shown}</dl></section>"
+    return f"<section><h2>{html.escape(title)}</h2><dl>{items}</dl></section>"
 
 
 # No links: a browser has no token for the double's own routes.
@@ -114,8 +113,8 @@ dl {{ display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 
 dd {{ margin: 0 }} code {{ user-select: all; overflow-wrap: anywhere }}
 </style>
 <h1>agentdouble {version}</h1>
-<p>The double of a hosted agent platform, on your own machine. Type an address or paste it:
-a link on a page is refused.</p>
+<p>The double of a hosted agent platform, on your own machine. Type or paste an address:
+links on this page would be refused.</p>
 {sections}
 </html>
 """

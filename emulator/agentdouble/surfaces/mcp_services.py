@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class ServicePrograms:
-    """Starts the processes of services with the launcher of the runtimes, and keeps their logs.
+    """Starts the processes of services with the runtimes' launcher, and keeps their logs.
 
-    The processes of a service share a home directory: what a package runner has fetched for one is
-    there for the next, and so is what a server keeps there, until the service is deleted.
+    The processes of a service share a home directory: packages that one has
+    downloaded, and files that a server stores there, remain until the service is deleted.
     """
 
     def __init__(self, context: Context) -> None:
@@ -63,8 +63,8 @@ class ServicePrograms:
             process = await launcher.converse(definition, conversation)
         except RuntimeStartError as error:
             log.note(error.reason)
-            why = f"its command does not start: see /_emulator/mcp-services/{service}/logs."
-            raise ServiceUnansweredError(service, why) from error
+            reason = f"its command does not start: see /_emulator/mcp-services/{service}/logs."
+            raise ServiceUnansweredError(service, reason) from error
         log.note("started")
         return StartedProgram(process, conversation, log)
 
@@ -96,7 +96,7 @@ class StartedProgram:
         self._told = False
 
     def log(self, line: bytes) -> None:
-        """Add a line of its output that is no message to the service's log."""
+        """Add an output line that is not a message to the service's log."""
         self._log.feed("stdout", line if line.endswith(b"\n") else line + b"\n")
 
     def note(self, text: str) -> None:
@@ -108,7 +108,7 @@ class StartedProgram:
         await asyncio.wait({self._process.exited})
 
     async def end(self, patience_s: float) -> str:
-        """Ask it to end, then kill it; return how it ended when nothing of it is left."""
+        """Terminate it, then kill it; return how it ended when all its processes are gone."""
         await self._process.end(patience_s)
         self._conversation.close()
         manner = self._process.manner
@@ -140,7 +140,7 @@ class MCPServices(Surface):
         return [Route(mcp_hosting.PREFIX + "{name:path}", self._host)]
 
     def format(self) -> Format:
-        """Return the format of JSON-RPC, and that a request needs a key of its service."""
+        """Return the format of JSON-RPC, with a key of the service."""
         return Format(self.name, security=("serviceKey",))
 
     def actions(self) -> Mapping[str, Action]:

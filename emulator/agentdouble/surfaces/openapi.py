@@ -20,7 +20,7 @@ PATH = "/openapi.json"
 _API_KEY = {
     "type": "http",
     "scheme": "bearer",
-    "description": "The double's API key (the setting api_key); X-API-Key takes it, too.",
+    "description": "The double's API key (the setting api_key), also accepted in X-API-Key.",
 }
 _SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "signature": {
@@ -46,14 +46,14 @@ _SCHEMES: Mapping[str, Mapping[str, Any]] = {
 }
 _DESCRIPTION = (
     "The double of a hosted agent platform: its HTTP surfaces as this double serves them, with the "
-    "applications it hosts. WebSockets are left out, and so are routes that refuse by name what is "
-    "not built. An armed fault may answer any operation with any status."
+    "applications it hosts. It omits WebSockets and routes that are not implemented. An armed "
+    "fault may answer any operation with any status."
 )
 
 
-# The path is the double's. The real API server describes its own routes there, which are a part
-# of this document. No other surface can have it: an application of this process answers at fixed
-# paths, and one of a runtime below /runtimes.
+# The real API server describes its own routes at this path, and they are part of this document.
+# No other surface uses it: applications of this process answer at fixed paths, and runtimes below
+# /runtimes.
 class OpenApiDocument(Surface):
     """The OpenAPI document of the surfaces, made once."""
 
@@ -65,7 +65,7 @@ class OpenApiDocument(Surface):
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the document."""
-        return {PATH: "what these surfaces take and answer, as an OpenAPI document"}
+        return {PATH: "the surfaces as an OpenAPI document"}
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the route of the document."""

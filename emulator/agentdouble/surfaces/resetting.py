@@ -18,11 +18,10 @@ STATE = "state"  # stands for the parts that the double's state keeps
 
 @dataclass(frozen=True)
 class Part:
-    """A part of what a double holds.
+    """A part of a double's data.
 
-    ``reset`` returns it to how it was at the start; without ``wait``, which it is called with,
-    running work may end afterwards. ``in_state`` says that the
-    state outlives the process with it.
+    ``reset`` restores its initial state; called with ``wait`` false, running work may end
+    afterwards. ``in_state`` says that the double's state contains it.
     """
 
     name: str
@@ -31,7 +30,7 @@ class Part:
 
 
 def part_of(name: str, reset: Callable[[], None]) -> Part:
-    """Return a part whose reset does not wait."""
+    """Return a part whose reset never waits."""
 
     async def reset_now(_wait: bool) -> None:
         reset()
@@ -54,22 +53,22 @@ class Parts:
         self._resetting = asyncio.Lock()  # two resets at once would declare the same runtimes
 
     async def reset(self, wait: bool = True, keep: Collection[str] | None = None) -> None:
-        """Reset every part but those to keep, by default those that the state keeps.
+        """Reset every part except those to keep, by default those in the state.
 
         Without ``wait`` running work may end afterwards. Raises PartError for an unknown name.
         """
-        kept = self._kept((STATE,) if keep is None else keep)
+        excluded = self._excluded((STATE,) if keep is None else keep)
         async with self._resetting:
             for part in self._parts:
-                if part.name not in kept:
+                if part.name not in excluded:
                     await part.reset(wait)
         if self._events.watched:
             self._events.publish("double", "", "reset", dict)
 
-    def _kept(self, keep: Collection[str]) -> Collection[str]:
-        known = {part.name for part in self._parts}
+    def _excluded(self, keep: Collection[str]) -> Collection[str]:
+        names = {part.name for part in self._parts}
         for name in keep:
-            if name not in known and name != STATE:
+            if name not in names and name != STATE:
                 raise PartError(name, [part.name for part in self._parts] + [STATE])
         if STATE not in keep or not self._outlives:
             return keep
@@ -92,6 +91,6 @@ class _Routes:
         """
         query = request.query_params
         keep = query.get("keep")
-        named = None if keep is None else [one for one in keep.split(",") if one]
+        named = None if keep is None else [name for name in keep.split(",") if name]
         await self._parts.reset(query.get("wait") != "false", named)
         return JSONResponse({"status": "reset"})

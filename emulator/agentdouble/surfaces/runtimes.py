@@ -1,7 +1,7 @@
 """Hosted runtimes: other programs behind a gateway.
 
-The part that hosts them is imported, made and started on first use. At the start of the double it
-is made only if the settings declare runtimes, or keep the state outside memory.
+The hosting part is imported, created and started on first use. At the double's start this happens
+only if the settings declare runtimes or a state outside memory.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ class Runtimes(Surface):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         settings = context.settings
-        self._taken = _taken(context)
+        self._names = _names(context)
         sources = settings.runtime_sources or (Path.cwd(),)  # the current one, at this moment
         self._sources = tuple(path.resolve() for path in sources)
         self._hosting: Hosting | None = None
         self._serving: contextvars.Context | None = None
         if settings.runtimes:
-            self._made()
+            self._load()
 
     def authenticates(self, connection: HTTPConnection) -> bool:
         """Return whether a request is for a runtime with its own keys or issuer."""
         path: str = connection.scope["path"]
         name, _, _ = path.removeprefix(PREFIX).partition("/")
-        if self._hosting is None or not path.startswith(PREFIX) or name in self._taken:
+        if self._hosting is None or not path.startswith(PREFIX) or name in self._names:
             return False
         return self._hosting.app.authenticates(connection.scope)
 
@@ -84,18 +84,18 @@ class Runtimes(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the gateway."""
         path = f"{PREFIX}{{rest:path}}"
-        app = LateApp(lambda: self._made().app, HOSTING)
+        app = LateApp(lambda: self._load().app, HOSTING)
         return [Route(path, described(_PASSED_ON)(app)), WebSocketRoute(path, app)]
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage runtimes and their versions."""
         from agentdouble.control_plane.actions import RuntimeActions
 
-        return RuntimeActions(self._made().registry, self.sources).by_name()
+        return RuntimeActions(self._load().registry, self.sources).by_name()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes for metrics, lists and logs of the runtimes."""
-        app = LateApp(lambda: self._made().admin_app(), HOSTING)
+        app = LateApp(lambda: self._load().admin_app(), HOSTING)
         return [Route(path, app) for path in ADMIN_PATHS]
 
     async def restore(self) -> None:
@@ -131,21 +131,21 @@ class Runtimes(Surface):
 
     @property
     def sources(self) -> Sources:
-        """Where the programs lie that the control plane may run."""
+        """The directories whose programs the control plane may run."""
         from agentdouble.control_plane.runtime_artifacts import Sources
 
         return Sources(self._sources)
 
     async def launcher(self) -> Launcher:
-        """Return what starts confined processes, also for other surfaces."""
+        """Return the launcher of confined processes, also for other surfaces."""
         await import_in_thread(HOSTING)
-        return self._made().launcher
+        return self._load().launcher
 
     async def _registry(self) -> RuntimeRegistry:
         await import_in_thread(HOSTING)
-        return self._made().registry
+        return self._load().registry
 
-    def _made(self) -> Hosting:
+    def _load(self) -> Hosting:
         """Return the part that hosts runtimes; start it if the double already serves."""
         if self._hosting is None:
             import_now(HOSTING)
@@ -156,7 +156,7 @@ class Runtimes(Surface):
                 context.settings,
                 context.clock,
                 context.store,
-                taken=self._taken,
+                taken=self._names,
                 variables=lambda: context.environment,
             )
             self._hosting.registry.publish_to(context.events)
@@ -166,8 +166,8 @@ class Runtimes(Surface):
         return self._hosting
 
 
-def _taken(context: Context) -> frozenset[str]:
-    """Return the names of this process's applications that answer below PREFIX."""
+def _names(context: Context) -> frozenset[str]:
+    """Return the names of this process's applications below PREFIX."""
     hosted = context.surface(HostedApplications).hosted, context.surface(HostedA2A).hosted
-    below = [path for one in hosted for path in one.addresses if path.startswith(PREFIX)]
+    below = [path for app in hosted for path in app.addresses if path.startswith(PREFIX)]
     return frozenset(path.removeprefix(PREFIX).partition("/")[0] for path in below)

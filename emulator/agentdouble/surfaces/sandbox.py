@@ -53,11 +53,11 @@ class Sandbox(Surface):
         """Return the routes of the data plane."""
         app = self._data_plane
         path = f"{session_token.PREFIX}/{{rest:path}}"
-        beside = (Route(f"{one}{rest}", app) for one in session_token.BESIDE for rest in _ALL_BELOW)
-        return [Route(path, app), WebSocketRoute(path, app), *beside]
+        also = (Route(f"{root}{tail}", app) for root in session_token.BESIDE for tail in _ALL_BELOW)
+        return [Route(path, app), WebSocketRoute(path, app), *also]
 
     def format(self) -> Format:
-        """Return the envelope, and that requests name a session and have its token."""
+        """Return the envelope, with the session and its token in the request."""
         from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 
         return Format(
@@ -121,9 +121,9 @@ class Sandbox(Surface):
     async def _reset_tools(self, _wait: bool) -> None:
         before = self.tools.all()
         await self.tools.reset()
-        there = {tool.id for tool in self.tools.all()}
+        ids = {tool.id for tool in self.tools.all()}
         for tool in before:
-            if tool.id not in there:
+            if tool.id not in ids:
                 await self.instances.destroy_of(tool.id, "its tool is gone")
                 await self.snapshots.drop_of(tool.id)
 
@@ -135,8 +135,8 @@ class Sandbox(Surface):
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.instances.close)
             stack.push_async_callback(self.snapshots.close)
-            for keeper in (self.instances.reap(), self.instances.watch()):
-                stack.callback(asyncio.ensure_future(keeper).cancel)
+            for background in (self.instances.reap(), self.instances.watch()):
+                stack.callback(asyncio.ensure_future(background).cancel)
             yield
 
     def begin_shutdown(self) -> None:

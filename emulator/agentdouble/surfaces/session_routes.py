@@ -1,4 +1,4 @@
-"""``/_emulator/sessions``: what no action of the platform shows of sandbox sessions.
+"""``/_emulator/sessions``: facts about sandbox sessions that no action of the platform returns.
 
 ====================================== =========================================================
 ``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``session_events``
@@ -49,8 +49,8 @@ class _Routes:
         """Return the living session instances, and the reasons why others ended."""
         self._instances.destroy_due()
         alive = [living(instance, self._clock) for instance in self._instances.living()]
-        gone = [ended(instance) for instance in self._instances.ended()]
-        return JSONResponse({"sessions": alive, "ended": gone})
+        ended_sessions = [ended(instance) for instance in self._instances.ended()]
+        return JSONResponse({"sessions": alive, "ended": ended_sessions})
 
     async def interrupt(self, request: Request) -> Response:
         """Interrupt the code that runs in a session; return when it has ended, or after 2 s."""
@@ -58,22 +58,22 @@ class _Routes:
         return _json({"SessionId": instance.id, "interrupted": [*await instance.interrupt()]})
 
     async def variables(self, request: Request) -> Response:
-        """Return the variables of a session's kernel, if it is idle; this is no use of it."""
+        """Return the variables of a session's idle kernel; this does not count as use."""
         instance = await self._find(request)
         language = request.query_params.get("language", "python3")
         kind = languages.find(language)
         if kind is not languages.PYTHON:
-            message = f"The variables of {kind.display_name} are not listed; those of Python are."
+            message = f"Variables of {kind.display_name} cannot be listed, only those of Python."
             raise RefusedError(501, "NotImplemented", message)
         listed = await instance.list_variables()
-        shown = {
+        document = {
             "SessionId": instance.id,
             "language": language,
             "state": listed.state,
             "variables": [*listed.variables],
             "left_out": listed.omitted,
         }
-        return _json(shown)
+        return _json(document)
 
     async def _find(self, request: Request) -> Instance:
         session_id = request.path_params["session_id"]
@@ -82,10 +82,10 @@ class _Routes:
         except InstanceEndedError as error:
             raise RefusedError(404, "NotFound", str(error)) from None
         except UnknownSessionError:
-            message = f"There is no session instance {session_id!r}."
+            message = f"No session instance {session_id!r}."
             raise RefusedError(404, "NotFound", message) from None
 
 
-def _json(shown: object) -> Response:
-    """Return JSON with escapes, because texts of a session may be no valid Unicode."""
-    return Response(json.dumps(shown), media_type="application/json")
+def _json(value: object) -> Response:
+    """Return JSON with escapes, because texts of a session may not be valid Unicode."""
+    return Response(json.dumps(value), media_type="application/json")

@@ -1,4 +1,4 @@
-"""The base class of the surfaces of the platform: what each serves, and its start and end."""
+"""The base class of the platform's surfaces: their routes, start and end."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ S = TypeVar("S", bound="Surface")
 class Context:
     """The objects that every surface of a double uses, including the other surfaces.
 
-    ``environment`` are the variables that point a client at the double. ``advance`` acts on the whole double, as does what ``parts`` returns. ``start_double`` starts another
-    double for one question.
+    ``environment`` are the variables that point a client at the double. ``advance``
+    and the result of ``parts`` act on the whole double. ``start_double`` starts another double for
+    one what-if request.
     """
 
     settings: Settings
@@ -57,11 +58,11 @@ class Context:
     surfaces: list[Surface] = field(default_factory=list)
 
     def surface(self, kind: type[S]) -> S:
-        """Return the surface of this type; while surfaces are made, only earlier ones exist."""
+        """Return the surface of this type; during set-up only earlier ones exist."""
         for surface in self.surfaces:
             if isinstance(surface, kind):
                 return surface
-        raise LookupError(f"There is no surface of the type {kind.__name__} yet.")
+        raise LookupError(f"The surface {kind.__name__} does not exist yet.")
 
 
 # a base class and not a Protocol, because most surfaces need only three or four methods
@@ -86,7 +87,7 @@ class Surface:
         return ()
 
     def format(self) -> Format:
-        """Return what its operations have in common in the OpenAPI document."""
+        """Return the common parts of its operations in the OpenAPI document."""
         return Format(self.name)
 
     async def operations(self) -> Sequence[Served]:
@@ -109,14 +110,14 @@ class Surface:
         return {}
 
     async def restore(self) -> None:
-        """Restore what an earlier double kept in the store."""
+        """Restore the data of an earlier double from the store."""
 
     def parts(self) -> Sequence[Part]:
-        """Return what a reset empties, in this order."""
+        """Return the parts that a reset empties, in order."""
         return ()
 
     async def settle(self) -> None:
-        """Return when everything is handled that became due when the clock was moved."""
+        """Return when everything that became due with the clock's move is handled."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -143,15 +144,15 @@ class LateApp:
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = await self._made()
+        app = await self._load()
         await app(scope, receive, send)
 
     async def late_routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the application, which is imported for them."""
-        found: Sequence[BaseRoute] = getattr(await self._made(), "routes", ())
-        return found
+        app_routes: Sequence[BaseRoute] = getattr(await self._load(), "routes", ())
+        return app_routes
 
-    async def _made(self) -> ASGIApp:
+    async def _load(self) -> ASGIApp:
         if self._app is None:
             await import_in_thread(*self._modules)
             self._app = self._app or self._make()  # many requests may have waited
@@ -159,14 +160,14 @@ class LateApp:
 
 
 class RefusedError(Exception):
-    """A request for one of the double's own routes that is refused, with the refusal."""
+    """A refused request for one of the double's own routes."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         self.refusal = Refusal(status, kind, message)
 
 
 def read_json(body: bytes, explanation: str) -> Any:
-    """Return the document that a body is; raise ValueError, with what the body must be."""
+    """Return the document of a body; raise ValueError with a description of the expected body."""
     try:
         return strict_json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""``/_emulator/unknowns``: what is left open, the answers in force, and who relied on them."""
+"""``/_emulator/unknowns``: the unknowns, the answers in force, and the requests that used them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class _Routes:
         self._context = context
 
     async def in_force(self, request: Request) -> Response:
-        """Return the answers in force, and those that the entries of the journal relied on.
+        """Return the answers in force, and those that journal entries relied on.
 
         With ``after``, the id of an entry, only later entries count.
         """
         after = request.query_params.get("after", "0")
         if not after.isdecimal() or len(after) > _LONGEST_ID:
             raise RefusedError(400, "BadRequest", "after must be the id of a journal entry.")
-        return JSONResponse(self._shown(int(after)))
+        return JSONResponse(self._document(int(after)))
 
     async def change(self, request: Request) -> Response:
         """Choose other answers, on top of those of the double's start, until the next change.
@@ -52,12 +52,12 @@ class _Routes:
             raise RefusedError(400, "BadRequest", str(error)) from None
         if self._context.events.watched:
             self._context.events.publish("unknowns", "", "chosen", self._answers)
-        return JSONResponse(self._shown(0))
+        return JSONResponse(self._document(0))
 
     def _answers(self) -> Mapping[str, Mapping[str, str]]:
         return {"in_force": self._context.ledger.answers()}
 
-    def _shown(self, after: int) -> dict[str, Any]:
+    def _document(self, after: int) -> dict[str, Any]:
         ledger = self._context.ledger
         entries = [entry for entry in self._context.journal.entries() if entry.id > after]
         return {
@@ -74,11 +74,11 @@ class _Routes:
             for id_ in entry.unknowns:
                 entries.setdefault(id_, []).append(entry.id)
         unknowns = ledger.unknowns().values()
-        shown = [
+        documents = [
             _shown_unknown(self._context.ledger, unknown, entries.get(unknown.id, ()))
             for unknown in unknowns
         ]
-        return JSONResponse({"unknowns": shown})
+        return JSONResponse({"unknowns": documents})
 
 
 def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -
         "settled": unknown.id in in_force.settled,
         "alternatives": [
             {
-                "name": one.name,
-                "meaning": one.meaning,
-                "built": one.built,
-                "default": one is unknown.default,
+                "name": answer.name,
+                "meaning": answer.meaning,
+                "built": answer.built,
+                "default": answer is unknown.default,
             }
-            for one in answers
+            for answer in answers
         ],
         "entries": [*entries],
     }

@@ -138,7 +138,7 @@ def test_an_adapter_knows_other_frameworks_agents(folder: Path) -> None:
 
 def test_a_directory_that_does_not_exist_is_refused(folder: Path) -> None:
     """At once, by its path."""
-    with pytest.raises(AgentDoubleError, match=r"There is no agents directory /.*/missing"):
+    with pytest.raises(AgentDoubleError, match=r"Agents directory not found: /.*/missing"):
         AgentsDirectory(folder / "missing")
 
 

@@ -96,7 +96,7 @@ def test_a_session_that_has_ended_is_refused(command_line: CommandLine, session:
     assert f"{session.id} is deleted.\n" == destroyed.stdout
     returncode, stdout, stderr = piped(command_line, "1", session.id)
     assert (2, "") == (returncode, stdout)
-    assert f"No session {session.id!r} lives." in stderr
+    assert f"No living session {session.id!r}." in stderr
     assert "[]" == command_line.run("session", "list", "--json").stdout.strip()
 
 

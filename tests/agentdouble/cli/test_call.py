@@ -74,7 +74,7 @@ def test_refusals_are_one_line(shared_command_line: CommandLine, shared_double: 
         "a: none cannot be read: No such file or directory.",
         "a: binary cannot be read: it is not UTF-8 text.",
     ] == said[2:]
-    assert "No session 'u' lives. See: agentdouble session list" == told(
+    assert "No living session 'u'. See: agentdouble session list" == told(
         command_line, "session", "delete", "u"
     )
 
@@ -97,7 +97,7 @@ def test_without_a_double_they_say_how_to_start_one(
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("localhost", "--url takes an address such as http://host:8000, not 'localhost'."),
+        ("localhost", "--url must be an address like http://host:8000, not 'localhost'."),
         (
             "http://platform.example",
             (

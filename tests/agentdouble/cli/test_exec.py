@@ -81,7 +81,7 @@ def test_what_cannot_be_run_is_said_as_a_shell_does(
     (tmp_path / "text").write_text("no program")
     refused = in_foreground([str(tmp_path / "text")], {})
 
-    assert (127, "agentdouble: no-such-command: there is no such command.\n") == (
+    assert (127, "agentdouble: no-such-command: command not found.\n") == (
         missing.returncode,
         missing.stderr,
     )

@@ -66,9 +66,9 @@ def test_a_held_call_is_released(double: Emulator, faults: Any) -> None:
     ("words", "says"),
     [
         (("arm", "fial", "/ping"), "Did you mean 'fail'?"),
-        (("arm", "fail", "/ping", "503"), "'503' is no NAME=VALUE."),
+        (("arm", "fail", "/ping", "503"), "'503' is not NAME=VALUE."),
         (("arm", "delay", "/ping", "seconds=1e999"), "a value that JSON cannot have"),
-        (("remove",), "Say which fault"),
+        (("remove",), "Name a fault"),
         (("remove", "f99"), "There is no armed fault 'f99'"),
     ],
 )

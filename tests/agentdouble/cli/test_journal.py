@@ -114,4 +114,4 @@ def test_a_time_that_is_none(shell: CommandLine, double: Emulator, time: str) ->
     done = shell.run("clock", "advance", "--url", double.url, "--", time)
 
     assert (2, "") == (done.returncode, done.stdout)
-    assert done.stderr.startswith("agentdouble: A time is such as 90s, 29m58s, 1h or 2d, not ")
+    assert done.stderr.startswith("agentdouble: The time must be like 90s, 29m58s, 1h or 2d, not ")

@@ -76,9 +76,7 @@ def test_a_service_is_made_listed_and_deleted(found: Emulator, backend: Backend)
     assert [made.id] == [service["MCPServiceId"] for service in listed["MCPServices"]]
     assert f"{made.id} is deleted.\n" == run("delete", "weather")
     assert () == found.mcp.list()
-    assert "There is no MCP service 'weather'. See: agentdouble mcp list" == refused(
-        "delete", "weather"
-    )
+    assert "No MCP service 'weather'. See: agentdouble mcp list" == refused("delete", "weather")
 
 
 def test_keys_come_from_the_environment_or_a_file(
@@ -135,14 +133,14 @@ def _api(double: Emulator, name: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("nothing",), "'nothing' is no backend: it is the URL of an MCP server"),
+        (("nothing",), "'nothing' is not a backend. Give the URL of an MCP server"),
         (("http://a:b@h/",), "BACKEND is an address such as http://HOST:PORT/mcp, without user"),
         (("none.json",), "none.json cannot be read: No such file or directory."),
         (("a.json", "--base-url", "h"), "--base-url is an address"),
         (("http://h/", "--bearer", "s3cret"), "--bearer takes env:NAME or file:PATH, not the key"),
         (("http://h/", "--api-key", "s3cret"), "--api-key takes env:NAME or file:PATH"),
         (("http://h/", "--bearer", "env:NO_SUCH"), "--bearer: the environment has no NO_SUCH."),
-        (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Say --bearer or --api-key"),
+        (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Use --bearer or --api-key"),
     ],
 )
 def test_what_cannot_be_made_is_refused(

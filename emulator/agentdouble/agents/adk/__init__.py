@@ -1,8 +1,8 @@
 """Agents and apps of Google's ADK, run by ADK's own runner if google-adk is installed.
 
 ``application.py`` has the one runner of an application, whose services read and write the server's
-sessions and artifacts. ``conversation.py`` lets the same agents answer where there is no server of
-sessions, in A2A applications.
+sessions and artifacts. Its
+``converse`` lets the same agents answer without a server of sessions, in A2A applications.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agentdouble.agents.framework import is_instance_of
 
 __all__ = ["adk_agent", "is_app"]
 
-# By name, because google-adk is imported by the agents themselves and never by us for others.
+# By name, because only agents that use google-adk import it.
 _APP = ("google.adk.apps.app", "App")
 _ROOTS = (
     ("google.adk.agents.base_agent", "BaseAgent"),
@@ -32,7 +32,7 @@ def is_app(value: object) -> bool:
 
 def adk_agent(root: object, app: str) -> Agent | None:
     """Return an agent, a node or an App of ADK as an Agent, or None for other objects."""
-    if not is_app(root) and not any(is_instance_of(root, *one) for one in _ROOTS):
+    if not is_app(root) and not any(is_instance_of(root, *names) for names in _ROOTS):
         return None
     native: Any = root
     agent = native.root_agent if is_app(root) else native

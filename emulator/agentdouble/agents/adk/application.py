@@ -31,23 +31,23 @@ _HIDDEN = (b"redential", b"uthType", b"uth_type", b'AuthConfigs":{"', b"__adk_in
 
 
 def to_store(event: AdkEvent) -> FrameworkEvent:
-    """Return an event as it is stored."""
-    whole = _dumped(event)
-    shown = _shown(event, whole)
+    """Return an event in its stored form."""
+    dumped = _dumped(event)
+    public = _public(event, dumped)
     delta = event.actions.state_delta
     return FrameworkEvent(
         value=event,
         id=event.id,
         timestamp=event.timestamp,
-        json=shown,
-        state_delta=json.loads(whole)["actions"]["stateDelta"] if delta else {},
-        private=b"" if shown is whole else whole,
+        json=public,
+        state_delta=json.loads(dumped)["actions"]["stateDelta"] if delta else {},
+        private=b"" if public is dumped else dumped,
     )
 
 
 def to_send(event: AdkEvent) -> bytes:
-    """Return an event as clients see it."""
-    return _shown(event, _dumped(event))
+    """Return an event in the form for clients."""
+    return _public(event, _dumped(event))
 
 
 def _dumped(event: AdkEvent) -> bytes:
@@ -55,23 +55,23 @@ def _dumped(event: AdkEvent) -> bytes:
     return dumped.encode()
 
 
-def _shown(event: AdkEvent, whole: bytes) -> bytes:
+def _public(event: AdkEvent, dumped: bytes) -> bytes:
     for mark in _HIDDEN:
-        if mark in whole:
-            return _redacted(event, whole)
-    return whole
+        if mark in dumped:
+            return _redacted(event, dumped)
+    return dumped
 
 
-def _redacted(event: AdkEvent, whole: bytes) -> bytes:
-    # Private functions: a version that has none of them hides nothing from its clients either.
+def _redacted(event: AdkEvent, dumped: bytes) -> bytes:
+    # Private functions; a version without them hides nothing from its clients either.
     try:
         from google.adk.auth.auth_credential import _redact_credential_secrets as redact
         from google.adk.events._internal_metadata import public_event
     except ImportError:
-        return whole
+        return dumped
     wire: Any = public_event(event).model_dump(mode="json", by_alias=True, exclude_none=True)
-    shown = json.dumps(redact(wire), ensure_ascii=False, separators=(",", ":")).encode()
-    return whole if shown == whole else shown
+    public = json.dumps(redact(wire), ensure_ascii=False, separators=(",", ":")).encode()
+    return dumped if public == dumped else public
 
 
 class CurrentRun:
@@ -89,8 +89,8 @@ class CurrentRun:
     def to_send(self, event: Any) -> RunEvent:
         """Return an event for the client; most were just stored, and are not dumped again."""
         stored, self._stored = self._stored, None
-        known = stored is not None and stored.value is event
-        json = stored.json if stored is not None and known else to_send(event)
+        is_stored = stored is not None and stored.value is event
+        json = stored.json if stored is not None and is_stored else to_send(event)
         return RunEvent(json, bool(event.actions.artifact_delta))
 
 
@@ -98,7 +98,7 @@ _run: ContextVar[CurrentRun] = ContextVar("adk_run")
 
 
 def enter(host: Host) -> CurrentRun:
-    """Let the services ask this host in this task, and let ADK take its time from it."""
+    """Make the services use this host in this task, and ADK its time."""
     from google.adk.platform import time
 
     run = CurrentRun(host)
@@ -113,8 +113,8 @@ def current() -> CurrentRun:
         return _run.get()
     except LookupError:
         raise RunEndedError(
-            "A service of the runner is asked outside of a run. Ask it in a callback or a tool, "
-            "whose context has it.",
+            "A service of the runner is used outside of a run. Use it in a callback or a tool, "
+            "through the context.",
             app="",
         ) from None
 
@@ -170,21 +170,21 @@ class AdkApplication:
             self._memory = self._before._memory
             self._credentials = self._before._credentials
 
-    async def run(self, asked: RunInput, host: Host) -> AsyncIterator[RunEvent]:
+    async def run(self, request: RunInput, host: Host) -> AsyncIterator[RunEvent]:
         """Run the agent, and yield the JSON of each event that the runner yields."""
         await import_sdk(self._app, *_SDK)
         from google.genai import types
 
         run = enter(host)
-        message = asked.message
+        message = request.message
         runner = await self._opened()
         events = runner.run_async(
-            user_id=asked.user,
-            session_id=asked.session,
+            user_id=request.user,
+            session_id=request.session,
             new_message=None if message is None else types.Content.model_validate(message),
-            invocation_id=asked.invocation_id,
-            state_delta=asked.state_delta,
-            run_config=_config(asked),
+            invocation_id=request.invocation_id,
+            state_delta=request.state_delta,
+            run_config=_config(request),
             **({"abort_signal": host.aborted} if self._listens else {}),
         )
         async with aclosing(events):
@@ -245,14 +245,14 @@ class AdkApplication:
         return self._credentials
 
 
-def _config(asked: RunInput) -> Any:
+def _config(request: RunInput) -> Any:
     from google.adk.agents.run_config import RunConfig, StreamingMode
 
-    known = {"custom_metadata": asked.custom_metadata, "service_tier": asked.service_tier}
+    fields = {"custom_metadata": request.custom_metadata, "service_tier": request.service_tier}
     return RunConfig(
-        streaming_mode=StreamingMode.SSE if asked.streaming else StreamingMode.NONE,
+        streaming_mode=StreamingMode.SSE if request.streaming else StreamingMode.NONE,
         # An older version refuses the names of fields that it does not have.
-        **{name: value for name, value in known.items() if name in RunConfig.model_fields},
+        **{name: value for name, value in fields.items() if name in RunConfig.model_fields},
     )
 
 

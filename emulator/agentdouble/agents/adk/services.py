@@ -22,7 +22,7 @@ SHARED = "user:"
 
 
 class Artifacts(BaseArtifactService):  # type: ignore[misc,unused-ignore]
-    """The artifacts of the server, for the run in whose context they are asked for."""
+    """The artifacts of the server, for the run of the current context."""
 
     async def save_artifact(
         self,
@@ -39,8 +39,8 @@ class Artifacts(BaseArtifactService):  # type: ignore[misc,unused-ignore]
             raise ValueError("Session ID must be provided for session-scoped artifacts.")
         part = types.Part.model_validate(artifact)
         wire = part.model_dump(mode="json", by_alias=True, exclude_none=True)
-        place = _place(app_name, user_id, session_id)
-        return await place.save(filename, wire, custom_metadata)
+        artifacts = _artifacts(app_name, user_id, session_id)
+        return await artifacts.save(filename, wire, custom_metadata)
 
     async def load_artifact(
         self,
@@ -52,34 +52,34 @@ class Artifacts(BaseArtifactService):  # type: ignore[misc,unused-ignore]
         version: int | None = None,
     ) -> types.Part | None:
         """Return a version, the newest by default, or None."""
-        found = await _place(app_name, user_id, session_id).load(filename, version)
-        return None if found is None else types.Part.model_validate_json(found)
+        artifact = await _artifacts(app_name, user_id, session_id).load(filename, version)
+        return None if artifact is None else types.Part.model_validate_json(artifact)
 
     async def list_artifact_keys(
         self, *, app_name: str, user_id: str, session_id: str | None = None
     ) -> list[str]:
         """Return the names of a session's artifacts and of the user's."""
-        return list(await _place(app_name, user_id, session_id).names())
+        return list(await _artifacts(app_name, user_id, session_id).names())
 
     async def delete_artifact(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> None:
         """Delete every version."""
-        await _place(app_name, user_id, session_id).delete(filename)
+        await _artifacts(app_name, user_id, session_id).delete(filename)
 
     async def list_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[int]:
         """Return the numbers of the versions."""
-        found = await _place(app_name, user_id, session_id).versions(filename)
-        return [one["version"] for one in found]
+        versions = await _artifacts(app_name, user_id, session_id).versions(filename)
+        return [version["version"] for version in versions]
 
     async def list_artifact_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[ArtifactVersion]:
         """Describe every version."""
-        found = await _place(app_name, user_id, session_id).versions(filename)
-        return [ArtifactVersion.model_validate(one) for one in found]
+        versions = await _artifacts(app_name, user_id, session_id).versions(filename)
+        return [ArtifactVersion.model_validate(version) for version in versions]
 
     async def get_artifact_version(
         self,
@@ -91,19 +91,19 @@ class Artifacts(BaseArtifactService):  # type: ignore[misc,unused-ignore]
         version: int | None = None,
     ) -> ArtifactVersion | None:
         """Describe a version, the newest by default, or return None."""
-        found = await self.list_artifact_versions(
+        versions = await self.list_artifact_versions(
             app_name=app_name, user_id=user_id, filename=filename, session_id=session_id
         )
-        number = len(found) - 1 if version is None else version
-        return found[number] if 0 <= number < len(found) else None
+        number = len(versions) - 1 if version is None else version
+        return versions[number] if 0 <= number < len(versions) else None
 
 
-def _place(app: str, user: str, session: str | None) -> HostArtifacts:
+def _artifacts(app: str, user: str, session: str | None) -> HostArtifacts:
     return current().host.artifacts(app, user, session)
 
 
 class Sessions(BaseSessionService):  # type: ignore[misc,unused-ignore]
-    """The sessions of the server, for the run in whose context they are asked for."""
+    """The sessions of the server, for the run of the current context."""
 
     async def create_session(
         self,
@@ -127,18 +127,18 @@ class Sessions(BaseSessionService):  # type: ignore[misc,unused-ignore]
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> AdkSession | None:
-        """Return a session with its events, or those that are asked for."""
-        found = await current().host.session(app_name, user_id, session_id)
-        if found is None:
+        """Return a session with its events, or with the requested ones."""
+        record = await current().host.session(app_name, user_id, session_id)
+        if record is None:
             return None
-        return to_adk(found, _chosen(found.events, config))
+        return to_adk(record, _chosen(record.events, config))
 
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         """Return sessions without their events."""
-        found = await current().host.sessions(app_name, user_id)
-        return ListSessionsResponse(sessions=[to_adk(one) for one in found])
+        records = await current().host.sessions(app_name, user_id)
+        return ListSessionsResponse(sessions=[to_adk(session) for session in records])
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Delete a session."""
@@ -157,18 +157,18 @@ class Sessions(BaseSessionService):  # type: ignore[misc,unused-ignore]
 def _is_stored(event: Event, events: Sequence[Event]) -> bool:
     """Return whether an equal event of the same invocation is stored already.
 
-    ADK's own service stores an event only once that an agent or a caller gives it again.
+    Like ADK's own service, this stores an event only once, even if a caller appends it again.
     """
-    for one in reversed(events):
-        if one.invocation_id != event.invocation_id:
+    for stored in reversed(events):
+        if stored.invocation_id != event.invocation_id:
             return False
-        if one.id == event.id and one == event:
+        if stored.id == event.id and stored == event:
             return True
     return False
 
 
 def to_adk(session: SessionRecord, chosen: Sequence[Event] | None = None) -> AdkSession:
-    """Return a session as ADK's, with all of its events or those that are chosen."""
+    """Return a session as ADK's, with all of its events or the chosen ones."""
     return AdkSession(
         id=session.id,
         app_name=session.app,
@@ -180,12 +180,12 @@ def to_adk(session: SessionRecord, chosen: Sequence[Event] | None = None) -> Adk
 
 
 def _chosen(events: Sequence[Event], config: GetSessionConfig | None) -> Sequence[Event]:
-    """Return the newest events that a caller wants."""
+    """Return the newest events that the configuration selects."""
     if config is None:
         return events
     if config.num_recent_events is not None:
         events = events[max(len(events) - config.num_recent_events, 0) :]
     if config.after_timestamp is not None:
-        older = [n for n, one in enumerate(events) if one.timestamp < config.after_timestamp]
+        older = [n for n, event in enumerate(events) if event.timestamp < config.after_timestamp]
         events = events[older[-1] + 1 :] if older else events
     return events

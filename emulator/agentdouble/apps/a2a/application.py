@@ -53,10 +53,10 @@ class A2AApp:
 
     ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
     it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
-    the URL of the request, with ``input_modes`` as the accepted media types. Push notifications are sent to
-    loopback and to ``push_hosts``. A turn that takes longer than ``turn_limit_s`` fails, and
-    ``cancel_limit_s`` limits the wait for ``cancel``.
-    ``show_errors`` sends the text of exceptions to callers.
+    the URL of the request, with ``input_modes`` as the accepted media types. Push notifications are
+    sent to loopback and to ``push_hosts``. A turn that takes longer than ``turn_limit_s`` fails,
+    and ``cancel_limit_s`` limits the wait for ``cancel``. ``show_errors`` sends the text of
+    exceptions to callers.
 
     Executors run on separate event loops, so a blocking executor does not stop the server.
     """
@@ -182,7 +182,7 @@ class A2AApp:
         host: str = "0.0.0.0",  # noqa: S104 (specified)
         port: int = 8000,
     ) -> None:
-        """Serve the application until SIGINT or SIGTERM, with this card or a generated one (A2A-05).
+        """Serve the application until SIGINT or SIGTERM, with this or a generated card (A2A-05).
 
         Raises CardError for a card that lacks a required field, NotBuiltError for one that
         promises gRPC, and AddressInUseError if the port is taken.

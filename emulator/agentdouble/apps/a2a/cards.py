@@ -32,7 +32,8 @@ def agent_card(
     ``agent`` is a name, a function, or any object with a ``name`` and optionally a ``description``.
     The URL always serves both protocol versions, and callers get the card in theirs (``service``
     says which). A card that also declares 0.3 names the address of that version itself.
-    ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"). Raises CardError for a wrong URL.
+    ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"). Raises
+    CardError for a wrong URL.
     """
     import_now("a2a.types")
     from a2a.types import AgentCapabilities, AgentCard, AgentSkill
@@ -62,7 +63,8 @@ def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
     missing = _missing(parsed)
     if missing:
         raise CardError(
-            f"The agent card lacks {', '.join(missing)}: agent_card(agent, url) returns a complete one.",
+            f"The agent card lacks {', '.join(missing)}: agent_card(agent, url) returns a "
+            "complete one.",
             fields=missing,
         )
     if any(i.protocol_binding.upper() == "GRPC" for i in parsed.supported_interfaces):

@@ -25,7 +25,7 @@ from a2a.utils.errors import (
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from agentdouble.agents.loops import AgentLoops, Turn
+from agentdouble.agents.loops import AgentLoops, LoopTask
 from agentdouble.apps.a2a.events import EventOrder
 from agentdouble.core import causes, ledger
 from agentdouble.core.clock import Clock
@@ -97,7 +97,7 @@ class ExecutorLoop:
 class _Running:
     """Work that has been started and whose end is not known yet."""
 
-    def __init__(self, work: Turn | asyncio.Future[None]) -> None:
+    def __init__(self, work: LoopTask | asyncio.Future[None]) -> None:
         self._work = work
         self._is_over = False
 
@@ -111,7 +111,7 @@ class _Running:
         """Cancel the work unless it has ended, because that would wake its loop for nothing."""
         if not self._is_over:
             self._work.cancel()
-        elif isinstance(self._work, Turn):
+        elif isinstance(self._work, LoopTask):
             self._work.stop_watching()
 
 

@@ -1,7 +1,8 @@
 """Task stores (in memory, in the state, or a user's class) and users' executors (DEC-05, DEC-06).
 
-The specification requires fewer methods of a class than the SDK does. An executor may omit ``cancel``, and also ``execute`` if its runner does the work. A task store has
-three methods with other names. A subclass adds the missing methods.
+The specification requires fewer methods of a class than the SDK does. An executor may omit
+``cancel``, and also ``execute`` if its runner does the work. A task store has three methods with
+other names. A subclass adds the missing methods.
 """
 
 from __future__ import annotations

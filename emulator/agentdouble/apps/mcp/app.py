@@ -134,9 +134,9 @@ class MCPApp:
 
     ``name`` is the application's name in the protocol, and the agent's name in the sandbox session
     ids of run_code; the rest of such an id comes from the headers ``user_id`` and ``session_id`` of
-    a call. ``instructions`` explain the tools to a client's model; ``version`` is reported to clients.
-    Both eras of the protocol are supported. Functions may block: sync ones run in threads, async
-    ones on a separate event loop.
+    a call. ``instructions`` explain the tools to a client's model; ``version`` is reported to
+    clients. Both eras of the protocol are supported. Functions may block: sync ones run in threads,
+    async ones on a separate event loop.
     """
 
     def __init__(

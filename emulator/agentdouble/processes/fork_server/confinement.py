@@ -31,11 +31,12 @@ class Confinement:
     the session's processes; this needs ``namespaces``, and this process must have been forked into
     the session's ``ProcessNamespace``.
 
-    ``landlock`` restricts files and signals. ``visible`` are readable paths in addition to the system's and Python's. ``masked`` are paths of
-    the system that look empty; this needs ``namespaces``. ``writable`` are paths that Landlock lets
-    the kernel write to, in addition to its own. With ``own_limits``, a process can set only its own
-    limits. ``process_limit`` counts the user's processes and threads, so it needs a separate
-    ``uid`` for the session or ``namespaces`` "user".
+    ``landlock`` restricts files and signals. ``visible`` are readable paths in addition to the
+    system's and Python's. ``masked`` are paths of the system that look empty; this needs
+    ``namespaces``. ``writable`` are paths that Landlock lets the kernel write to, in addition to
+    its own. With ``own_limits``, a process can set only its own limits. ``process_limit`` counts
+    the user's processes and threads, so it needs a separate ``uid`` for the session or
+    ``namespaces`` "user".
 
     Sizes are in bytes. ``shared_memory`` limits all segments without a file; only root can set it.
     """

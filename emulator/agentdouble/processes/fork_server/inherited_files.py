@@ -1,8 +1,9 @@
 """Replaces the open files and shared memory that a copy of a kernel inherits by its own.
 
 After a fork, parent and child share the positions of open files, and memory that is mapped shared:
-``numpy.memmap``, ``mmap``, and the values and locks of multiprocessing. A template saves the content of files without a path at the fork, in unnamed files. Each copy then
-opens and maps its own files at the same descriptors and addresses.
+``numpy.memmap``, ``mmap``, and the values and locks of multiprocessing. A template saves the
+content of files without a path at the fork, in unnamed files. Each copy then opens and maps its own
+files at the same descriptors and addresses.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class _Mapping:
 class _File:
     """A file with the descriptors and the memory through which this process uses it.
 
-    ``content`` is the descriptor of its content at the fork, for a file that copies cannot open by path.
+    ``content`` is the descriptor of its content at the fork, for a file that copies cannot open by
+    path.
     """
 
     path: str

@@ -332,8 +332,8 @@ class KernelApp(IPKernelApp):
     def sever(self, exempt: Container[int] = ()) -> None:
         """Make this new fork of a running kernel harmless to the process that it comes from.
 
-        Its objects no longer reach any socket. ``exempt`` are descriptors that stay unchanged; of the
-        others, those of files, directories and devices stay open.
+        Its objects no longer reach any socket. ``exempt`` are descriptors that stay unchanged; of
+        the others, those of files, directories and devices stay open.
         """
         self.iopub_thread.sever()
         heartbeat: Any = self.heartbeat

@@ -1,7 +1,8 @@
 """How a fork treats the sockets, threads and event loop of its parent process.
 
 In a fork, the threads are gone, but the sockets of ZMQ and their memory are there. To close or to
-terminate them would wait for these threads, or write to the descriptors of the other process. So they are kept forever, and new ones are created.
+terminate them would wait for these threads, or write to the descriptors of the other process. So
+they are kept forever, and new ones are created.
 """
 
 from __future__ import annotations

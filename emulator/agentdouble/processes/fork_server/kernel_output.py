@@ -147,8 +147,8 @@ _SAYS_HOW_IT_WENT = ("status", "execution_count", "ename", "evalue", "traceback"
 class CappedSession(Session):
     """Replaces each large message by a small one that says how much was dropped.
 
-    An error over ``OUTPUT_LIMIT`` stays an error, with the start of its text. A display or other message over ``limit`` becomes a message of the type ``DROPPED``. Streams have their own
-    limit.
+    An error over ``OUTPUT_LIMIT`` stays an error, with the start of its text. A display or other
+    message over ``limit`` becomes a message of the type ``DROPPED``. Streams have their own limit.
     """
 
     limit = Integer(OUTPUT_LIMIT, config=True)

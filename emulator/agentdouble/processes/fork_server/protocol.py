@@ -106,8 +106,8 @@ class Mount:
     """A request to mount a copy's own files; the copy's pidfd is sent with it.
 
     ``home``, ``tmp`` and ``run`` are the copy's directories; ``root`` contains the directories of
-    all sessions. ``home_of_first`` identifies the process namespace of the first session in a chain of
-    copies.
+    all sessions. ``home_of_first`` identifies the process namespace of the first session in a chain
+    of copies.
     """
 
     home: str

@@ -1,8 +1,8 @@
 """A template: a process forked from a living kernel, which forks copies of that kernel.
 
-The kernel forks it on its main thread while no code runs. The template abandons the kernel's sockets
-and threads, runs no code of the session, and then serves the double as a fork server. It ends with the double, or when the double no longer
-needs it.
+The kernel forks it on its main thread while no code runs. The template abandons the kernel's
+sockets and threads, runs no code of the session, and then serves the double as a fork server. It
+ends with the double, or when the double no longer needs it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
     """Fork a template, which connects to the double at ``address``; return what it lacks.
 
     Call this in the kernel's main thread while no code runs. In the template, this does not return
-    but raises BecomesTemplateError. Raises ValueError if the kernel has mappings that no copy can have.
-    ``own_view`` says whether it has a view of the file system for itself.
+    but raises BecomesTemplateError. Raises ValueError if the kernel has mappings that no copy can
+    have. ``own_view`` says whether it has a view of the file system for itself.
     """
     _reap()
     mapped = unshareable()

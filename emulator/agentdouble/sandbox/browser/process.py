@@ -28,7 +28,8 @@ from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Mes
 LARGEST_MESSAGE = 256 * 1024 * 1024  # bytes
 _UNREAD = 64 * 1024 * 1024  # bytes that may wait for a client before it is disconnected
 _WORDS_KEPT = 20  # lines of the browser's stderr
-# On Linux, the browser's children are killed first, so its stderr closes. Elsewhere they may hold it.
+# On Linux, the browser's children are killed first, so its stderr closes. Elsewhere they may hold
+# it.
 _LAST_WORDS_S = 5.0 if sys.platform == "linux" else 0.2
 
 

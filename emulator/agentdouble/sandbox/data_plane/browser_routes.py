@@ -1,4 +1,4 @@
-"""``/v1/browser/...``: the session's browser: its facts, DevTools protocol and screenshots (SBX-11)."""
+"""``/v1/browser/...``: a session's browser: facts, DevTools protocol, screenshots (SBX-11)."""
 
 from __future__ import annotations
 

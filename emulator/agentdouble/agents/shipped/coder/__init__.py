@@ -1,4 +1,4 @@
-"""The shipped coder: an agent without a model that really runs the code it is sent.
+"""The shipped coder: an agent without a model that runs the code of messages.
 
 It runs each fenced code block of a message (or the whole message, if it has none) in the
 session's sandbox through run_code. It answers in Markdown: text as it was printed, errors with
@@ -53,11 +53,11 @@ class CodeBlock:
 
 def code_blocks(message: str) -> tuple[CodeBlock, ...]:
     """Return the fenced code blocks of a message, or the whole message as one."""
-    found = tuple(
+    blocks = tuple(
         CodeBlock(match["language"] or "python3", match["code"])
         for match in _BLOCK.finditer(message)
     )
-    return found or (CodeBlock("python3", message),)
+    return blocks or (CodeBlock("python3", message),)
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Outcome:
         return "\n".join(_show(self.outputs, _as_text)) or self.fallback
 
     def images(self) -> tuple[tuple[str, Part], ...]:
-        """Return its images, each with the extension of a file's name."""
-        shown = (_image(output["data"]) for output in self.outputs if output["data"])
+        """Return its images, each with its file name extension."""
+        images = (_image(output["data"]) for output in self.outputs if output["data"])
         return tuple(
             (_IMAGES[mime_type], Part.of_data(base64.b64decode(content), mime_type))
-            for mime_type, content in (one for one in shown if one is not None)
+            for mime_type, content in (image for image in images if image is not None)
         )
 
 
@@ -94,7 +94,7 @@ async def answer(message: str) -> str:
 async def run(block: CodeBlock) -> Outcome:
     """Run a code block in the session's sandbox."""
     try:
-        # run_code blocks for as long as the code runs, which must hold up no thread that all share.
+        # run_code blocks while the code runs, so it must not use a shared thread.
         result = json.loads(
             await asyncio.wrap_future(apart(partial(run_code, block.code, block.language)))
         )

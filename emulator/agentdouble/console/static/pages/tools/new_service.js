@@ -20,7 +20,7 @@ const SOURCES = [
     body: ({ Url, Token }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Url"), ...keyFor(Token, "MCP") }) },
   { title: "A definition",
     schema: { type: "object", properties: {
-      Url: { ...TEXT, format: "uri", description: "Where the HTTP API is, if not where its definition says." },
+      Url: { ...TEXT, format: "uri", description: "URL of the HTTP API, if it differs from the definition's." },
       Key: { ...TOKEN, description: "For the API, sent where its definition says." } } },
     body: ({ Url, Key }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Url")), ...keyFor(Key, "HTTP") }) },
   { title: "A command", schema: COMMAND,
