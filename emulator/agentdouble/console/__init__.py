@@ -40,8 +40,8 @@ class Console:
         address = self.listener.getsockname()[:2]
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            ours = scope["type"] != "lifespan" and tuple(scope["server"] or ()) == address
-            await (self.app if ours else double)(scope, receive, send)
+            is_console = scope["type"] != "lifespan" and tuple(scope["server"] or ()) == address
+            await (self.app if is_console else double)(scope, receive, send)
 
         return answer
 

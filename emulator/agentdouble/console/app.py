@@ -74,14 +74,14 @@ class Actions:
             return
         address = invoke_tool.Address(connection.url, self._double.credentials, connection.region)
         now = dt.datetime.now(dt.timezone.utc)
-        made = invoke_tool.build(body, address, now, action=request.path_params["name"])
-        url = urlsplit(made.url)
+        signed = invoke_tool.build(body, address, now, action=request.path_params["name"])
+        url = urlsplit(signed.url)
         headers = {
-            **made.headers,
+            **signed.headers,
             invoke_tool.RUN_HEADER: request.headers.get(invoke_tool.RUN_HEADER, ""),
         }
         sent = [(name.lower().encode(), value.encode()) for name, value in headers.items() if value]
-        asked = {
+        signed_scope = {
             **_seen(scope, request.path_params["name"].startswith(("Get", "List"))),
             "path": url.path,
             "raw_path": url.path.encode(),
@@ -89,7 +89,7 @@ class Actions:
             "query_string": url.query.encode(),
             "headers": sent,
         }
-        await self._double.app(asked, with_body(made.body, receive), send)
+        await self._double.app(signed_scope, with_body(signed.body, receive), send)
 
 
 def _seen(scope: Scope, looks: bool) -> Scope:
@@ -98,8 +98,8 @@ def _seen(scope: Scope, looks: bool) -> Scope:
 
 
 def _raw(scope: Scope) -> bytes:
-    found: bytes = scope.get("raw_path") or scope["path"].encode()
-    return found
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return path
 
 
 def with_body(body: bytes, receive: Receive) -> Receive:
@@ -226,7 +226,7 @@ def make_app(double: Double) -> ASGIApp:
 
 
 def _addresses() -> list[str]:
-    return ["/", *(f"/{page}{rest}" for page in PAGES for rest in ("", "/{id:path}"))]
+    return ["/", *(f"/{page}{suffix}" for page in PAGES for suffix in ("", "/{id:path}"))]
 
 
 async def _shell(_request: Request) -> Response:

@@ -77,8 +77,8 @@ def _foreign(connection: HTTPConnection) -> Refusal | None:
             403, "ForbiddenHost", f"The console answers localhost and 127.0.0.1, not {named!r}."
         )
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    ours = f"{connection.scope['scheme']}://{hosts[0]}"
-    if origin not in (None, ours) or site not in _SITES:
+    own_origin = f"{connection.scope['scheme']}://{hosts[0]}"
+    if origin not in (None, own_origin) or site not in _SITES:
         page = f"the web page {origin!r}" if origin else f"a {site} request of a web page"
         return Refusal(
             403,

@@ -43,9 +43,9 @@ class Double:
         passes all layers of the double. What a browser adds is taken out, because the console's
         own checks have judged it.
         """
-        headers = [self._at_the_double(one) for one in _of_no_page(scope)]
-        own = self.connection.token if path.startswith(OWN.encode()) else self.api_key
-        key = dict(scope["headers"]).get(KEY_HEADER, (own or "").encode())
+        headers = [self._at_the_double(header) for header in _of_no_page(scope)]
+        key_value = self.connection.token if path.startswith(OWN.encode()) else self.api_key
+        key = dict(scope["headers"]).get(KEY_HEADER, (key_value or "").encode())
         if key:
             headers.append((b"authorization", b"Bearer " + key))
         changed = {
@@ -72,4 +72,4 @@ class Double:
 
 def _of_no_page(scope: Scope) -> list[tuple[bytes, bytes]]:
     """Return the headers without those that a browser adds, which the console's checks have judged."""
-    return [one for one in scope["headers"] if one[0] not in _OF_THE_PAGE]
+    return [header for header in scope["headers"] if header[0] not in _OF_THE_PAGE]

@@ -52,9 +52,9 @@ class ProfileError(LedgerError):
 class MissingExtraError(AgentDoubleError):
     """A part needs an extra that is not installed; ``extra`` is its name."""
 
-    def __init__(self, what: str, *, extra: str) -> None:
+    def __init__(self, feature: str, *, extra: str) -> None:
         super().__init__(
-            f"{what} needs the extra {extra!r}. Install it: pip install 'agentdouble[{extra}]'"
+            f"{feature} needs the extra {extra!r}. Install it: pip install 'agentdouble[{extra}]'"
         )
         self.extra = extra
 
@@ -72,10 +72,10 @@ class NotBuiltError(AgentDoubleError):
     code = "NotImplemented"
     status = 501
 
-    def __init__(self, what: str, instead: str = "") -> None:
+    def __init__(self, feature: str, instead: str = "") -> None:
         lacking = "is part of the platform, but this version of agentdouble has not built it yet."
-        super().__init__(f"{what} {lacking} {instead}".rstrip())
-        self.what = what
+        super().__init__(f"{feature} {lacking} {instead}".rstrip())
+        self.what = feature
 
 
 class FaultError(AgentDoubleError):
@@ -89,8 +89,8 @@ class FaultError(AgentDoubleError):
 class PartError(AgentDoubleError, ValueError):
     """A double has no part of a name that a reset should keep; ``name`` is that name."""
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(f"A reset cannot keep {name[:80]!r}; it can keep {', '.join(known)}.")
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        super().__init__(f"A reset cannot keep {name[:80]!r}; it can keep {', '.join(names)}.")
         self.name = name
 
 
@@ -284,18 +284,18 @@ class PlatformUnreachableError(RunCodeError):
 class DefinitionError(AgentDoubleError):
     """A definition of an HTTP API cannot become tools.
 
-    ``place`` is the place in the document, as a JSON pointer, or ``""``; ``source`` names the
+    ``location`` is a JSON pointer into the document, or ``""``; ``source`` names the
     document.
     """
 
     code = "InvalidParameter"
     status = 400
 
-    def __init__(self, reason: str, *, place: str = "", source: str = "the definition") -> None:
-        at = f" at {place}" if place else ""
+    def __init__(self, reason: str, *, location: str = "", source: str = "the definition") -> None:
+        at = f" at {location}" if location else ""
         super().__init__(f"{source[:1].upper()}{source[1:]} cannot be used{at}: {reason}.")
         self.reason = reason
-        self.place = place
+        self.place = location
         self.source = source
 
 
@@ -320,12 +320,12 @@ class UnknownServiceError(McpServiceError):
     code = "InvalidResource.NotFound"
     status = 404
 
-    def __init__(self, service: str, known: Sequence[str]) -> None:
-        names = ", ".join(repr(name) for name in known) or "none"
+    def __init__(self, service: str, names: Sequence[str]) -> None:
+        listed = ", ".join(repr(name) for name in names) or "none"
         super().__init__(
-            f"There is no MCP service {service!r}; this double has {names}.", service=service
+            f"There is no MCP service {service!r}; this double has {listed}.", service=service
         )
-        self.known = tuple(known)
+        self.known = tuple(names)
 
 
 class ServiceUnansweredError(McpServiceError):

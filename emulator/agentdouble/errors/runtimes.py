@@ -102,11 +102,11 @@ class UnknownVersionError(HostingError):
     code = "InvalidResource.NotFound"
     status = 404
 
-    def __init__(self, name: str, number: int, known: Sequence[int]) -> None:
-        has = f"{known[0]} to {known[-1]}" if len(known) > 1 else f"only {known[0]}"
+    def __init__(self, name: str, number: int, numbers: Sequence[int]) -> None:
+        has = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"only {numbers[0]}"
         super().__init__(name, f"The runtime {name!r} has no version {number}; it has {has}.")
         self.number = number
-        self.known = tuple(known)
+        self.known = tuple(numbers)
 
 
 class UnknownInstanceError(HostingError):
@@ -115,9 +115,9 @@ class UnknownInstanceError(HostingError):
     code = "InvalidResource.NotFound"
     status = 404
 
-    def __init__(self, name: str, instance: str, known: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, instance: str, instances: Iterable[str] = ()) -> None:
         self.instance = instance
-        self.known = tuple(known)
+        self.known = tuple(instances)
         has = f"it has {', '.join(self.known)}" if self.known else "it has none at the moment"
         super().__init__(name, f"The runtime {name!r} has no instance {instance[:100]!r}; {has}.")
 
@@ -165,7 +165,7 @@ class UnknownRuntimeError(HostingError):
     code = "InvalidAgentKitRuntime.NotFound"  # real clients know the name
     status = 404
 
-    def __init__(self, name: str, known: Iterable[str] = ()) -> None:
-        self.known = tuple(known)
-        hint = f"There are {', '.join(self.known)}." if self.known else "There is none at all."
-        super().__init__(name, f"There is no runtime {name[:100]!r}. {hint}")
+    def __init__(self, name: str, names: Iterable[str] = ()) -> None:
+        self.known = tuple(names)
+        listed = f"There are {', '.join(self.known)}." if self.known else "There is none at all."
+        super().__init__(name, f"There is no runtime {name[:100]!r}. {listed}")

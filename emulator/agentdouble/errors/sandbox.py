@@ -14,8 +14,8 @@ class LiveError(AgentDoubleError):
 class TooManyListenersError(LiveError):
     """Too many clients listen to ``what``; ``limit`` is the allowed number."""
 
-    def __init__(self, limit: int, what: str = "the outputs of sessions") -> None:
-        super().__init__(f"{limit} listen to {what}, which is as many as may: end some.")
+    def __init__(self, limit: int, source: str = "the outputs of sessions") -> None:
+        super().__init__(f"{limit} listen to {source}, which is as many as may: end some.")
         self.limit = limit
 
 
@@ -48,11 +48,11 @@ class UnknownToolError(SandboxError):
     code = "InvalidResource.NotFound"
     status = 404
 
-    def __init__(self, tool_id: str, known: Sequence[str]) -> None:
-        names = ", ".join(repr(name) for name in known)
-        super().__init__(f"There is no tool {tool_id!r}; this double has {names}.")
+    def __init__(self, tool_id: str, names: Sequence[str]) -> None:
+        listed = ", ".join(repr(name) for name in names)
+        super().__init__(f"There is no tool {tool_id!r}; this double has {listed}.")
         self.tool_id = tool_id
-        self.known = tuple(known)
+        self.known = tuple(names)
 
 
 class UnknownSessionError(SandboxError):
@@ -77,11 +77,11 @@ class TooManyInstancesError(SandboxError):
     status = 429
 
     def __init__(self, limit: int, resource: str | None = None) -> None:
-        why = "the setting max_instances allows no more"
+        reason = "the setting max_instances allows no more"
         if resource is not None:
-            why = f"this machine was found to hold no more, for want of {resource}"
+            reason = f"this machine was found to hold no more, for want of {resource}"
         super().__init__(
-            f"{limit} session instances are alive and {why}. "
+            f"{limit} session instances are alive and {reason}. "
             "Destroy one, wait for one to expire, or raise the setting max_instances."
         )
         self.limit = limit
@@ -97,9 +97,9 @@ class ResourceExhaustedError(SandboxError):
     code = "QuotaExceeded"
     status = 429
 
-    def __init__(self, resource: str, seen: str, remedy: str) -> None:
+    def __init__(self, resource: str, evidence: str, remedy: str) -> None:
         super().__init__(
-            f"There is no room for another session, for want of {resource} ({seen}). "
+            f"There is no room for another session, for want of {resource} ({evidence}). "
             f"Destroy one, wait for one to expire, or {remedy}."
         )
         self.resource = resource

@@ -42,8 +42,8 @@ class Fault(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _every_goes_on(cls, given: Any) -> Any:
-        return {"times": "all", **given} if "every" in given else given
+    def _every_goes_on(cls, fields: Any) -> Any:
+        return {"times": "all", **fields} if "every" in fields else fields
 
     def is_for(self, call: int) -> bool:
         """Return whether the fault may happen to the call of this number, counted from 1."""
@@ -51,10 +51,10 @@ class Fault(BaseModel):
 
     def described(self) -> str:
         """Return a description in one line: kind, operation, call, fields."""
-        shown = self.model_dump(exclude_defaults=True, exclude={"kind", "operation"})
-        given = {name: _short(value) for name, value in {"nth": self.nth, **shown}.items()}
-        told = ", ".join(f"{name}={value}" for name, value in given.items())
-        return f"{self.kind} {self.operation} ({told})"
+        dumped = self.model_dump(exclude_defaults=True, exclude={"kind", "operation"})
+        fields = {name: _short(value) for name, value in {"nth": self.nth, **dumped}.items()}
+        text = ", ".join(f"{name}={value}" for name, value in fields.items())
+        return f"{self.kind} {self.operation} ({text})"
 
 
 def _short(value: Any) -> str:
@@ -92,10 +92,10 @@ class Fail(Fault):
 
     def extra_headers(self) -> dict[str, str]:
         """Return the headers that the answer has in addition to its own."""
-        given = dict(self.headers)
+        headers = dict(self.headers)
         if self.retry_after_s is not None:
-            given["Retry-After"] = str(self.retry_after_s)
-        return given
+            headers["Retry-After"] = str(self.retry_after_s)
+        return headers
 
 
 class Gateway(Fault):
@@ -219,13 +219,15 @@ def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, O
     kind = document.get("kind")
     cls = KINDS.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        what = f"There is no kind of fault {kind!r:.80}." if kind else "A fault needs its kind."
-        raise FaultError(f"{what}{_near(str(kind), KINDS)} It is one of {_list(KINDS)}.", "kind")
-    known = tuple(cls.model_fields)
+        problem = f"There is no kind of fault {kind!r:.80}." if kind else "A fault needs its kind."
+        raise FaultError(f"{problem}{_near(str(kind), KINDS)} It is one of {_list(KINDS)}.", "kind")
+    fields = tuple(cls.model_fields)
     for name in document:
-        if name not in known:
-            what = f"A fault of kind {kind!r} has no field {name!r:.80}."
-            raise FaultError(f"{what}{_near(str(name), known)} It has {_list(known)}.", str(name))
+        if name not in fields:
+            problem = f"A fault of kind {kind!r} has no field {name!r:.80}."
+            raise FaultError(
+                f"{problem}{_near(str(name), fields)} It has {_list(fields)}.", str(name)
+            )
     try:
         with _building:
             fault = cls.model_validate(dict(document))
@@ -244,9 +246,9 @@ def schemas() -> Mapping[str, Any]:
 
 def _schema(kind: type[Fault]) -> dict[str, Any]:
     schema = kind.model_json_schema()
-    said = schema["description"].replace("``", "")  # its docstring, for people
+    description = schema["description"].replace("``", "")  # its docstring, for people
     only = {} if kind.only is None else {"x-only-for": _ONLY[kind.only]}
-    return {**schema, "description": said, **only}
+    return {**schema, "description": description, **only}
 
 
 def _check_fits(fault: Fault, operation: Operation) -> None:
@@ -268,8 +270,8 @@ def _raise(cls: type[Fault], error: ValidationError) -> NoReturn:
     raise FaultError(f"The {name} of a fault of kind {kind!r}: {reason}.", name) from None
 
 
-def _near(text: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(text[:100].lower(), known, n=1)
+def _near(text: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(text[:100].lower(), names, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -46,21 +46,21 @@ class EventEnds:
     A block without data is not an event: it may be a comment that keeps the connection alive.
     """
 
-    def __init__(self, wanted: int) -> None:
-        self._left = wanted
+    def __init__(self, count: int) -> None:
+        self._left = count
         self._block = b""
 
     def within(self, piece: bytes) -> int | None:
         """Return where the event ends in this piece, or None if it does not."""
         before = len(self._block)
         self._block += piece
-        taken = 0
+        end_of_last = 0
         while (end := _END_OF_EVENT.search(self._block)) is not None:
             event, self._block = self._block[: end.end()], self._block[end.end() :]
-            taken += end.end()
+            end_of_last += end.end()
             self._left -= bool(_DATA.search(event))
             if self._left == 0:
-                return taken - before
+                return end_of_last - before
         return None
 
 
@@ -127,8 +127,8 @@ class InjectedFault:
 
     def take(self) -> bool:
         """Return whether the fault has not been taken yet, and mark it as taken."""
-        taken, self._done = not self._done, True
-        return taken
+        is_first, self._done = not self._done, True
+        return is_first
 
     def happened(self) -> None:
         """Count that the fault has happened."""
@@ -140,14 +140,14 @@ _current: ContextVar[InjectedFault | None] = ContextVar("agentdouble_injected_fa
 
 def injected_fault() -> InjectedFault | None:
     """Return the fault for the code that is about to run; only the first caller gets it."""
-    found = _current.get()
-    return found if found is not None and found.take() else None
+    fault = _current.get()
+    return fault if fault is not None and fault.take() else None
 
 
 @contextmanager
-def injecting(found: InjectedFault) -> Iterator[None]:
+def injecting(fault: InjectedFault) -> Iterator[None]:
     """Make a fault happen to the first code that runs inside."""
-    token = _current.set(found)
+    token = _current.set(fault)
     try:
         yield
     finally:
@@ -246,11 +246,11 @@ class _Cutter:
         """Return where to cut a piece of the body, or None if the cut is not in this piece."""
         if self._events is not None:
             return self._events.within(content)
-        left = self._bytes_left or 0
-        if left >= len(content) > 0:
-            self._bytes_left = left - len(content)
+        remaining = self._bytes_left or 0
+        if remaining >= len(content) > 0:
+            self._bytes_left = remaining - len(content)
             return None
-        return left if content or not left else None
+        return remaining if content or not remaining else None
 
 
 async def _lose(

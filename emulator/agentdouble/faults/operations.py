@@ -69,12 +69,12 @@ class Operation:
             return self.text in call.names
         return self.method in (None, call.method) and self._is_path(call.path.split("/"))
 
-    def _is_path(self, asked: list[str]) -> bool:
-        wanted = self.segments
-        if wanted[-1] == _REST:
-            wanted, asked = wanted[:-1], asked[: len(wanted) - 1]
-        fits = (want in ("*", given) for want, given in zip(wanted, asked, strict=False))
-        return len(wanted) == len(asked) and all(fits)
+    def _is_path(self, segments: list[str]) -> bool:
+        pattern = self.segments
+        if pattern[-1] == _REST:
+            pattern, segments = pattern[:-1], segments[: len(pattern) - 1]
+        fits = (want in ("*", segment) for want, segment in zip(pattern, segments, strict=False))
+        return len(pattern) == len(segments) and all(fits)
 
     @property
     def is_in_body(self) -> bool:
@@ -143,17 +143,17 @@ def find(text: str, actions: Iterable[str]) -> Operation:
     pattern = _PATTERN.match(text)
     if pattern is not None:
         return _by_path(text, pattern["method"], pattern["path"])
-    kind, colon, rest = text.partition(":")
-    if kind == "mcp" and rest:
+    kind, colon, name = text.partition(":")
+    if kind == "mcp" and name:
         return Operation(text)
     if kind == "a2a" and colon:
-        if rest in _A2A_METHODS or rest in _A2A:
-            return Operation(f"a2a:{_A2A_METHODS.get(rest, rest)}")
+        if name in _A2A_METHODS or name in _A2A:
+            return Operation(f"a2a:{_A2A_METHODS.get(name, name)}")
         raise _unknown(text, [f"a2a:{name}" for name in (*_A2A, *_A2A_METHODS)])
-    known = [*_NAMED, *actions]
-    if text in known:
+    names = [*_NAMED, *actions]
+    if text in names:
         return Operation(text)
-    raise _unknown(text, known)
+    raise _unknown(text, names)
 
 
 def _by_path(text: str, method: str | None, path: str) -> Operation:

@@ -37,8 +37,8 @@ class FaultState:
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON-ready data."""
         counts = {"calls": self.calls, "met": self.met, "fired": self.fired}
-        given = self.fault.model_dump(mode="json")
-        return {"id": self.id, **given, "described": self.fault.described(), **counts}
+        fields = self.fault.model_dump(mode="json")
+        return {"id": self.id, **fields, "described": self.fault.described(), **counts}
 
 
 class ArmedFault:
@@ -108,10 +108,10 @@ class ArmedFault:
     def release(self, *, disarm: bool) -> None:
         """Release the calls that the fault holds; with ``disarm`` hold no later calls either."""
         with self._lock:
-            held = tuple(self._held_calls)
+            holds = tuple(self._held_calls)
             self._is_disarmed = self._is_disarmed or disarm
             self._happened.notify_all()
-        for hold in held:
+        for hold in holds:
             hold.release()
         self.publish("removed" if disarm else "released")
 
@@ -197,7 +197,9 @@ class Faults:
         """Disarm a fault and release its held calls; raise FaultError for an unknown id."""
         armed = self.find(id_)
         with self._lock:
-            self._armed = tuple(one for one in self._armed if one is not armed)
+            self._armed = tuple(
+                other_fault for other_fault in self._armed if other_fault is not armed
+            )
         armed.release(disarm=True)
         with self._lock:
             return armed.state()
@@ -206,8 +208,8 @@ class Faults:
         """Disarm every fault and forget the calls that were counted."""
         with self._lock:
             armed, self._armed, self._seen = self._armed, (), {}
-        for one in armed:
-            one.release(disarm=True)
+        for fault in armed:
+            fault.release(disarm=True)
 
     def reset(self) -> None:
         """Disarm every fault, then arm those of the start again."""
@@ -243,11 +245,11 @@ class Faults:
 
     def find(self, id_: str) -> ArmedFault:
         """Return the armed fault of that id; raise FaultError if there is none."""
-        found = next((armed for armed in self._armed if armed.id == id_), None)
-        if found is not None:
-            return found
-        known = ", ".join(armed.id for armed in self._armed) or "none"
-        raise FaultError(f"There is no armed fault {id_[:80]!r}; there is {known}.", "id")
+        armed_fault = next((armed for armed in self._armed if armed.id == id_), None)
+        if armed_fault is not None:
+            return armed_fault
+        ids = ", ".join(armed.id for armed in self._armed) or "none"
+        raise FaultError(f"There is no armed fault {id_[:80]!r}; there is {ids}.", "id")
 
     def matching(self, call: Call) -> tuple[ArmedFault, ...]:
         """Count a call and return the faults for it, in the order in which they were armed."""

@@ -54,9 +54,9 @@ class _Routes:
 
     async def clear(self, _request: Request) -> Response:
         """Disarm every fault and return the last state of each."""
-        shown = self._shown()
+        document = self._shown()
         self._faults.clear()
-        return JSONResponse(shown)
+        return JSONResponse(document)
 
     async def disarm(self, request: Request) -> Response:
         """Disarm a fault and return its last state."""

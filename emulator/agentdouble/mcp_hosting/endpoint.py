@@ -139,8 +139,10 @@ def failure(status: int, message: str, code: int = INVALID_REQUEST, **data: str)
 
 def unauthorized(name: str, presented: str | None) -> Response:
     """Refuse a request without a key of its service, as the ledger decides (U-MCP-UNAUTHORIZED)."""
-    what = "has no API key" if presented is None else "has a wrong API key"
-    message = f"The request {what}: send 'Authorization: Bearer <a key of the service {name!r}>'."
+    problem = "has no API key" if presented is None else "has a wrong API key"
+    message = (
+        f"The request {problem}: send 'Authorization: Bearer <a key of the service {name!r}>'."
+    )
     if ledger.choose("U-MCP-UNAUTHORIZED") == "403":
         return failure(403, message)
     answer = failure(401, message)
@@ -258,8 +260,8 @@ class Endpoint:
 
 
 def _sends_json(scope: Scope) -> bool:
-    given: str = Headers(scope=scope).get("content-type", "")
-    return scope["method"] != "POST" or given.lower().startswith("application/json")
+    content_type: str = Headers(scope=scope).get("content-type", "")
+    return scope["method"] != "POST" or content_type.lower().startswith("application/json")
 
 
 class _Run:

@@ -39,11 +39,11 @@ def presented(scope: Scope) -> str | None:
 
 def find(key: str | None, keys: Sequence[str]) -> str | None:
     """Return the matching key, or None, in a time that does not depend on the key."""
-    found = None
-    for one in keys:
-        if hmac.compare_digest(one.encode(), (key or "").encode("utf-8", "surrogatepass")):
-            found = one
-    return found
+    match = None
+    for key_ in keys:
+        if hmac.compare_digest(key_.encode(), (key or "").encode("utf-8", "surrogatepass")):
+            match = key_
+    return match
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -76,25 +76,27 @@ class Sessions:
 
     def watched(self, scope: Scope, key: str, send: Send) -> Send:
         """Return a ``send`` that notes the sessions that a response opens or ends."""
-        asked = header(scope, SESSION_HEADER)
+        session_id = header(scope, SESSION_HEADER)
         ends = scope["method"] == "DELETE"
 
         async def watching(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._note(message, asked, key, ends)
+                self._note(message, session_id, key, ends)
             await send(message)
 
         return watching
 
-    def _note(self, message: Message, asked: str | None, key: str, ends: bool) -> None:
+    def _note(self, message: Message, session_id: str | None, key: str, ends: bool) -> None:
         succeeded = message["status"] < 400
-        if asked is not None and (message["status"] == 404 or (ends and succeeded)):
-            self._opened.pop((asked, key), None)
+        if session_id is not None and (message["status"] == 404 or (ends and succeeded)):
+            self._opened.pop((session_id, key), None)
             return
-        given = next((v for n, v in message.get("headers", ()) if n.lower() == SESSION_HEADER), b"")
-        if given and succeeded:
-            self._opened[given.decode("latin-1"), key] = None
-            self._opened.move_to_end((given.decode("latin-1"), key))
+        new_session = next(
+            (v for n, v in message.get("headers", ()) if n.lower() == SESSION_HEADER), b""
+        )
+        if new_session and succeeded:
+            self._opened[new_session.decode("latin-1"), key] = None
+            self._opened.move_to_end((new_session.decode("latin-1"), key))
             if len(self._opened) > LIMIT:
                 self._opened.popitem(last=False)
 
@@ -178,10 +180,10 @@ class Host:
         if entry is None:
             await _unknown(name)(scope, receive, send)
             return
-        shown = presented(scope)
-        key = find(shown, entry.keys)
+        key_sent = presented(scope)
+        key = find(key_sent, entry.keys)
         if key is None:
-            await unauthorized(name, shown)(scope, receive, send)
+            await unauthorized(name, key_sent)(scope, receive, send)
             return
         await self._answer(name, entry, key, scope, receive, send)
 
@@ -215,11 +217,11 @@ class _Contained:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        has_begun = False
 
         async def watching(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal has_begun
+            has_begun = True
             await send(message)
 
         try:
@@ -227,7 +229,7 @@ class _Contained:
         except (HTTPException, ClientDisconnect):  # the guard answers the first
             raise
         except Exception as error:
-            if begun:  # the double's server ends the response and logs the error
+            if has_begun:  # the double's server ends the response and logs the error
                 raise
             message = report(error, f"The MCP service {self._name}", shown=False)
             await failure(500, message, INTERNAL_ERROR)(scope, receive, send)

@@ -72,10 +72,10 @@ class Credential:
         for name, value in self.headers.items():
             request.headers[name] = value
         if self.cookie:
-            given = request.headers.get("cookie")
-            request.headers["cookie"] = f"{given}; {self.cookie}" if given else self.cookie
+            cookie = request.headers.get("cookie")
+            request.headers["cookie"] = f"{cookie}; {self.cookie}" if cookie else self.cookie
         if self.query:
-            query = b"&".join(one for one in (request.url.query, self.query.encode()) if one)
+            query = b"&".join(part for part in (request.url.query, self.query.encode()) if part)
             request.url = request.url.copy_with(query=query)
 
 
@@ -108,24 +108,24 @@ def _api_key(auth: ApiKey, scheme: ApiKeyScheme) -> Credential:
     return Credential(cookie=pair, secrets=(value, encoded))
 
 
-def _scheme(auth: ApiKey, known: Mapping[str, ApiKeyScheme]) -> ApiKeyScheme:
+def _scheme(auth: ApiKey, schemes: Mapping[str, ApiKeyScheme]) -> ApiKeyScheme:
     if auth.name is not None:
         return ApiKeyScheme(auth.name, auth.where)
-    if auth.scheme is None and known:
-        return next(iter(known.values()))
-    if auth.scheme in known:
-        return known[auth.scheme or ""]
-    names = ", ".join(repr(one) for one in known) or "none"
+    if auth.scheme is None and schemes:
+        return next(iter(schemes.values()))
+    if auth.scheme in schemes:
+        return schemes[auth.scheme or ""]
+    names = ", ".join(repr(name) for name in schemes) or "none"
     raise DefinitionError(
         f"it does not say how the API key {auth.scheme or ''} is sent (API keys that it declares: "
         f"{names}). Give the name of the header, query key or cookie with the key"
     )
 
 
-def _visible(value: str, what: str) -> str:
+def _visible(value: str, noun: str) -> str:
     """Return a value that can be sent in a header; raise DefinitionError for any other."""
-    if not value or any(not " " < one <= "~" for one in value):
-        raise DefinitionError(f"the {what} must be printable ASCII without spaces")
+    if not value or any(not " " < char <= "~" for char in value):
+        raise DefinitionError(f"the {noun} must be printable ASCII without spaces")
     return value
 
 

@@ -95,11 +95,11 @@ class OpenApiBackend:
     def to_record(self) -> Record:
         """Return the backend as JSON-ready data."""
         auth = self.auth
-        kept = None if auth is None else {"type": type(auth).__name__, **dataclasses.asdict(auth)}
+        record = None if auth is None else {"type": type(auth).__name__, **dataclasses.asdict(auth)}
         return {
             "document": self.document,
             "base_url": self.base_url,
-            "auth": kept,
+            "auth": record,
             "timeout_s": self.timeout_s,
         }
 
@@ -111,9 +111,9 @@ class OpenApiBackend:
         import_now(_OPENAPI)
         from agentdouble.mcp_services.openapi import ApiKey, Basic, Bearer
 
-        known: dict[str, type[Auth]] = {"ApiKey": ApiKey, "Basic": Basic, "Bearer": Bearer}
-        given = {name: value for name, value in auth.items() if name != "type"}
-        return cls(auth=known[auth["type"]](**given), **fields)
+        kinds: dict[str, type[Auth]] = {"ApiKey": ApiKey, "Basic": Basic, "Bearer": Bearer}
+        arguments = {name: value for name, value in auth.items() if name != "type"}
+        return cls(auth=kinds[auth["type"]](**arguments), **fields)
 
 
 class Backend(Protocol):
@@ -147,8 +147,8 @@ class McpBackend:
     def __post_init__(self) -> None:
         _check_url(self.url)
         for name, value in self.headers.items():
-            known = is_header_name(name) and _HEADER_VALUE.fullmatch(value)
-            if not known or name.lower() in _FRAMING:
+            is_valid = is_header_name(name) and _HEADER_VALUE.fullmatch(value)
+            if not is_valid or name.lower() in _FRAMING:
                 raise BackendError(f"The header {name!r} for a backend cannot be sent.", service="")
 
     def hosted(self, name: str, programs: Programs) -> Hosted:
@@ -222,7 +222,7 @@ def backend_of(value: Any) -> Backend:
     if isinstance(value, Mapping) or hasattr(value, "operations"):  # a Definition
         return OpenApiBackend.load(value)
     server = getattr(value, "_lowlevel_server", getattr(value, "server", value))
-    if any(one.__module__.startswith("mcp.server.lowlevel") for one in type(server).__mro__):
+    if any(cls.__module__.startswith("mcp.server.lowlevel") for cls in type(server).__mro__):
         return ServerBackend(lambda: server)
     raise BackendError(
         f"A {type(value).__name__} is no backend: give the address of an MCP server, an MCP "

@@ -76,7 +76,7 @@ class CommandBackend:
             "directory": str(self.directory),
             "environment": dict(self.environment),
             "timeout_s": self.timeout_s,
-            "sources": None if self.sources is None else [str(one) for one in self.sources],
+            "sources": None if self.sources is None else [str(path) for path in self.sources],
         }
 
     @classmethod
@@ -93,8 +93,8 @@ class CommandBackend:
         return cls(tuple(command), Path(directory), sources=roots, **fields)
 
 
-def _unusable(why: str) -> BackendError:
-    return BackendError(f"The command of an MCP service cannot be run: {why}.", service="")
+def _unusable(reason: str) -> BackendError:
+    return BackendError(f"The command of an MCP service cannot be run: {reason}.", service="")
 
 
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a message is a line
@@ -210,7 +210,9 @@ class StdioHosted:
 
         async with self._opening:
             if len(self._sessions) >= MOST_SESSIONS:
-                oldest = min(self._sessions.values(), key=lambda one: (one.busy, one.used_at))
+                oldest = min(
+                    self._sessions.values(), key=lambda session: (session.busy, session.used_at)
+                )
                 if oldest.busy:
                     return None
                 await oldest.end()

@@ -52,21 +52,23 @@ _NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # they reveal the 
 )
 
 
-def onward(sent: Iterable[tuple[bytes, bytes]], own: Mapping[str, str], via: bytes) -> RawHeaders:
+def onward(
+    sent: Iterable[tuple[bytes, bytes]], headers: Mapping[str, str], via: bytes
+) -> RawHeaders:
     """Return a caller's headers for the backend; the service's own headers replace them."""
-    ours = [(name.lower().encode(), value.encode("latin-1")) for name, value in own.items()]
-    replaced = {name for name, _ in ours}
+    added = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    replaced = {name for name, _ in added}
     passed = [
         (name, value)
         for name, value in sent
         if name not in _STAYS_HERE and name not in replaced and not name.startswith(b"x-forwarded-")
     ]
-    return [*passed, *ours, (VIA, via)]
+    return [*passed, *added, (VIA, via)]
 
 
-def back(answered: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+def back(sent: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
     """Return a backend's headers for the caller."""
-    lowered = ((name.lower(), value) for name, value in answered)
+    lowered = ((name.lower(), value) for name, value in sent)
     return [
         (name, value)
         for name, value in lowered
@@ -158,15 +160,15 @@ class PassThrough:
             url = urlsplit(urljoin(self._url, location))
         except ValueError:
             return None
-        here = urlsplit(self._url)
-        same = (url.scheme, url.netloc) == (here.scheme, here.netloc)
+        backend = urlsplit(self._url)
+        same = (url.scheme, url.netloc) == (backend.scheme, backend.netloc)
         return _target(url.geturl()) if same else None
 
-    async def _response(self, answer: Answer, asked: bytes) -> Response | None:
+    async def _response(self, answer: Answer, request_body: bytes) -> Response | None:
         """Return the response that replaces an answer, or None if the answer is passed on."""
         if 200 <= answer.status < 300 and _kind(answer) not in _MCP_CONTENT:
             try:
-                if await _is_blank(answer) or _is_receipt(answer, asked):
+                if await _is_blank(answer) or _is_receipt(answer, request_body):
                     return _without_content(answer)
             except AnswerLostError as error:
                 return self._lost(error)
@@ -199,8 +201,10 @@ class PassThrough:
                 _log.warning("%s %s", message, error)
                 if _kind(answer) != "text/event-stream":  # break the caller's connection, too
                     raise McpServiceError(message, service=self._name) from error
-                whole = last.endswith(b"\n") and not resumable  # else the client knows what to do
-                event = _error_event(request_body, message) if whole else b""
+                is_complete = (
+                    last.endswith(b"\n") and not resumable
+                )  # else the client knows what to do
+                event = _error_event(request_body, message) if is_complete else b""
                 await send({"type": "http.response.body", "body": event})
                 return
             last = chunk or last
@@ -223,7 +227,7 @@ class PassThrough:
 def _target(url: str, query: str = "") -> str:
     """Return the path and query of a URL, with ``query`` added."""
     parts = urlsplit(url)
-    queries = "&".join(one for one in (parts.query, query) if one)
+    queries = "&".join(query_part for query_part in (parts.query, query) if query_part)
     return (parts.path or "/") + (f"?{queries}" if queries else "")
 
 
@@ -247,18 +251,18 @@ async def _is_blank(answer: Answer) -> bool:
     return True
 
 
-def _is_receipt(answer: Answer, asked: bytes) -> bool:
+def _is_receipt(answer: Answer, request_body: bytes) -> bool:
     """Return whether an answer is a 202 for a message that expects none.
 
     Its content, such as the ``Accepted`` of Express's ``sendStatus``, is read by no client.
     """
-    return answer.status == 202 and _request_id(asked) is None
+    return answer.status == 202 and _request_id(request_body) is None
 
 
 def _without_content(answer: Answer) -> Response:
     response = Response(status_code=answer.status)
     response.raw_headers += [
-        one for one in back(answer.headers) if not one[0].startswith(b"content-")
+        pair for pair in back(answer.headers) if not pair[0].startswith(b"content-")
     ]
     return response
 
@@ -273,10 +277,10 @@ def _error_event(request_body: bytes, message: str) -> bytes:
     return f"event: message\ndata: {data}\n\n".encode()
 
 
-def _request_id(asked: bytes) -> str | int | None:
+def _request_id(request_body: bytes) -> str | int | None:
     """Return the id of a JSON-RPC request, or None for any other message."""
     try:
-        message = json.loads(asked)
+        message = json.loads(request_body)
     except (ValueError, RecursionError):
         return None
     id_ = message.get("id") if isinstance(message, dict) and "method" in message else None

@@ -166,10 +166,10 @@ class Services(Registry[Service]):
         """
         check_name(name)
         checked = check_keys(name, keys or (make_key(name, DEFAULT_KEY),))
-        given = [[key.name, key.value] for key in keys]
-        request = [name, backend.kind, backend.to_record(), given, fields or {}]
-        said = self._described(f"mcp-{secrets.token_hex(10)}", name, client_token, request)
-        new = Service(**said, backend=backend, keys=checked, fields=fields or {})
+        key_pairs = [[key.name, key.value] for key in keys]
+        request = [name, backend.kind, backend.to_record(), key_pairs, fields or {}]
+        base = self._described(f"mcp-{secrets.token_hex(10)}", name, client_token, request)
+        new = Service(**base, backend=backend, keys=checked, fields=fields or {})
         return await self._add(new)
 
     async def update(
@@ -213,8 +213,8 @@ class Services(Registry[Service]):
 
         await self._change(service_id, change)
 
-    def _unknown(self, asked: str, by: str) -> UnknownServiceError:
-        return UnknownServiceError(asked, self._names())
+    def _unknown(self, value: str, by: str) -> UnknownServiceError:
+        return UnknownServiceError(value, self._names())
 
     async def _restore(self, id_: str, record: Record) -> Service:
         service = Service.of(record, backend=restored(record["backend"]))
@@ -226,8 +226,8 @@ class Services(Registry[Service]):
             raise ServiceNameTakenError(new.name)
         await self._serve(new)
 
-    async def _stop(self, gone: Service) -> None:
-        await self._host.remove(gone.name)
+    async def _stop(self, service: Service) -> None:
+        await self._host.remove(service.name)
 
     async def _exchange(self, before: Service, after: Service) -> None:
         if after.backend == before.backend:
@@ -245,14 +245,14 @@ class Services(Registry[Service]):
 
 
 def _without(service: Service, key_name: str) -> tuple[Key, ...]:
-    kept = tuple(key for key in service.keys if key.name != key_name)
-    if len(kept) == len(service.keys):
+    remaining = tuple(key for key in service.keys if key.name != key_name)
+    if len(remaining) == len(service.keys):
         names = ", ".join(repr(key.name) for key in service.keys) or "none"
         raise ServiceKeyError(
             f"The MCP service {service.name!r} has no key {key_name!r}; it has {names}.",
             service=service.name,
         )
-    return kept
+    return remaining
 
 
 T = TypeVar("T")
@@ -303,8 +303,8 @@ class McpServices:
         """
         keys = () if key is None else (Key("default", key),)
         behind = backend_of(backend)
-        made: Service = self._call(self._services.create(name, behind, keys=keys))
-        return made
+        service: Service = self._call(self._services.create(name, behind, keys=keys))
+        return service
 
     def update(self, name: str, backend: Any) -> Service:
         """Give a service another backend, which ends its sessions; raise BackendError."""

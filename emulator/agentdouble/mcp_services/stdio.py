@@ -159,29 +159,29 @@ class Session:
     async def _watch(self, id_: Any, pending: _Pending) -> None:
         """Answer a request with an error if the process does not answer it in time."""
         while not pending.answered.is_set():
-            left = pending.deadline - time.monotonic()
-            if left <= 0:
-                why = f"has not answered for {self._timeout_s:g} s"
-                params = {"requestId": id_, "reason": why}
+            remaining = pending.deadline - time.monotonic()
+            if remaining <= 0:
+                reason = f"has not answered for {self._timeout_s:g} s"
+                params = {"requestId": id_, "reason": reason}
                 self._write_line(
                     JSONRPCNotification(
                         jsonrpc="2.0", method="notifications/cancelled", params=params
                     )
                 )
-                await self._fail(id_, why)
+                await self._fail(id_, reason)
                 return
-            with anyio.move_on_after(left):
+            with anyio.move_on_after(remaining):
                 await pending.answered.wait()
 
     async def _pass_back(self) -> None:
         """Pass the process's messages on to the client until its output ends."""
-        why = await self._read()
-        how = await self._end_process()
+        reason = await self._read()
+        ending = await self._end_process()
         self._forget(self)
-        self._note(why or how)
+        self._note(reason or ending)
         with anyio.move_on_after(_LAST_ANSWERS_S):  # the client may not read
             for id_ in [*self._pending]:
-                await self._fail(id_, why or how)
+                await self._fail(id_, reason or ending)
             if self.busy:
                 await self._quiet.wait()
 
@@ -204,9 +204,9 @@ class Session:
                     self._started.log(line)
                 if line.strip() and not foreign:
                     foreign = True
-                    shown = line.strip()[:200].decode(errors="replace")
+                    excerpt = line.strip()[:200].decode(errors="replace")
                     self._note(
-                        f"wrote a line to its standard output that is no JSON-RPC: {shown!r}"
+                        f"wrote a line to its standard output that is no JSON-RPC: {excerpt!r}"
                     )
                 await asyncio.sleep(_PAUSE_S)
             else:
@@ -244,12 +244,12 @@ class Session:
         for message in unheard:
             await self._send(message)
 
-    async def _fail(self, id_: Any, why: str) -> None:
+    async def _fail(self, id_: Any, reason: str) -> None:
         """Answer a request with the reason why the process does not answer it."""
         pending = self._pending.pop(id_, None)
         if pending is not None:
             pending.answered.set()
-            error = ErrorData(code=INTERNAL_ERROR, message=described(self._service, why))
+            error = ErrorData(code=INTERNAL_ERROR, message=described(self._service, reason))
             await self._send(JSONRPCError(jsonrpc="2.0", id=id_, error=error))
 
     async def _send(self, message: JSONRPCMessage, related: Any = None) -> None:
@@ -257,14 +257,14 @@ class Session:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client ended it
             await self._write.send(SessionMessage(message, metadata))
 
-    def _note(self, what: str) -> None:
-        self._started.note(what)
-        _log.warning("The server of the MCP service %r %s.", self._service, what)
+    def _note(self, event: str) -> None:
+        self._started.note(event)
+        _log.warning("The server of the MCP service %r %s.", self._service, event)
 
 
-def described(service: str, what: str) -> str:
+def described(service: str, event: str) -> str:
     """Return the error message about the server of a service."""
     return (
-        f"The server of the MCP service {service!r} {what}. "
+        f"The server of the MCP service {service!r} {event}. "
         f"What it printed: /_emulator/mcp-services/{service}/logs"
     )

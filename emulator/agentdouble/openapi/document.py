@@ -53,35 +53,35 @@ def document(
 
 
 def _operation(served: Served, form: Format, schemas: _Schemas) -> dict[str, Any]:
-    said = operation_of(served.endpoint, served.method)
-    summary, _, description = (said.summary or inspect.getdoc(served.endpoint) or "").partition(
-        "\n"
-    )
-    shown: dict[str, Any] = {
+    operation = operation_of(served.endpoint, served.method)
+    summary, _, description = (
+        operation.summary or inspect.getdoc(served.endpoint) or ""
+    ).partition("\n")
+    document: dict[str, Any] = {
         "operationId": _operation_id(served),
         "tags": [form.tag],
         "summary": summary.replace("``", "`").rstrip("."),
     }
     if description.strip():
-        shown["description"] = description.strip().replace("``", "`")
+        document["description"] = description.strip().replace("``", "`")
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         for name in _PARAMETER.findall(served.path)
     ]
-    parameters += [*_query(form.query), *_query(said.query)]
+    parameters += [*_query(form.query), *_query(operation.query)]
     if parameters:
-        shown["parameters"] = parameters
-    if said.body is not None:
-        content = {said.body_type: {"schema": schemas.of(said.body, "validation")}}
-        shown["requestBody"] = {"content": content, "required": not said.optional}
+        document["parameters"] = parameters
+    if operation.body is not None:
+        content = {operation.body_type: {"schema": schemas.of(operation.body, "validation")}}
+        document["requestBody"] = {"content": content, "required": not operation.optional}
     error = {JSON: {"schema": schemas.of(form.error)}}
     responses: dict[str, Any] = {"default": {"description": "An error", "content": error}}
-    for answer in said.answers:
+    for answer in operation.answers:
         response = responses.setdefault(str(answer.status), {"description": "Success"})
         if answer.type is not None:
             content = response.setdefault("content", {})
             content[answer.media_type] = {"schema": schemas.of(answer.type)}
-    return {**shown, "responses": responses}
+    return {**document, "responses": responses}
 
 
 def _operation_id(served: Served) -> str:

@@ -33,11 +33,15 @@ async def served(routes: Iterable[BaseRoute], prefix: str = "") -> list[Served]:
 
     WebSockets are left out, because OpenAPI has no words for them.
     """
-    found: dict[tuple[str, str], Served] = {}
+    operations: dict[tuple[str, str], Served] = {}
     for route in routes:
-        for one in await _behind(route, prefix):
-            found.setdefault((one.method, one.path), one)
-    return [one for one in found.values() if not operation_of(one.endpoint, one.method).hidden]
+        for operation in await _behind(route, prefix):
+            operations.setdefault((operation.method, operation.path), operation)
+    return [
+        operation
+        for operation in operations.values()
+        if not operation_of(operation.endpoint, operation.method).hidden
+    ]
 
 
 async def _behind(route: BaseRoute, prefix: str) -> Sequence[Served]:
@@ -45,23 +49,27 @@ async def _behind(route: BaseRoute, prefix: str) -> Sequence[Served]:
         return await served(await _inside(route.app) or (), prefix + route.path)
     if not isinstance(route, Route):
         return ()
-    said = methods_of(route.endpoint)
-    inside = None if said else await _inside(route.endpoint)
+    methods_said = methods_of(route.endpoint)
+    inside = None if methods_said else await _inside(route.endpoint)
     if inside is not None:
         below = await _every(inside, prefix)
-        return [one for one in below if route.path_regex.match(one.path.removeprefix(prefix))]
-    methods = sorted(route.methods or said)
+        return [
+            operation
+            for operation in below
+            if route.path_regex.match(operation.path.removeprefix(prefix))
+        ]
+    methods = sorted(route.methods or methods_said)
     path = prefix + _PARAMETER.sub(r"{\1}", route.path)
     return [Served(method, path, route.endpoint) for method in methods if method != "HEAD"]
 
 
 async def _every(routes: Iterable[BaseRoute], prefix: str) -> list[Served]:
-    return [one for route in routes for one in await _behind(route, prefix)]
+    return [operation for route in routes for operation in await _behind(route, prefix)]
 
 
 async def _inside(app: Any) -> Sequence[BaseRoute] | None:
     """Return the routes of an application, None if it has none that it tells."""
     if isinstance(app, LateRoutes):
         return await app.late_routes()
-    found: Sequence[BaseRoute] | None = getattr(app, "routes", None)
-    return found
+    routes: Sequence[BaseRoute] | None = getattr(app, "routes", None)
+    return routes

@@ -147,7 +147,7 @@ class Version:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_all(tables: Sequence[Table], taken: Collection[str] = ()) -> tuple[Definition, ...]:
+def read_all(tables: Sequence[Table], reserved: Collection[str] = ()) -> tuple[Definition, ...]:
     """Return the definitions of the tables.
 
     Raises DeclarationError, also if a name is used twice or is in ``taken``.
@@ -160,7 +160,7 @@ def read_all(tables: Sequence[Table], taken: Collection[str] = ()) -> tuple[Defi
         if name in names:
             reason = "another [[runtimes]] table has that name; give it one of its own"
             raise DeclarationError(name, key, reason)
-        if name in taken:
+        if name in reserved:
             reason = f"an application of the double itself answers at /runtimes/{name}"
             raise DeclarationError(name, key, reason)
         names.append(name)
@@ -194,11 +194,11 @@ def _check_text(value: str) -> None:
 def _reason(error: ErrorDetails) -> str:
     if error["type"] != "extra_forbidden":
         return error["msg"]
-    known = (Authorizer if error["loc"][0] == "authorizer" else Definition).model_fields
-    near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
+    keys = (Authorizer if error["loc"][0] == "authorizer" else Definition).model_fields
+    near = difflib.get_close_matches(str(error["loc"][-1]), keys, n=1)
     if near:
         return f"there is no such key. Did you mean {near[0]}?"
-    return f"there is no such key; there are {', '.join(known)}"
+    return f"there is no such key; there are {', '.join(keys)}"
 
 
 def _wrong(reason: str) -> PydanticCustomError:

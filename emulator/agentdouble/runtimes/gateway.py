@@ -67,8 +67,8 @@ class Gateway:
         address = read(scope)
         runtime = self._registry.find(address.name)
         if runtime is None:
-            known = [one.name for one in self._registry.runtimes()[:_NAMES_SHOWN]]
-            unknown = UnknownRuntimeError(address.name, known)
+            names = [runtime.name for runtime in self._registry.runtimes()[:_NAMES_SHOWN]]
+            unknown = UnknownRuntimeError(address.name, names)
             await _refusal(unknown, address.path)(scope, receive, send)
             return
         with self._monitor.request(runtime.name) as observed:
@@ -112,12 +112,12 @@ class Gateway:
         self, request: _Request, runtime: Runtime, address: Address, observed: Observed
     ) -> None:
         """Pass a request to an instance; try another instance if the first could not be reached."""
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 await self._try(request, runtime, address, observed)
                 return
             except InstanceLostError as error:
-                if not error.unreached or not left:
+                if not error.unreached or not tries_left:
                     raise
 
     async def _try(
@@ -150,9 +150,9 @@ class Gateway:
         async def sending(message: Message) -> None:
             instance.idle_since = self._clock.now()
             if message["type"] == "http.response.start":
-                begun = proxying.value(message["headers"], _MCP_SESSION)
-                if begun is not None:
-                    runtime.keep(begun.decode("latin-1"), instance)
+                session_id = proxying.value(message["headers"], _MCP_SESSION)
+                if session_id is not None:
+                    runtime.keep(session_id.decode("latin-1"), instance)
             await send(message)
 
         return sending

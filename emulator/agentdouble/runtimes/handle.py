@@ -38,7 +38,7 @@ class HostedRuntimes:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all runtimes, including the declared ones."""
-        return self._read(lambda registry: tuple(one.name for one in registry.all()))
+        return self._read(lambda registry: tuple(managed.name for managed in registry.all()))
 
     def create(self, name: str, application: str | None = None, **settings: Any) -> str:
         """Create a runtime of an application, or of a ``command``, and return its address.

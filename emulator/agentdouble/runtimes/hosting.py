@@ -23,7 +23,7 @@ from agentdouble.state import Store
 class Hosting:
     """Hosts runtimes for one double; belongs to one event loop.
 
-    ``taken`` are names that are already used below ``PREFIX``. Hosted code finds its double by the
+    ``reserved`` are the names that are already used below ``PREFIX``. Hosted code finds its double by the
     ``variables``. Raises DeclarationError for wrong tables in the settings, and MissingExtraError.
     """
 
@@ -33,7 +33,7 @@ class Hosting:
         clock: Clock,
         store: Store,
         *,
-        taken: Collection[str],
+        reserved: Collection[str],
         variables: Callable[[], Mapping[str, str]],
     ) -> None:
         monitor = Monitor()
@@ -42,10 +42,10 @@ class Hosting:
             clock,
             monitor,
             self.launcher.launch,
-            definition.read_all(settings.runtimes, taken),
+            definition.read_all(settings.runtimes, reserved),
             store,
             idle_s=settings.runtime_idle_s,
-            taken=taken,
+            reserved=reserved,
         )
         self.app = Gateway(self.registry, monitor, clock)
         self._watch = Watch(self.registry, monitor)
@@ -54,7 +54,7 @@ class Hosting:
 
     def addresses(self, url: str) -> Mapping[str, str]:
         """Return the address of each runtime, by name; ``url`` is the double's."""
-        return {one.name: f"{url}{PREFIX}{one.name}" for one in self.registry.all()}
+        return {managed.name: f"{url}{PREFIX}{managed.name}" for managed in self.registry.all()}
 
     def admin_app(self) -> Router:
         """Return the application of the double's own routes: metrics, lists and logs."""

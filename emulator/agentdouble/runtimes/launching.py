@@ -108,7 +108,7 @@ def _needs_of(definition: Definition, word: str) -> Iterator[str]:
     if definition.python is not None:
         real = Path(os.path.realpath(definition.python))
         named += [definition.python.parent.parent, real.parent.parent]
-    yield from (str(one) for one in named if definition.may_show(one) and one != one.parent)
+    yield from (str(path) for path in named if definition.may_show(path) and path != path.parent)
 
 
 class SpawnedTree:
@@ -317,9 +317,9 @@ class Forks:
         if self._isolation is None:
             return None
         isolation = await asyncio.shield(self._isolation)  # other starts wait for it, too
-        shown = (str(definition.directory), *needs, *self._settings.visible_paths)
+        visible = (str(definition.directory), *needs, *self._settings.visible_paths)
         return confinement_of(
-            isolation, workspace, definition.directory, shown, self._settings.process_limit
+            isolation, workspace, definition.directory, visible, self._settings.process_limit
         )
 
 

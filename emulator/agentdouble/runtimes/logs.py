@@ -51,15 +51,15 @@ class InstanceLog:
 
     def feed(self, stream: Stream, data: bytes) -> None:
         """Add printed data; ``b""`` marks the end of the stream."""
-        *whole, begun = (self._begun.pop(stream, b"") + data).split(b"\n")
+        *lines, partial = (self._begun.pop(stream, b"") + data).split(b"\n")
         if not data:
             self._open.discard(stream)
-            whole += [begun] if begun else []
-        elif len(begun) > LONGEST_LINE:
-            whole.append(begun)
-        elif begun:
-            self._begun[stream] = begun
-        for line in whole:
+            lines += [partial] if partial else []
+        elif len(partial) > LONGEST_LINE:
+            lines.append(partial)
+        elif partial:
+            self._begun[stream] = partial
+        for line in lines:
             for start in range(0, len(line) or 1, LONGEST_LINE):
                 piece = line[start : start + LONGEST_LINE].removesuffix(b"\r")
                 self._add(stream, piece.decode(errors="replace"))

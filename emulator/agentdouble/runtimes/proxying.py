@@ -56,14 +56,14 @@ def read(scope: Scope) -> Address:
     root: str = scope.get("root_path", "")
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     raw = raw.partition(b"?")[0]  # some clients in this process leave the query there
-    place, name, path = (*raw.removeprefix(root.encode())[1:].split(b"/", 2), b"", b"")[:3]
-    found = unquote(name) if unquote(place) == _PLACE else ""
-    return Address(found, f"{root}{PREFIX}{found}", "/" + path.decode("latin-1"))
+    prefix, name, path = (*raw.removeprefix(root.encode())[1:].split(b"/", 2), b"", b"")[:3]
+    runtime = unquote(name) if unquote(prefix) == _PLACE else ""
+    return Address(runtime, f"{root}{PREFIX}{runtime}", "/" + path.decode("latin-1"))
 
 
 def value(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     """Return the value of the first header with this name, in lower case, or None."""
-    return next((value for given, value in headers if given == name), None)
+    return next((value for header, value in headers if header == name), None)
 
 
 def onward(scope: Scope, address: Address) -> RawHeaders:
@@ -87,23 +87,23 @@ def onward(scope: Scope, address: Address) -> RawHeaders:
 def _forwarded(scope: Scope, address: Address) -> RawHeaders:
     scheme: str = scope["scheme"]
     client = scope.get("client")
-    told: dict[bytes, bytes | None] = {
+    forwarded: dict[bytes, bytes | None] = {
         b"x-forwarded-for": client[0].encode("latin-1") if client else None,
         b"x-forwarded-proto": scheme.encode("latin-1"),
         b"x-forwarded-host": value(scope["headers"], b"host"),
         b"x-forwarded-prefix": address.prefix.encode(),
     }
-    return [(name, value) for name, value in told.items() if value]
+    return [(name, value) for name, value in forwarded.items() if value]
 
 
-def back(status: int, answered: RawHeaders, scope: Scope, address: Address) -> RawHeaders:
+def back(status: int, sent: RawHeaders, scope: Scope, address: Address) -> RawHeaders:
     """Return an answer's headers for the caller, without a length that is not the body's."""
-    stays = _OF_ONE_HOP | _OF_THE_SERVER | _OF_THE_ORIGIN | (_named(answered) - {b"content-length"})
-    if status in _BODILESS or value(answered, b"transfer-encoding") is not None:
+    stays = _OF_ONE_HOP | _OF_THE_SERVER | _OF_THE_ORIGIN | (_named(sent) - {b"content-length"})
+    if status in _BODILESS or value(sent, b"transfer-encoding") is not None:
         stays |= {b"content-length"}
     return [
         (name, _location(value, scope, address) if name == b"location" else value)
-        for name, value in answered
+        for name, value in sent
         if name not in stays
     ]
 
@@ -167,11 +167,11 @@ class Proxy:
             raise _lost(instance, error, amid=exchange.answered) from error
 
     def _to(self, instance: Instance) -> Connections:
-        known = self._connections.get(instance)
-        if known is None:
-            known = Connections(f"http://{HOST}:{instance.port}", KEPT_S)
-            self._connections[instance] = known
-        return known
+        connections = self._connections.get(instance)
+        if connections is None:
+            connections = Connections(f"http://{HOST}:{instance.port}", KEPT_S)
+            self._connections[instance] = connections
+        return connections
 
 
 def _lost(instance: Instance, error: AnswerLostError, *, amid: bool = False) -> InstanceLostError:
@@ -203,12 +203,12 @@ class _Request:
             lines.append(b"content-length: " + self._length)
         return b"\r\n".join([*lines, b"\r\n"])
 
-    def framed(self, body: bytes, more: bool) -> bytes:
+    def framed(self, body: bytes, has_more: bool) -> bytes:
         """Return a piece of the body as it is sent."""
         if not self.chunked:
             return body
         piece = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
-        return piece if more else piece + b"0\r\n\r\n"
+        return piece if has_more else piece + b"0\r\n\r\n"
 
 
 class _Exchange:
@@ -241,15 +241,15 @@ class _Exchange:
 
     async def _pass_in(self) -> None:
         """Pass the body on, then wait for the caller to disconnect; raise ClientDisconnect."""
-        more = self._request.has_body
+        has_more = self._request.has_body
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            if more:
-                more = message.get("more_body", False)
-                piece = self._request.framed(message.get("body", b""), more)
-                await self._connection.send(piece, more=more)
+            if has_more:
+                has_more = message.get("more_body", False)
+                piece = self._request.framed(message.get("body", b""), has_more)
+                await self._connection.send(piece, more=has_more)
 
     async def _pass_back(self, answer: Answer) -> None:
         await answer.wait_for_head()
@@ -261,8 +261,8 @@ class _Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": passed})
         while not answer.done:
             body = await answer.read()
-            more = not answer.done
-            await self._send({"type": "http.response.body", "body": body, "more_body": more})
+            has_more = not answer.done
+            await self._send({"type": "http.response.body", "body": body, "more_body": has_more})
 
 
 LARGEST = 1024 * 1024  # bytes of a card; a larger answer is passed on as it is
@@ -277,8 +277,8 @@ def is_card(scope: Scope, address: Address) -> bool:
 
 def uncompressed(scope: Scope) -> Scope:
     """Return a request whose answer comes as it is, because only such a card can be rewritten."""
-    kept = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-    return {**scope, "headers": [*kept, (b"accept-encoding", b"identity")]}
+    headers = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+    return {**scope, "headers": [*headers, (b"accept-encoding", b"identity")]}
 
 
 class CardRewriter:
@@ -302,17 +302,17 @@ class CardRewriter:
             return
         if self._head is not None:
             self._body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if more and len(self._body) <= LARGEST:
+            has_more = message.get("more_body", False)
+            if has_more and len(self._body) <= LARGEST:
                 return
-            await self._send_head(self._head, whole=len(self._body) <= LARGEST)
+            await self._send_head(self._head, is_complete=len(self._body) <= LARGEST)
             message = {**message, "body": self._body}
             self._head = None
         await self._send(message)
 
-    async def _send_head(self, head: Message, *, whole: bool) -> None:
+    async def _send_head(self, head: Message, *, is_complete: bool) -> None:
         headers = head["headers"]
-        if whole and b'"signatures"' not in self._body:
+        if is_complete and b'"signatures"' not in self._body:
             self._body = self._own.sub(lambda _: self._gateway, self._body)
             length = (b"content-length", str(len(self._body)).encode())
             headers = [*(pair for pair in headers if pair[0] != length[0]), length]

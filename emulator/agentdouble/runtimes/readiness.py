@@ -60,12 +60,12 @@ class Readiness:
         if self._process.exited.done():
             await self._process.finished()
             words = _last_words(self._log)
-            how = f"its process {self._process.manner}"
-            raise RuntimeStartError(name, f"{how}: {words}" if words else how)
+            ending = f"its process {self._process.manner}"
+            raise RuntimeStartError(name, f"{ending}: {words}" if words else ending)
         if not done:
-            why = f"it was not ready after {timeout_s:g} s, its start_timeout_s: {self._seen}"
-            self._log.note(why)
-            raise RuntimeStartError(name, why)
+            reason = f"it was not ready after {timeout_s:g} s, its start_timeout_s: {self._seen}"
+            self._log.note(reason)
+            raise RuntimeStartError(name, reason)
 
     async def _poll(self) -> None:
         while not await self._is_ready():  # noqa: ASYNC110 (another process sends no event)
@@ -78,12 +78,12 @@ class Readiness:
             return False
         except OSError as error:
             head = str(error).encode()
-        found = _STATUS_LINE.match(head)
-        if found is None:
+        match = _STATUS_LINE.match(head)
+        if match is None:
             self._seen = f"GET /readiness is not answered in HTTP ({head[:_SHOWN]!r})"
             return False
         self._seen = f"GET /readiness is answered with {_NOT_YET}"
-        return int(found[1]) != _NOT_YET
+        return int(match[1]) != _NOT_YET
 
     async def _answer(self) -> bytes:
         """Return the beginning of the answer, up to its status.

@@ -85,14 +85,14 @@ class RuntimeRegistry(Registry[Managed]):
         store: Store | None = None,
         *,
         idle_s: float = _IDLE_S,
-        taken: Collection[str] = (),
+        reserved: Collection[str] = (),
     ) -> None:
         super().__init__(clock, store)
         self._monitor = monitor
         self._launch = launch
         self._declared = tuple(declared)
         self._idle_s = idle_s
-        self._taken = frozenset(taken)
+        self._taken = frozenset(reserved)
         self._open = False
         self._closing: set[asyncio.Future[None]] = set()
 
@@ -265,8 +265,8 @@ class RuntimeRegistry(Registry[Managed]):
         if self._open:
             new.runtime.ensure_min_instances()
 
-    def _unknown(self, asked: str, by: str) -> UnknownRuntimeError:
-        return UnknownRuntimeError(asked, (getattr(one, by) for one in self._items.values()))
+    def _unknown(self, value: str, by: str) -> UnknownRuntimeError:
+        return UnknownRuntimeError(value, (getattr(item, by) for item in self._items.values()))
 
     async def _restore(self, id_: str, record: Record) -> Managed:
         versions = [_version_of(version) for version in record["versions"]]
@@ -276,17 +276,17 @@ class RuntimeRegistry(Registry[Managed]):
         fields = {name: value for name, value in record.items() if name != "versions"}
         return Managed(**{**fields, **times_of(record), "id": id_}, runtime=managed.runtime)
 
-    async def _keep(self, one: Managed) -> None:
-        if one.declared:
-            self._items[one.id] = one
+    async def _keep(self, managed: Managed) -> None:
+        if managed.declared:
+            self._items[managed.id] = managed
         else:
-            await super()._keep(one)
+            await super()._keep(managed)
 
-    async def _stop(self, gone: Managed) -> None:
-        await asyncio.wait({self._close(gone.runtime, "it was deleted")})
+    async def _stop(self, deleted: Managed) -> None:
+        await asyncio.wait({self._close(deleted.runtime, "it was deleted")})
 
-    async def _stop_all(self, gone: Sequence[Managed]) -> None:
-        for managed in gone:
+    async def _stop_all(self, deleted: Sequence[Managed]) -> None:
+        for managed in deleted:
             self._close(managed.runtime, "the double was reset or stopped")
         await self.close()
 

@@ -48,11 +48,13 @@ class RuntimeRoutes:
         """Return the metrics of every runtime in a format of Prometheus."""
         used = await self._watch.measure()
         for runtime in self._registry.runtimes():
-            of_runtime = [used[one.name] for one in runtime.begun if one.name in used]
+            of_runtime = [
+                used[instance.name] for instance in runtime.begun if instance.name in used
+            ]
             self._monitor.show(
                 runtime.name,
-                memory=sum(one.memory for one in of_runtime),
-                processes=sum(one.processes for one in of_runtime),
+                memory=sum(use.memory for use in of_runtime),
+                processes=sum(use.processes for use in of_runtime),
                 lines=runtime.logs.printed,
                 states=Counter(instance.state for instance in runtime.begun),
             )
@@ -75,7 +77,10 @@ class RuntimeRoutes:
             "status": runtime.status.word,
             "status_reason": runtime.status.message,
             "version": runtime.version.number,
-            "instances": [self._instance(one, used.get(one.name, Used())) for one in runtime.begun],
+            "instances": [
+                self._instance(instance, used.get(instance.name, Used()))
+                for instance in runtime.begun
+            ],
             "logs_of": list(runtime.logs.instances),
         }
 
@@ -108,8 +113,8 @@ def printed(request: Request, logs: RuntimeLogs) -> Response:
     if not re.fullmatch("[0-9]{1,5}", tail) or int(tail) > LINES:
         raise LogQueryError("tail", f"must be a number from 0 to {LINES}, not {tail[:40]!r}")
     if instance is not None and logs.of(instance) is None:
-        known = ", ".join(logs.instances) or "none"
-        reason = f"names no instance whose log is kept; there is {known}"
+        names = ", ".join(logs.instances) or "none"
+        reason = f"names no instance whose log is kept; there is {names}"
         raise LogQueryError("instance", reason)
     lines = logs.read(instance, int(tail))
     if form == "text":

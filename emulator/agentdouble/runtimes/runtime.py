@@ -112,7 +112,11 @@ class Runtime:
     @property
     def instances(self) -> tuple[Instance, ...]:
         """The instances that were ready and have not ended, of any version, the oldest first."""
-        return tuple(one for one in self._instances if one.state != "starting" and one.alive)
+        return tuple(
+            instance
+            for instance in self._instances
+            if instance.state != "starting" and instance.alive
+        )
 
     @property
     def begun(self) -> tuple[Instance, ...]:
@@ -160,8 +164,8 @@ class Runtime:
         version = Version(number, definition, self._clock.now(), fields or {})
         self.versions = (*self.versions, version)
         if len(self.versions) > VERSIONS_KEPT:
-            oldest = next(one for one in self.versions if one is not self.version)
-            self.versions = tuple(one for one in self.versions if one is not oldest)
+            oldest = next(version for version in self.versions if version is not self.version)
+            self.versions = tuple(version for version in self.versions if version is not oldest)
         return version
 
     def deploy(self, version: Version, word: Word = "Releasing") -> None:
@@ -278,8 +282,8 @@ class Runtime:
         bound = self._bound(session)
         if bound is not None:
             return bound if bound.has_room else None
-        roomy = [one for one in self._ready() if one.has_room]
-        chosen = min(roomy, key=lambda one: one.in_flight, default=None)
+        roomy = [instance for instance in self._ready() if instance.has_room]
+        chosen = min(roomy, key=lambda instance: instance.in_flight, default=None)
         if chosen is not None:
             self.keep(session, chosen)
         return chosen
@@ -293,10 +297,10 @@ class Runtime:
         definition, starting = self.definition, len(self._starting(self.version))
         waiting = sum(self._bound(request.session) is None for request in self._waiting)
         ready = len(self._ready())
-        wanted = min(definition.max_instances, ready + -(-waiting // definition.max_concurrency))
+        target = min(definition.max_instances, ready + -(-waiting // definition.max_concurrency))
         if self._keeps_least:
-            wanted = max(wanted, definition.min_instances)
-        missing = wanted - ready - starting
+            target = max(target, definition.min_instances)
+        missing = target - ready - starting
         if self._failures:
             missing = min(missing, 1 - starting)
         if missing <= 0:
@@ -325,8 +329,12 @@ class Runtime:
         definition, ready = self.definition, self._ready()
         idle = dt.timedelta(seconds=definition.idle_s or idle_s)
         since = self._clock.now() - idle
-        due = [one for one in ready if not one.in_flight and one.idle_since <= since]
-        due.sort(key=lambda one: one.idle_since)
+        due = [
+            instance
+            for instance in ready
+            if not instance.in_flight and instance.idle_since <= since
+        ]
+        due.sort(key=lambda instance: instance.idle_since)
         for instance in due[: max(0, len(ready) - definition.min_instances)]:
             self.end(instance, "idle")
 
@@ -363,7 +371,7 @@ class Runtime:
             return
         self._monitor.ended(self.name, reason)
         self._note_end(asyncio.ensure_future(self._end(instance)))
-        for session in [one for one, bound in self._sessions.items() if bound is instance]:
+        for session in [key for key, bound in self._sessions.items() if bound is instance]:
             del self._sessions[session]
         if reason not in _ON_PURPOSE and not instance.served:
             self._failed()
@@ -388,10 +396,14 @@ class Runtime:
     def _ready(self) -> list[Instance]:
         """Return the instances of the version in force that take requests, the oldest first."""
         number = self.version.number
-        return [one for one in self._instances if one.version == number and one.ready]
+        return [
+            instance
+            for instance in self._instances
+            if instance.version == number and instance.ready
+        ]
 
     def _starting(self, version: Version) -> list[Instance]:
-        return [one for one in self._starts if one.version == version.number]
+        return [start for start in self._starts if start.version == version.number]
 
     def _start(self, version: Version, *, cold: bool) -> None:
         """Begin to start an instance of a version; ``cold`` if a request waits for it."""
@@ -403,7 +415,7 @@ class Runtime:
         self._starts[instance] = asyncio.ensure_future(self._run_start(instance, cold))
 
     async def _run_start(self, instance: Instance, cold: bool) -> None:
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         try:
             await instance.start()
         except RuntimeStartError as error:
@@ -416,7 +428,7 @@ class Runtime:
                 await self._end(instance)
                 return
             instance.state, instance.idle_since = "ready", self._clock.now()
-            self._monitor.started(self.name, time.perf_counter() - begun, cold=cold)
+            self._monitor.started(self.name, time.perf_counter() - started_at, cold=cold)
             instance.exited.add_done_callback(lambda _exited: self.end(instance, "crashed"))
             if self._deploying is not None and instance.version == self._deploying.number:
                 self._switch(self._deploying)

@@ -51,7 +51,7 @@ class Streams(Protocol):
 
     workspace: Workspace
 
-    async def open(self, given: list[int]) -> None:
+    async def open(self, descriptors: list[int]) -> None:
         """Append the process's ends: standard output, standard error and perhaps input."""
 
     async def finish(self) -> None:
@@ -68,10 +68,10 @@ class LoggedStreams:
         self.workspace = workspace
         self._outputs = (Output("stdout", log), Output("stderr", log))
 
-    async def open(self, given: list[int]) -> None:
+    async def open(self, descriptors: list[int]) -> None:
         """Append the write ends of two new pipes."""
         for output in self._outputs:
-            given.append(await _pipe_to(output))
+            descriptors.append(await _pipe_to(output))
 
     async def finish(self) -> None:
         """Read what is left, then remove the workspace."""
@@ -105,17 +105,17 @@ class Conversation:
         assert self._input is not None, "the conversation has been opened"
         return self._input
 
-    async def open(self, given: list[int]) -> None:
+    async def open(self, descriptors: list[int]) -> None:
         """Append the process's ends of three new pipes."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
-        given.append(writing)
+        descriptors.append(writing)
         pipe = os.fdopen(reading, "rb", 0)
         protocol = asyncio.StreamReaderProtocol(self.lines)
         self._output, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
-        given.append(await _pipe_to(self._errors[0]))
+        descriptors.append(await _pipe_to(self._errors[0]))
         reading, writing = os.pipe()
-        given.append(reading)
+        descriptors.append(reading)
         self._input = await _writer(writing)
 
     async def finish(self) -> None:

@@ -48,7 +48,7 @@ class Watch:
     async def run(self) -> None:
         """Measure the instances for ever."""
         while True:
-            limited = any(one.definition.memory_limit for _, one in self._begun())
+            limited = any(instance.definition.memory_limit for _, instance in self._begun())
             await asyncio.sleep(INTERVAL_S if limited else _LONG_INTERVAL_S)
             try:
                 await self.measure()
@@ -58,16 +58,20 @@ class Watch:
     async def measure(self) -> Mapping[str, Used]:
         """Return what each instance uses, by name; add up its time, and end it above its limit."""
         async with self._measuring:
-            begun = [(runtime, one) for runtime, one in self._begun() if one.pid is not None]
-            instances = [instance for _, instance in begun]
+            pairs = [
+                (runtime, instance)
+                for runtime, instance in self._begun()
+                if instance.pid is not None
+            ]
+            instances = [instance for _, instance in pairs]
             used = await run_in_thread(lambda: _measure(instances)) if instances else {}
-        for runtime, instance in begun:
+        for runtime, instance in pairs:
             cpu_s = used[instance.name].cpu_s
             self._monitor.spent(runtime.name, max(0.0, cpu_s - self._busy.get(instance, 0.0)))
             self._busy[instance] = cpu_s
             await self._judge(runtime, instance, used[instance.name].memory)
-        for gone in self._busy.keys() - set(instances):
-            del self._busy[gone]
+        for ended in self._busy.keys() - set(instances):
+            del self._busy[ended]
         return used
 
     async def _judge(self, runtime: Runtime, instance: Instance, memory: int) -> None:

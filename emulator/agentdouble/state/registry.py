@@ -35,7 +35,7 @@ class Resource:
 
     def to_record(self) -> Record | None:
         """Return the resource as JSON-ready data, or None if it ends with the process."""
-        record = {one.name: getattr(self, one.name) for one in fields(self)}
+        record = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**record, **{name: record[name].isoformat() for name in _TIMES}}
 
 
@@ -64,15 +64,15 @@ class Registry(Generic[R]):
         """Publish what requests create, change and delete from now on."""
         self._events = events
 
-    def _publish(self, one: R, happened: str) -> None:
+    def _publish(self, item: R, happened: str) -> None:
         if self._events.watched:
-            shown = {"id": one.id, "name": one.name}
-            self._events.publish(self.noun, one.id, happened, lambda: shown)
+            summary = {"id": item.id, "name": item.name}
+            self._events.publish(self.noun, item.id, happened, lambda: summary)
 
     async def load(self) -> None:
         """Restore the resources from the store."""
         records = (await self._store.load(self.kind)).items()
-        for id_, record in sorted(records, key=lambda one: str(one[1]["created_at"])):
+        for id_, record in sorted(records, key=lambda pair: str(pair[1]["created_at"])):
             self._items[id_] = await self._restore(id_, record)
         await self._add_fixed()
 
@@ -82,22 +82,22 @@ class Registry(Generic[R]):
 
     def get(self, id_: str) -> R:
         """Return the resource of that id; raise the error of its kind if there is none."""
-        found = self._items.get(id_)
-        if found is None:
+        item = self._items.get(id_)
+        if item is None:
             raise self._unknown(id_, "id")
-        return found
+        return item
 
     def named(self, name: str) -> R:
         """Return the resource of that name; raise the error of its kind if there is none."""
-        for one in self._items.values():
-            if one.name == name:
-                return one
+        for item in self._items.values():
+            if item.name == name:
+                return item
         raise self._unknown(name, "name")
 
     def made_by(self, client_token: str | None) -> R | None:
         """Return the resource that a request with this token created, or None."""
         every = self._items.values() if client_token is not None else ()
-        return next((one for one in every if one.client_token == client_token), None)
+        return next((item for item in every if item.client_token == client_token), None)
 
     async def delete(self, id_: str) -> None:
         """Delete a resource; raise the error of its kind if it does not exist."""
@@ -141,11 +141,13 @@ class Registry(Generic[R]):
             return self._made_already(new.client_token, new.request) or await self._begin(new)
 
     def _made_already(self, client_token: str | None, request: str | None) -> R | None:
-        made = self.made_by(client_token)
-        if made is not None and made.request != request:
-            why = f"another request, which made the {self.noun} {made.id!r}, had it"
-            raise ActionError("InvalidParameter", f"The parameter ClientToken is invalid: {why}.")
-        return made
+        existing = self.made_by(client_token)
+        if existing is not None and existing.request != request:
+            reason = f"another request, which made the {self.noun} {existing.id!r}, had it"
+            raise ActionError(
+                "InvalidParameter", f"The parameter ClientToken is invalid: {reason}."
+            )
+        return existing
 
     async def _begin(self, new: R) -> R:
         await self._start(new)
@@ -170,29 +172,29 @@ class Registry(Generic[R]):
 
     async def _delete(self, id_: str) -> None:
         async with self._changing:
-            found = self.get(id_)
+            item = self.get(id_)
             await self._store.write(Change(self.kind, id_))
             del self._items[id_]
-        self._publish(found, "deleted")
+        self._publish(item, "deleted")
         # the stop may take a minute, and other changes need not wait for it
-        await self._stop(found)
+        await self._stop(item)
 
     async def _reset(self) -> None:
         async with self._changing:
             await self._store.write(*(Change(self.kind, id_) for id_ in self._items))
-            gone = self.all()
+            items = self.all()
             self._items.clear()
-            await self._stop_all(gone)
+            await self._stop_all(items)
             await self._add_fixed()
 
-    async def _keep(self, one: R) -> None:
+    async def _keep(self, item: R) -> None:
         # a resource without a record may have had one before
-        await self._store.write(Change(self.kind, one.id, one.to_record()))
-        self._items[one.id] = one
+        await self._store.write(Change(self.kind, item.id, item.to_record()))
+        self._items[item.id] = item
 
     # What each kind defines
 
-    def _unknown(self, asked: str, by: str) -> Exception:
+    def _unknown(self, value: str, by: str) -> Exception:
         """Return the error for an id or a name that does not exist; ``by`` is "id" or "name"."""
         raise NotImplementedError
 
@@ -206,12 +208,12 @@ class Registry(Generic[R]):
     async def _exchange(self, before: R, after: R) -> None:
         """Apply a change to the running work of a resource."""
 
-    async def _stop(self, gone: R) -> None:
+    async def _stop(self, item: R) -> None:
         """End the work of a resource."""
 
-    async def _stop_all(self, gone: Sequence[R]) -> None:
-        for one in gone:
-            await self._stop(one)
+    async def _stop_all(self, items: Sequence[R]) -> None:
+        for item in items:
+            await self._stop(item)
 
     async def _add_fixed(self) -> None:
         """Add the resources that always exist."""

@@ -156,7 +156,7 @@ class Runtimes(Surface):
                 context.settings,
                 context.clock,
                 context.store,
-                taken=self._names,
+                reserved=self._names,
                 variables=lambda: context.environment,
             )
             self._hosting.registry.publish_to(context.events)

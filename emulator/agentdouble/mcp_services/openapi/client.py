@@ -132,8 +132,8 @@ async def _read(response: httpx.Response) -> Answer:
     )
 
 
-def _same_origin(one: httpx.URL, other: httpx.URL) -> bool:
-    return (one.scheme, one.host, one.port) == (other.scheme, other.host, other.port)
+def _same_origin(url: httpx.URL, base: httpx.URL) -> bool:
+    return (url.scheme, url.host, url.port) == (base.scheme, base.host, base.port)
 
 
 LONGEST_ERROR = 4000  # characters

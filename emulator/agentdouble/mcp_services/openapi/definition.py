@@ -125,7 +125,7 @@ def _checked_url(url: str) -> str:
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
-    if not good or any(one <= " " or one == "\x7f" for one in url):
+    if not good or any(char <= " " or char == "\x7f" for char in url):
         raise DefinitionError(
             "it does not say where the API is: give base_url, an http(s) URL, such as "
             "'https://api.example.com/v1'"
@@ -142,49 +142,52 @@ class Document:
         self.root = root
         self.version = version
 
-    def target(self, reference: str, place: str) -> Any:
+    def target(self, reference: str, location: str) -> Any:
         """Return the target of a reference; ``place`` is where the reference is."""
         if not reference.startswith("#"):
             raise DefinitionError(
                 f"the reference {reference!r} leads out of the document, and what is outside is "
                 "not read. Put everything into one document",
-                place=place,
+                location=location,
             )
         if reference != "#" and not reference.startswith("#/"):
             raise DefinitionError(
                 f"the reference {reference!r} names an anchor; only paths like "
                 "'#/components/schemas/Name' are followed",
-                place=place,
+                location=location,
             )
-        return self._at(reference, place)
+        return self._at(reference, location)
 
-    def _at(self, reference: str, place: str) -> Any:
-        found: Any = self.root
+    def _at(self, reference: str, location: str) -> Any:
+        node: Any = self.root
         for part in steps(reference):
             try:
-                found = found[int(part)] if isinstance(found, list) else found[part]
+                node = node[int(part)] if isinstance(node, list) else node[part]
             except (KeyError, IndexError, ValueError, TypeError):
                 raise DefinitionError(
-                    f"the reference {reference!r} leads nowhere: there is no {part!r}", place=place
+                    f"the reference {reference!r} leads nowhere: there is no {part!r}",
+                    location=location,
                 ) from None
-        return found
+        return node
 
-    def followed(self, node: Any, place: str) -> tuple[Any, str]:
+    def followed(self, node: Any, location: str) -> tuple[Any, str]:
         """Return the value at the end of a chain of references, and its place."""
-        seen: dict[str, None] = {}  # in order, and quick for a chain of thousands
+        visited: dict[str, None] = {}  # in order, and quick for a chain of thousands
         while isinstance(node, dict) and isinstance(node.get("$ref"), str):
             reference = node["$ref"]
-            if reference in seen:
-                circle = " -> ".join([*seen, reference])
-                raise DefinitionError(f"references go round in a circle: {circle}", place=place)
-            seen[reference] = None
-            node, place = self.target(reference, place), reference
-        return node, place
+            if reference in visited:
+                circle = " -> ".join([*visited, reference])
+                raise DefinitionError(
+                    f"references go round in a circle: {circle}", location=location
+                )
+            visited[reference] = None
+            node, location = self.target(reference, location), reference
+        return node, location
 
 
-def step(place: str, *keys: str | int) -> str:
+def step(location: str, *keys: str | int) -> str:
     """Return the JSON pointer of a place below a place."""
-    return place + "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in keys)
+    return location + "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in keys)
 
 
 def steps(reference: str) -> list[str]:

@@ -26,58 +26,58 @@ class Input:
     style: Style = SIMPLE
 
 
-def arguments(given: Sequence[Input]) -> list[str]:
+def arguments(fields: Sequence[Input]) -> list[str]:
     """Return a unique name for each input: its name on the wire, with its place on a clash."""
-    common = Counter(one.name for one in given)
-    taken: set[str] = {name for name, times in common.items() if times == 1}
-    found = []
-    for one in given:
-        name = one.name if common[one.name] == 1 else _free(f"{one.name}_{one.where}", taken)
-        taken.add(name)
-        found.append(name)
-    return found
+    common = Counter(field.name for field in fields)
+    used: set[str] = {name for name, times in common.items() if times == 1}
+    names = []
+    for field in fields:
+        name = field.name if common[field.name] == 1 else _free(f"{field.name}_{field.where}", used)
+        used.add(name)
+        names.append(name)
+    return names
 
 
-def _free(name: str, taken: set[str]) -> str:
-    number, found = 1, name
-    while found in taken:
+def _free(name: str, used: set[str]) -> str:
+    number, candidate = 1, name
+    while candidate in used:
         number += 1
-        found = f"{name}_{number}"
-    return found
+        candidate = f"{name}_{number}"
+    return candidate
 
 
-def schema_of(given: Sequence[Input], names: Sequence[str], definitions: Json) -> Json:
+def schema_of(fields: Sequence[Input], names: Sequence[str], definitions: Json) -> Json:
     """Return the schema of the arguments, which allows no other arguments."""
-    found: Json = {
+    schema: Json = {
         "type": "object",
-        "properties": {name: _described(one) for name, one in zip(names, given, strict=True)},
+        "properties": {name: _described(field) for name, field in zip(names, fields, strict=True)},
     }
-    required = [name for name, one in zip(names, given, strict=True) if one.required]
+    required = [name for name, field in zip(names, fields, strict=True) if field.required]
     if required:
-        found["required"] = required
-    found["additionalProperties"] = False
+        schema["required"] = required
+    schema["additionalProperties"] = False
     if definitions:
-        found["$defs"] = definitions
-    return found
+        schema["$defs"] = definitions
+    return schema
 
 
-def _described(one: Input) -> Any:
-    schema: Json = dict(one.schema) if isinstance(one.schema, dict) else {}
-    if one.schema is False:
+def _described(field: Input) -> Any:
+    schema: Json = dict(field.schema) if isinstance(field.schema, dict) else {}
+    if field.schema is False:
         schema = {"not": {}}
-    if one.description:
-        schema["description"] = one.description
-    if one.deprecated:
+    if field.description:
+        schema["description"] = field.description
+    if field.deprecated:
         schema["deprecated"] = True
     return schema
 
 
-def parameters(given: Sequence[Input], names: Sequence[str]) -> tuple[Parameter, ...]:
+def parameters(fields: Sequence[Input], names: Sequence[str]) -> tuple[Parameter, ...]:
     """Return the parameters among the inputs."""
     return tuple(
-        Parameter(name, one.name, one.where, one.style)
-        for name, one in zip(names, given, strict=True)
-        if one.where in ("path", "query", "header", "cookie")
+        Parameter(name, field.name, field.where, field.style)
+        for name, field in zip(names, fields, strict=True)
+        if field.where in ("path", "query", "header", "cookie")
     )
 
 
@@ -148,7 +148,10 @@ def kind_of(media_type: str) -> Kind:
 def preferred(media_types: Sequence[str]) -> str:
     """Return the media type to send: the one that a model writes best."""
     order = ("json", "multipart", "urlencoded", "raw")
-    return min(media_types, key=lambda one: (order.index(kind_of(one)), not is_text(one)))
+    return min(
+        media_types,
+        key=lambda media_type: (order.index(kind_of(media_type)), not is_text(media_type)),
+    )
 
 
 def sent_as(media_type: str) -> str:
@@ -170,6 +173,6 @@ def raw_schema(media_type: str) -> Json:
 def file_schema(description: str, *, several: bool) -> Json:
     """Return the schema of a form field that takes a file, or several files."""
     if several:
-        said = {"description": description} if description else {}
-        return {"type": "array", "items": FILE, **said}
+        extra = {"description": description} if description else {}
+        return {"type": "array", "items": FILE, **extra}
     return {**FILE, "description": f"{description} {FILE_TEXT}".strip()}

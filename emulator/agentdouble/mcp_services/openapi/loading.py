@@ -49,7 +49,7 @@ def load(source: Mapping[str, Any] | str | Path) -> Definition:
     try:
         return _read(_plain(source) if isinstance(source, Mapping) else _parsed(_file(source)))
     except DefinitionError as error:
-        raise DefinitionError(error.reason, place=error.place, source=name) from None
+        raise DefinitionError(error.reason, location=error.place, source=name) from None
     except RecursionError:
         raise DefinitionError("it is nested too deeply", source=name) from None
 
@@ -75,7 +75,7 @@ def _read(root: Any) -> Definition:
     if version not in (("2.0",) if key == "swagger" else ("3.0", "3.1")):
         raise DefinitionError(
             f"{key} {str(root[key])!r} is not supported; supported are {_SUPPORTED}",
-            place=f"#/{key}",
+            location=f"#/{key}",
         )
     return operations.definition(Document(root, version))
 
@@ -124,18 +124,18 @@ def _as_dict(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__}")
 
 
-def _size(node: Any, known: dict[int, int], depth: int) -> int:
+def _size(node: Any, sizes: dict[int, int], depth: int) -> int:
     """Return how many values a node stands for; raise DefinitionError if there are too many."""
     if not isinstance(node, (Mapping, list, tuple)):
         return 1
-    size = known.get(id(node))
+    size = sizes.get(id(node))
     if size == 0 or depth > _DEEPEST:
         raise DefinitionError("it contains itself" if size == 0 else "it is nested too deeply")
     if size is None:
-        known[id(node)] = 0
+        sizes[id(node)] = 0
         below = node.values() if isinstance(node, Mapping) else node
-        size = 1 + sum(_size(child, known, depth + 1) for child in below)
+        size = 1 + sum(_size(child, sizes, depth + 1) for child in below)
         if size > _LARGEST_TREE:
             raise DefinitionError("its aliases stand for too much")
-        known[id(node)] = size
+        sizes[id(node)] = size
     return size

@@ -56,25 +56,25 @@ def definition(document: Document) -> Definition:
     """Return the definition of a document; raise DefinitionError if it makes no requests of it."""
     schemas = Schemas(document)
     reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
-    taken: set[str] = set()
-    found = [_operation(document, reader, taken, *where) for where in _operations(document)]
+    used: set[str] = set()
+    drafts = [_operation(document, reader, used, *where) for where in _operations(document)]
     schemas.break_circles()
     info = mapping(document.root.get("info"))
     return Definition(
         title=text(info.get("title")),
         version=str(info.get("version", "")),
         description=text(info.get("description")),
-        operations=tuple(_complete(one, schemas) for one in found),
+        operations=tuple(_complete(draft, schemas) for draft in drafts),
         address=reader.address(document.root),
         api_keys=reader.api_keys(),
         document=document.root,
     )
 
 
-def _complete(found: _Found, schemas: Schemas) -> Operation:
-    needed = schemas.definitions(found.uses)
-    schema = inputs.schema_of(found.given, found.names, needed)
-    return dataclasses.replace(found.operation, input_schema=schema)
+def _complete(draft: _Found, schemas: Schemas) -> Operation:
+    needed = schemas.definitions(draft.uses)
+    schema = inputs.schema_of(draft.given, draft.names, needed)
+    return dataclasses.replace(draft.operation, input_schema=schema)
 
 
 def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]]:
@@ -82,46 +82,52 @@ def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]
     for path, item in _read(document.root.get("paths", {}), dict, "#/paths").items():
         if path.startswith("x-"):
             continue
-        node, place = document.followed(item, step("#", "paths", path))
-        for method in _read(node, dict, place):
+        node, location = document.followed(item, step("#", "paths", path))
+        for method in _read(node, dict, location):
             if method in METHODS:
-                yield path, method, _read(node[method], dict, step(place, method)), node, place
+                yield (
+                    path,
+                    method,
+                    _read(node[method], dict, step(location, method)),
+                    node,
+                    location,
+                )
 
 
 def _operation(
     document: Document,
     reader: Swagger2 | OpenApi3,
-    taken: set[str],
+    used: set[str],
     path: str,
     method: str,
     node: Json,
     item: Json,
-    place: str,
+    location: str,
 ) -> _Found:
-    at = step(place, method)
+    at = step(location, method)
     uses: set[str] = set()
-    given = [
-        one
-        for one in _parameters(document, reader, path, item, node, (place, at), uses)
-        if one.where != "header" or one.name.lower() not in _NOT_GIVEN
+    fields = [
+        field
+        for field in _parameters(document, reader, path, item, node, (location, at), uses)
+        if field.where != "header" or field.name.lower() not in _NOT_GIVEN
     ]
-    given += _undeclared(path, given)
-    body_input, body = reader.body(node, at, given, uses)
-    given += [body_input] if body_input else []
-    names = inputs.arguments(given)
+    fields += _undeclared(path, fields)
+    body_input, body = reader.body(node, at, fields, uses)
+    fields += [body_input] if body_input else []
+    names = inputs.arguments(fields)
     operation = Operation(
-        name=_name(node, method, path, taken),
+        name=_name(node, method, path, used),
         title=text(node.get("summary")) or None,
         description=_description(node, method, path),
         method=method.upper(),
         path=path,
         input_schema={},
-        parameters=inputs.parameters(given, names),
-        body=_with_arguments(body, given, names),
+        parameters=inputs.parameters(fields, names),
+        body=_with_arguments(body, fields, names),
         accept=_accept(reader.accept(node, at)),
         address=reader.address(node) or reader.address(item),
     )
-    return _Found(operation, given, names, uses)
+    return _Found(operation, fields, names, uses)
 
 
 def _parameters(
@@ -134,39 +140,39 @@ def _parameters(
     uses: set[str],
 ) -> list[Input]:
     """Return an operation's parameters, which override those of its path."""
-    found: dict[tuple[str, str], Input] = {}
+    fields: dict[tuple[str, str], Input] = {}
     allowed = _PLACES_2 if document.version == "2.0" else _PLACES
-    for owner, place in zip((item, node), places, strict=True):
-        at = step(place, "parameters")
+    for owner, location in zip((item, node), places, strict=True):
+        at = step(location, "parameters")
         for index, written in enumerate(_read(owner.get("parameters", []), list, at)):
             target, where = document.followed(written, step(at, index))
-            one = reader.parameter(_read(target, dict, where), where, uses)
-            if one.where not in allowed or not one.name:
+            field = reader.parameter(_read(target, dict, where), where, uses)
+            if field.where not in allowed or not field.name:
                 known = ", ".join(allowed).replace("form", "formData")
                 raise DefinitionError(
                     f"a parameter needs a name, and 'in' with one of {known}, "
                     f"not {reprlib.repr(target.get('in'))}",
-                    place=where,
+                    location=where,
                 )
-            if one.where == "header" and not is_header_name(one.name):
-                raise DefinitionError(f"{one.name!r} is no name of a header", place=where)
-            if one.where == "path" and f"{{{one.name}}}" not in path:
+            if field.where == "header" and not is_header_name(field.name):
+                raise DefinitionError(f"{field.name!r} is no name of a header", location=where)
+            if field.where == "path" and f"{{{field.name}}}" not in path:
                 continue
-            found[one.name, one.where] = one
-    return list(found.values())
+            fields[field.name, field.where] = field
+    return list(fields.values())
 
 
-def _read(value: Any, kind: type[T], place: str) -> T:
+def _read(value: Any, kind: type[T], location: str) -> T:
     """Return a value of which requests are made; raise DefinitionError for another type."""
     if not isinstance(value, kind):
         name = "object" if kind is dict else "list"
-        raise DefinitionError(f"{reprlib.repr(value)} is no {name}", place=place)
+        raise DefinitionError(f"{reprlib.repr(value)} is no {name}", location=location)
     return value
 
 
-def _undeclared(path: str, given: list[Input]) -> list[Input]:
+def _undeclared(path: str, fields: list[Input]) -> list[Input]:
     """Return the placeholders of a path that no parameter declares, as strings."""
-    declared = {one.name for one in given if one.where == "path"}
+    declared = {field.name for field in fields if field.where == "path"}
     return [
         Input(name, "path", {"type": "string"}, required=True)
         for name in dict.fromkeys(re.findall(r"\{([^{}]+)\}", path))
@@ -174,27 +180,27 @@ def _undeclared(path: str, given: list[Input]) -> list[Input]:
     ]
 
 
-def _with_arguments(body: Body | None, given: list[Input], names: list[str]) -> Body | None:
+def _with_arguments(body: Body | None, inputs_: list[Input], names: list[str]) -> Body | None:
     if body is None:
         return None
-    pairs = list(zip(names, given, strict=True))
+    pairs = list(zip(names, inputs_, strict=True))
     if body.argument is None:
-        fields = {name: one.name for name, one in pairs if one.where == "form"}
+        fields = {name: field.name for name, field in pairs if field.where == "form"}
         return dataclasses.replace(body, arguments=fields)
-    argument = next(name for name, one in pairs if one.where == "body")
+    argument = next(name for name, field in pairs if field.where == "body")
     return dataclasses.replace(body, argument=argument)
 
 
-def _name(node: Json, method: str, path: str, taken: set[str]) -> str:
+def _name(node: Json, method: str, path: str, used: set[str]) -> str:
     """Return a unique name that MCP allows (A-Z a-z 0-9 . _ -, at most 128)."""
     written = text(node.get("operationId")) or f"{method}{path}"
     base = re.sub(r"[^A-Za-z0-9._-]+", "_", written).strip("_")[:LONGEST_NAME] or method
     name, number = base, 1
-    while name in taken:
+    while name in used:
         number += 1
         ending = f"_{number}"
         name = base[: LONGEST_NAME - len(ending)] + ending
-    taken.add(name)
+    used.add(name)
     return name
 
 
@@ -207,6 +213,10 @@ def _description(node: Json, method: str, path: str) -> str:
 
 
 def _accept(media_types: list[str]) -> str:
-    known = [one for one in dict.fromkeys(media_types) if inputs.is_media_type(one)]
-    wanted: list[Any] = [one for one in known or ["application/json"] if one != "*/*"]
-    return ", ".join([*wanted, "*/*;q=0.1"])
+    valid = [
+        media_type for media_type in dict.fromkeys(media_types) if inputs.is_media_type(media_type)
+    ]
+    accepted: list[Any] = [
+        media_type for media_type in valid or ["application/json"] if media_type != "*/*"
+    ]
+    return ", ".join([*accepted, "*/*;q=0.1"])

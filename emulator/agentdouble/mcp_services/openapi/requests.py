@@ -63,10 +63,10 @@ def pairs(name: str, value: Any, style: Style, encode: Encode = encoded) -> list
         return [(encoded(key), encode(text)) for key, text in deep(name, value)]
     if style.explode and isinstance(value, dict):
         return [
-            (encoded(key), encode(text_of(one))) for key, one in value.items() if one is not None
+            (encoded(key), encode(text_of(item))) for key, item in value.items() if item is not None
         ]
     if style.explode and isinstance(value, list):
-        return [(encoded(name), encode(text_of(one))) for one in value if one is not None]
+        return [(encoded(name), encode(text_of(item))) for item in value if item is not None]
     written = _joined(value, style, encode)
     return [(encoded(name), written)] if written or not isinstance(value, (dict, list)) else []
 
@@ -79,21 +79,21 @@ def deep(name: str, value: Any) -> list[tuple[str, str]]:
         below = enumerate(value)
     else:
         return [] if value is None else [(name, text_of(value))]
-    return [pair for key, one in below for pair in deep(f"{name}[{key}]", one)]
+    return [pair for key, item in below for pair in deep(f"{name}[{key}]", item)]
 
 
 def _joined(value: Any, style: Style, encode: Encode) -> str:
     """Return a value as one text, with a delimiter between its members."""
     between = style.delimiter if encode is plain else quote(style.delimiter, safe=",")
     if isinstance(value, dict):
-        known = [
-            (encode(key), encode(text_of(one))) for key, one in value.items() if one is not None
+        encoded_pairs = [
+            (encode(key), encode(text_of(item))) for key, item in value.items() if item is not None
         ]
         if style.explode:
-            return between.join(f"{key}={one}" for key, one in known)
-        return between.join(part for pair in known for part in pair)
+            return between.join(f"{key}={item}" for key, item in encoded_pairs)
+        return between.join(part for pair in encoded_pairs for part in pair)
     if isinstance(value, list):
-        return between.join(encode(text_of(one)) for one in value if one is not None)
+        return between.join(encode(text_of(item)) for item in value if item is not None)
     return encode("" if value is None else text_of(value))
 
 
@@ -114,7 +114,11 @@ def of(body: Body | None, arguments: Mapping[str, Any]) -> Content:
     if body is None:
         return Content()
     if body.argument is None:
-        form = {name: arguments[one] for one, name in body.arguments.items() if one in arguments}
+        form = {
+            name: arguments[argument]
+            for argument, name in body.arguments.items()
+            if argument in arguments
+        }
         return _form(body, form) if form else Content()
     if body.argument not in arguments:
         return Content()
@@ -166,11 +170,11 @@ def _parts(name: str, value: Any, field: Field) -> list[Any]:
         return []
     if field.is_file:
         files = value if isinstance(value, list) else [value]
-        return [_file_part(name, one) for one in files]
+        return [_file_part(name, file) for file in files]
     if field.style is not None:
         return [_text_part(name, text) for name, text in _styled(name, value, field.style)]
     if isinstance(value, list):
-        return [part for one in value for part in _parts(name, one, field)]
+        return [part for item in value for part in _parts(name, item, field)]
     return [_text_part(name, text_of(value), is_json=isinstance(value, dict))]
 
 
@@ -185,21 +189,21 @@ def _text_part(name: str, text: str, *, is_json: bool = False) -> Any:
 
 def _file_part(name: str, value: Any) -> Any:
     content, filename, media_type = _file(name, value)
-    known = media_type or mimetypes.guess_type(filename)[0]
-    return (name, (filename, content, known or "application/octet-stream"))
+    content_type = media_type or mimetypes.guess_type(filename)[0]
+    return (name, (filename, content, content_type or "application/octet-stream"))
 
 
 def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
     """Return a file's bytes, its name, and its media type if the caller gave one."""
-    given = value if isinstance(value, dict) else {"base64": value}
-    media_type = given.get("media_type")
+    fields = value if isinstance(value, dict) else {"base64": value}
+    media_type = fields.get("media_type")
     if media_type is not None and not inputs.is_media_type(media_type):
         raise ToolCallError(f"Argument {name!r}: {media_type!r} is no media type.")
-    filename = str(given.get("filename") or name)
-    if "text" in given:
-        return str(given["text"]).encode(), filename, media_type
+    filename = str(fields.get("filename") or name)
+    if "text" in fields:
+        return str(fields["text"]).encode(), filename, media_type
     try:
-        content = base64.b64decode(str(given.get("base64", "")), validate=True)
+        content = base64.b64decode(str(fields.get("base64", "")), validate=True)
     except (binascii.Error, ValueError):
         raise ToolCallError(
             f"Argument {name!r} is not base64. A file whose content is text is given as "
@@ -235,14 +239,14 @@ def build(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> 
 def _built(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> Request:
     path, _, query = operation.path.partition("#")[0].partition("?")
     pairs = [f"{key}={value}" for key, value in _query(operation, arguments)]
-    whole = "&".join([*([quote(query, safe=_LITERAL + "?")] if query else []), *pairs])
+    full_query = "&".join([*([quote(query, safe=_LITERAL + "?")] if query else []), *pairs])
     headers = [*_headers(operation, arguments), (b"Accept", operation.accept.encode("ascii"))]
     body = of(operation.body, arguments)
     if body.media_type:
         headers.append((b"Content-Type", body.media_type.encode("ascii")))
     return Request(
         operation.method,
-        base_url + _path(path, operation, arguments) + (f"?{whole}" if whole else ""),
+        base_url + _path(path, operation, arguments) + (f"?{full_query}" if full_query else ""),
         headers,
         body.content,
         body.files,
@@ -253,15 +257,16 @@ def _given(
     operation: Operation, arguments: Mapping[str, Any], where: str
 ) -> list[tuple[Parameter, Any]]:
     return [
-        (one, arguments[one.argument])
-        for one in operation.parameters
-        if one.where == where and one.argument in arguments
+        (parameter, arguments[parameter.argument])
+        for parameter in operation.parameters
+        if parameter.where == where and parameter.argument in arguments
     ]
 
 
 def _path(template: str, operation: Operation, arguments: Mapping[str, Any]) -> str:
     written = {
-        one.name: _path_value(one, value) for one, value in _given(operation, arguments, "path")
+        parameter.name: _path_value(parameter, value)
+        for parameter, value in _given(operation, arguments, "path")
     }
     parts = []
     for segment in template.split("/"):
@@ -296,23 +301,23 @@ def _leaves(segment: str) -> bool:
 def _query(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         pair
-        for one, value in _given(operation, arguments, "query")
-        for pair in pairs(one.name, value, one.style)
+        for parameter, value in _given(operation, arguments, "query")
+        for pair in pairs(parameter.name, value, parameter.style)
     ]
 
 
 def _headers(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
-    found = [
-        (one.name.encode("ascii"), _header_value(one, value))
-        for one, value in _given(operation, arguments, "header")
+    headers = [
+        (parameter.name.encode("ascii"), _header_value(parameter, value))
+        for parameter, value in _given(operation, arguments, "header")
         if value is not None
     ]
     cookies = [
         f"{key}={text}"
-        for one, value in _given(operation, arguments, "cookie")
-        for key, text in pairs(one.name, value, one.style, in_cookie)
+        for parameter, value in _given(operation, arguments, "cookie")
+        for key, text in pairs(parameter.name, value, parameter.style, in_cookie)
     ]
-    return [*found, *([(b"Cookie", "; ".join(cookies).encode())] if cookies else [])]
+    return [*headers, *([(b"Cookie", "; ".join(cookies).encode())] if cookies else [])]
 
 
 def _header_value(parameter: Parameter, value: Any) -> bytes:

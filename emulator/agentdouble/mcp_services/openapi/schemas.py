@@ -83,22 +83,22 @@ class Schemas:
         self._in_place: dict[str, list[tuple[str, Json]]] = {}
         self._waiting: list[tuple[str, Any, str]] = []  # so that references do not recurse
 
-    def converted(self, schema: Any, place: str, uses: set[str]) -> Any:
+    def converted(self, schema: Any, location: str, uses: set[str]) -> Any:
         """Return a schema in 2020-12; add the names under $defs that it needs to ``uses``."""
-        found = _Conversion(self, uses).of(schema, place, in_place=True)
+        result = _Conversion(self, uses).of(schema, location, in_place=True)
         while self._waiting:
             self._define(*self._waiting.pop())
-        return found
+        return result
 
     def definitions(self, uses: set[str]) -> Json:
         """Return everything that belongs under $defs for the names in ``uses``, by name."""
-        found, waiting = set[str](), list(uses)
+        names, waiting = set[str](), list(uses)
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
+            if name not in names:
+                names.add(name)
                 waiting.extend(self._uses[name])
-        return {name: self._definitions[name] for name in sorted(found)}
+        return {name: self._definitions[name] for name in sorted(names)}
 
     def break_circles(self) -> None:
         """Drop references that lead from a schema back to itself, because they have no end.
@@ -121,12 +121,12 @@ class Schemas:
         above.discard(name)
         done.add(name)
 
-    def name_of(self, reference: str, place: str) -> str:
+    def name_of(self, reference: str, location: str) -> str:
         """Return the name under $defs for a reference's target."""
         if self._document.version == "3.1":  # a reference's neighbours count
-            schema, where = self._document.target(reference, place), reference
+            schema, where = self._document.target(reference, location), reference
         else:
-            schema, where = self._document.followed({"$ref": reference}, place)
+            schema, where = self._document.followed({"$ref": reference}, location)
         name = self._names.get(where)
         if name is None:
             name = self._names[where] = self._free_name(where)
@@ -164,70 +164,72 @@ class _Conversion:
         self._uses = uses
         self._edges = [] if edges is None else edges
 
-    def of(self, schema: Any, place: str, *, in_place: bool) -> Any:
+    def of(self, schema: Any, location: str, *, in_place: bool) -> Any:
         """Return a schema in 2020-12."""
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
             return {}
         if isinstance(schema.get("$ref"), str):
-            return self._reference(schema, place, in_place)
-        found = _plain(schema)
-        found.update(self._below(schema, place, in_place))
+            return self._reference(schema, location, in_place)
+        result = _plain(schema)
+        result.update(self._below(schema, location, in_place))
         read_only = _read_only(schema)
         names = dict.fromkeys(
             name for name in listed(schema.get("required")) if isinstance(name, str)
         )
         if sent := [name for name in names if name not in read_only]:
-            found["required"] = sent
-        return _nullable(schema, found)
+            result["required"] = sent
+        return _nullable(schema, result)
 
-    def _reference(self, schema: Json, place: str, in_place: bool) -> Json:
-        name = self._schemas.name_of(schema["$ref"], place)
+    def _reference(self, schema: Json, location: str, in_place: bool) -> Json:
+        name = self._schemas.name_of(schema["$ref"], location)
         self._uses.add(name)
         reference = {"$ref": f"#/$defs/{name}"}
         if in_place:
             self._edges.append((name, reference))
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
         if not self._schemas.is_2020:
-            rest = {key: rest[key] for key in rest if key in _BESIDE_REFERENCES}
-        beside = self.of(rest, place, in_place=in_place) if rest else {}
+            siblings = {key: siblings[key] for key in siblings if key in _BESIDE_REFERENCES}
+        extra = self.of(siblings, location, in_place=in_place) if siblings else {}
         if _is_nullable(schema):
-            return {**beside, "anyOf": [reference, {"type": "null"}]}
-        if not beside:
+            return {**extra, "anyOf": [reference, {"type": "null"}]}
+        if not extra:
             return reference
         if in_place:  # if the reference is dropped, its neighbours must stay
-            return {**beside, "allOf": [*beside.get("allOf", []), reference]}
-        return {**beside, **reference}
+            return {**extra, "allOf": [*extra.get("allOf", []), reference]}
+        return {**extra, **reference}
 
-    def _below(self, schema: Json, place: str, in_place: bool) -> Json:
-        found: Json = {}
+    def _below(self, schema: Json, location: str, in_place: bool) -> Json:
+        result: Json = {}
         for key, value in schema.items():
             same = in_place and key in _IN_PLACE
-            at = step(place, key)
+            at = step(location, key)
             if key in _LISTS and isinstance(value, list) and value:
-                found[key] = self._list(value, at, same)
+                result[key] = self._list(value, at, same)
             elif key in _MAPS and isinstance(value, dict):
                 hidden = _read_only(schema) if key == "properties" else ()
-                found[key] = {
-                    name: self.of(one, step(at, name), in_place=same)
-                    for name, one in value.items()
+                result[key] = {
+                    name: self.of(member, step(at, name), in_place=same)
+                    for name, member in value.items()
                     if name not in hidden
                 }
             elif key == "items" and isinstance(value, list):
-                found["prefixItems"] = self._list(value, at, False)
+                result["prefixItems"] = self._list(value, at, False)
             elif key in _ONE:
-                found[key] = self.of(value, at, in_place=same)
-        return {key: value for key, value in found.items() if value != []}
+                result[key] = self.of(value, at, in_place=same)
+        return {key: value for key, value in result.items() if value != []}
 
-    def _list(self, value: Any, place: str, same: bool) -> list[Any]:
-        return [self.of(one, step(place, index), in_place=same) for index, one in enumerate(value)]
+    def _list(self, value: Any, location: str, same: bool) -> list[Any]:
+        return [
+            self.of(item, step(location, index), in_place=same) for index, item in enumerate(value)
+        ]
 
 
 def _read_only(schema: Json) -> set[str]:
     """Return the names of an object's read-only properties."""
     properties = mapping(schema.get("properties"))
-    return {name for name, one in properties.items() if mapping(one).get("readOnly") is True}
+    return {name for name, member in properties.items() if mapping(member).get("readOnly") is True}
 
 
 _BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
@@ -235,40 +237,40 @@ _BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
 
 def _plain(schema: Json) -> Json:
     """Return the keywords whose values have no schemas, without those that are wrong."""
-    found = {key: value for key, value in schema.items() if _is_right(key, value)}
-    _bounds(schema, found)
-    if "example" in schema and "examples" not in found:
-        found["examples"] = [schema["example"]]
+    result = {key: value for key, value in schema.items() if _is_right(key, value)}
+    _bounds(schema, result)
+    if "example" in schema and "examples" not in result:
+        result["examples"] = [schema["example"]]
     written = schema.get("type")
     if written == "file":
-        return {**found, **FILE}
+        return {**result, **FILE}
     types = written if isinstance(written, list) else [written]
-    known = [name for name in types if isinstance(name, str) and name in _TYPES]
-    if known and len(known) == len(types):
-        found["type"] = list(dict.fromkeys(known)) if isinstance(written, list) else known[0]
-    return found
+    valid = [name for name in types if isinstance(name, str) and name in _TYPES]
+    if valid and len(valid) == len(types):
+        result["type"] = list(dict.fromkeys(valid)) if isinstance(written, list) else valid[0]
+    return result
 
 
-def _bounds(schema: Json, found: Json) -> None:
+def _bounds(schema: Json, result: Json) -> None:
     """Convert the booleans that exclude a bound in 2.0 and 3.0 into numbers."""
     for excludes, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if schema.get(excludes) is True and bound in found:
-            found[excludes] = found.pop(bound)
+        if schema.get(excludes) is True and bound in result:
+            result[excludes] = result.pop(bound)
 
 
 def _is_nullable(schema: Json) -> bool:
     return schema.get("nullable") is True or schema.get("x-nullable") is True
 
 
-def _nullable(schema: Json, found: Json) -> Json:
+def _nullable(schema: Json, result: Json) -> Json:
     if not _is_nullable(schema):
-        return found
-    if "enum" in found and None not in found["enum"]:
-        found["enum"] = [*found["enum"], None]
-    if any(key in found for key in ("allOf", "anyOf", "oneOf")):
-        outside = {key: found.pop(key) for key in _ANNOTATIONS if key in found}
-        return {**outside, "anyOf": [found, {"type": "null"}]}
-    if "type" in found:
-        types = found["type"] if isinstance(found["type"], list) else [found["type"]]
-        found["type"] = [*types, *(["null"] if "null" not in types else [])]
-    return found
+        return result
+    if "enum" in result and None not in result["enum"]:
+        result["enum"] = [*result["enum"], None]
+    if any(key in result for key in ("allOf", "anyOf", "oneOf")):
+        outside = {key: result.pop(key) for key in _ANNOTATIONS if key in result}
+        return {**outside, "anyOf": [result, {"type": "null"}]}
+    if "type" in result:
+        types = result["type"] if isinstance(result["type"], list) else [result["type"]]
+        result["type"] = [*types, *(["null"] if "null" not in types else [])]
+    return result

@@ -87,9 +87,10 @@ class _Tools:
         auth: Auth | None,
         timeout_s: float,
     ) -> None:
-        self._operations = {one.name: one for one in definition.operations}
+        self._operations = {operation.name: operation for operation in definition.operations}
         self._addresses = {
-            one.name: address_of(definition, one, base_url) for one in definition.operations
+            operation.name: address_of(definition, operation, base_url)
+            for operation in definition.operations
         }
         self._credential = credential(auth, definition.api_keys)
         self._timeout_s = timeout_s
@@ -151,8 +152,8 @@ def _check(operation: Operation, arguments: Mapping[str, Any]) -> None:
     Schemas of other people are not evaluated: they can be made to take any time.
     """
     schema = operation.input_schema
-    known = schema["properties"]
-    unknown = [repr(name)[:100] for name in arguments if name not in known]
+    properties = schema["properties"]
+    unknown = [repr(name)[:100] for name in arguments if name not in properties]
     missing = [repr(name) for name in schema.get("required", ()) if name not in arguments]
     problems = [f"{name} is required" for name in missing]
     problems += [f"{name} is not an argument" for name in unknown]

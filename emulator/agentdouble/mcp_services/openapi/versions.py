@@ -38,17 +38,17 @@ class OpenApi3:
         self._document = document
         self._schemas = schemas
 
-    def parameter(self, node: Json, place: str, uses: set[str]) -> Input:
+    def parameter(self, node: Json, location: str, uses: set[str]) -> Input:
         """Return a parameter."""
         where = text(node.get("in"))
         if mapping(node.get("content")):
             media_type, content = next(iter(mapping(node["content"]).items()))
             style = Style("json" if inputs.is_json(media_type) else "simple")
-            written = step(place, "content", media_type, "schema")
+            written = step(location, "content", media_type, "schema")
             schema = self._schemas.converted(mapping(content).get("schema"), written, uses)
         else:
             style = style_of(node, where)
-            schema = self._schemas.converted(node.get("schema"), step(place, "schema"), uses)
+            schema = self._schemas.converted(node.get("schema"), step(location, "schema"), uses)
         return Input(
             name=text(node.get("name")),
             where=where,
@@ -60,98 +60,98 @@ class OpenApi3:
         )
 
     def body(
-        self, operation: Json, place: str, _form: list[Input], uses: set[str]
+        self, operation: Json, location: str, _form: list[Input], uses: set[str]
     ) -> tuple[Input | None, Body | None]:
         """Return an operation's body as an input, and how it is written."""
-        node, place = self._document.followed(
-            operation.get("requestBody"), step(place, "requestBody")
+        node, location = self._document.followed(
+            operation.get("requestBody"), step(location, "requestBody")
         )
         if node is None:
             return None, None
         content = mapping(mapping(node).get("content"))
         if not content:
-            raise DefinitionError("a requestBody needs content of a media type", place=place)
+            raise DefinitionError("a requestBody needs content of a media type", location=location)
         media_type = inputs.preferred(list(content))
-        place = step(place, "content", media_type)
+        location = step(location, "content", media_type)
         if not inputs.is_media_type(media_type):
-            raise DefinitionError(f"{media_type!r} is no media type", place=place)
+            raise DefinitionError(f"{media_type!r} is no media type", location=location)
         entry = mapping(content[media_type])
         kind = inputs.kind_of(media_type)
-        fields = self._fields(entry, place) if kind in ("urlencoded", "multipart") else {}
-        schema = self._body_schema(kind, entry, fields, place, uses)
-        given = Input(
+        fields = self._fields(entry, location) if kind in ("urlencoded", "multipart") else {}
+        schema = self._body_schema(kind, entry, fields, location, uses)
+        field = Input(
             name="body",
             where="body",
             schema=schema,
             required=boolean(node.get("required")),
             description=text(node.get("description")),
         )
-        return given, Body(kind, inputs.sent_as(media_type), "body", fields=fields)
+        return field, Body(kind, inputs.sent_as(media_type), "body", fields=fields)
 
     def _body_schema(
-        self, kind: str, entry: Json, fields: dict[str, Field], place: str, uses: set[str]
+        self, kind: str, entry: Json, fields: dict[str, Field], location: str, uses: set[str]
     ) -> Any:
         schema = entry.get("schema")
         if kind == "raw":
-            return inputs.raw_schema(place.rpartition("/")[2].replace("~1", "/"))
-        at = step(place, "schema")
-        if kind != "multipart" or not any(one.is_file for one in fields.values()):
+            return inputs.raw_schema(location.rpartition("/")[2].replace("~1", "/"))
+        at = step(location, "schema")
+        if kind != "multipart" or not any(field.is_file for field in fields.values()):
             return self._schemas.converted(schema, at, uses)
         properties = {
-            name: self._part(one, where, fields[name], uses)
-            for name, (one, where) in self._properties(schema, at).items()
-            if not mapping(one).get("readOnly")
+            name: self._part(member, where, fields[name], uses)
+            for name, (member, where) in self._properties(schema, at).items()
+            if not mapping(member).get("readOnly")
         }
         required = [name for name in self._required(schema, at) if name in properties]
         found: Json = {"type": "object", "properties": properties}
         return {**found, "required": required} if required else found
 
-    def _part(self, schema: Any, place: str, field: Field, uses: set[str]) -> Any:
+    def _part(self, schema: Any, location: str, field: Field, uses: set[str]) -> Any:
         if not field.is_file:
-            return self._schemas.converted(schema, place, uses)
-        node = mapping(self._document.followed(schema, place)[0])
+            return self._schemas.converted(schema, location, uses)
+        node = mapping(self._document.followed(schema, location)[0])
         return inputs.file_schema(text(node.get("description")), several="items" in node)
 
-    def _fields(self, entry: Json, place: str) -> dict[str, Field]:
-        properties = self._properties(entry.get("schema"), step(place, "schema"))
+    def _fields(self, entry: Json, location: str) -> dict[str, Field]:
+        properties = self._properties(entry.get("schema"), step(location, "schema"))
         return {
             name: Field(is_file=self._is_file(schema, where))
             for name, (schema, where) in properties.items()
         }
 
-    def _is_file(self, schema: Any, place: str) -> bool:
-        node = mapping(self._document.followed(schema, place)[0])
+    def _is_file(self, schema: Any, location: str) -> bool:
+        node = mapping(self._document.followed(schema, location)[0])
         if "items" in node and text(node.get("type")) in ("array", ""):
-            return self._is_file(node["items"], step(place, "items"))
+            return self._is_file(node["items"], step(location, "items"))
         if node.get("format") == "binary":
             return True
         return "contentMediaType" in node and "contentEncoding" not in node
 
-    def _properties(self, schema: Any, place: str) -> dict[str, tuple[Any, str]]:
+    def _properties(self, schema: Any, location: str) -> dict[str, tuple[Any, str]]:
         """Return an object's properties by name, including those of its allOf."""
-        node, place = self._document.followed(schema, place)
-        found: dict[str, tuple[Any, str]] = {}
+        node, location = self._document.followed(schema, location)
+        result: dict[str, tuple[Any, str]] = {}
         for index, member in enumerate(listed(mapping(node).get("allOf"))):
-            found.update(self._properties(member, step(place, "allOf", index)))
+            result.update(self._properties(member, step(location, "allOf", index)))
         for name, one in mapping(mapping(node).get("properties")).items():
-            found[name] = (one, step(place, "properties", name))
-        return found
+            result[name] = (one, step(location, "properties", name))
+        return result
 
-    def _required(self, schema: Any, place: str) -> list[str]:
-        node = mapping(self._document.followed(schema, place)[0])
-        found = [name for name in listed(node.get("required")) if isinstance(name, str)]
+    def _required(self, schema: Any, location: str) -> list[str]:
+        node = mapping(self._document.followed(schema, location)[0])
+        names = [name for name in listed(node.get("required")) if isinstance(name, str)]
         for member in listed(node.get("allOf")):
-            found += self._required(member, place)
-        return list(dict.fromkeys(found))
+            names += self._required(member, location)
+        return list(dict.fromkeys(names))
 
-    def accept(self, operation: Json, place: str) -> list[str]:
+    def accept(self, operation: Json, location: str) -> list[str]:
         """Return the media types of successful answers."""
-        found: list[str] = []
+        media_types: list[str] = []
         for status, response in mapping(operation.get("responses")).items():
             if status.startswith("2") or status == "default":
-                node, _ = self._document.followed(response, step(place, "responses", status))
-                found += mapping(mapping(node).get("content"))
-        return found
+                node, _ = self._document.followed(response, step(location, "responses", status))
+                media_types += mapping(mapping(node).get("content"))
+        return media_types
 
     def address(self, node: Json) -> str | None:
         """Return the first server of a document, a path or an operation, with its defaults."""
@@ -183,9 +183,9 @@ def api_keys(document: Document, schemes: Any) -> dict[str, ApiKeyScheme]:
 
 def style_of(node: Json, where: str) -> Style:
     """Return how a parameter is written; replace a style that its place does not allow."""
-    known = _STYLES.get(where, ("simple",))
+    styles = _STYLES.get(where, ("simple",))
     written = node.get("style")
-    name: Any = written if written in known else known[0]
+    name: Any = written if written in styles else styles[0]
     explode = boolean(node["explode"]) if "explode" in node else name == "form"
     if name in _DELIMITERS:
         return Style("form", explode, _DELIMITERS[name])
@@ -205,46 +205,46 @@ class Swagger2:
         self._document = document
         self._schemas = schemas
 
-    def parameter(self, node: Json, place: str, uses: set[str]) -> Input:
+    def parameter(self, node: Json, location: str, uses: set[str]) -> Input:
         """Return a parameter; in Swagger 2.0, form fields and bodies are parameters, too."""
         where = {"formData": "form"}.get(text(node.get("in")), text(node.get("in")))
         return Input(
             name="body" if where == "body" else text(node.get("name")),
             where=where,
-            schema=self._schema(node, where, place, uses),
+            schema=self._schema(node, where, location, uses),
             required=boolean(node.get("required")) or where == "path",
             description=text(node.get("description")),
             style=_collection_style(node, where),
         )
 
-    def _schema(self, node: Json, where: str, place: str, uses: set[str]) -> Any:
+    def _schema(self, node: Json, where: str, location: str, uses: set[str]) -> Any:
         if where == "body":
-            return self._schemas.converted(node.get("schema"), step(place, "schema"), uses)
+            return self._schemas.converted(node.get("schema"), step(location, "schema"), uses)
         if node.get("type") == "file":
             return inputs.FILE
         schema = {key: value for key, value in node.items() if key not in _NO_SCHEMA}
-        return self._schemas.converted(schema, place, uses)
+        return self._schemas.converted(schema, location, uses)
 
     def body(
-        self, operation: Json, place: str, given: list[Input], uses: set[str]
+        self, operation: Json, location: str, fields: list[Input], uses: set[str]
     ) -> tuple[Input | None, Body | None]:
         """Return how the body is written; its input is already among the ``given`` inputs."""
         consumes = listed(operation.get("consumes", self._document.root.get("consumes")))
-        consumed = [one for one in consumes if inputs.is_media_type(text(one))]
-        form = [one for one in given if one.where == "form"]
+        consumed = [media_type for media_type in consumes if inputs.is_media_type(text(media_type))]
+        form = [field for field in fields if field.where == "form"]
         if form:
             return None, _form(form, consumed)
-        if not any(one.where == "body" for one in given):
+        if not any(field.where == "body" for field in fields):
             return None, None
         media_type = inputs.preferred(consumed or ["application/json"])
         if inputs.kind_of(media_type) != "json":  # a form has no body here
             media_type = "application/json"
         return None, Body("json", inputs.sent_as(media_type), "body")
 
-    def accept(self, operation: Json, place: str) -> list[str]:
+    def accept(self, operation: Json, location: str) -> list[str]:
         """Return the media types of the answers."""
         produces = listed(operation.get("produces", self._document.root.get("produces")))
-        return [one for one in produces if isinstance(one, str)]
+        return [media_type for media_type in produces if isinstance(media_type, str)]
 
     def address(self, node: Json) -> str | None:
         """Return the document's address; a path or an operation has none."""
@@ -257,8 +257,10 @@ class Swagger2:
 
 
 def _form(given: list[Input], consumes: list[str]) -> Body:
-    fields = {one.name: Field(one.style, is_file=one.schema is inputs.FILE) for one in given}
-    has_file = any(one.is_file for one in fields.values())
+    fields = {
+        field.name: Field(field.style, is_file=field.schema is inputs.FILE) for field in given
+    }
+    has_file = any(field.is_file for field in fields.values())
     multipart = has_file or (bool(consumes) and _FORM not in map(inputs.essence, consumes))
     if multipart:
         return Body("multipart", "multipart/form-data", None, fields=fields)
@@ -268,8 +270,8 @@ def _form(given: list[Input], consumes: list[str]) -> Body:
 def _collection_style(node: Json, where: str) -> Style:
     collection = text(node.get("collectionFormat"))
     explode = collection == "multi" and where in ("query", "form")
-    how: Any = "form" if where in ("query", "form") else "simple"
-    return Style(how, explode, _COLLECTION_DELIMITERS.get(collection, ","))
+    style: Any = "form" if where in ("query", "form") else "simple"
+    return Style(style, explode, _COLLECTION_DELIMITERS.get(collection, ","))
 
 
 def _scheme(node: Json, host: str) -> str:

@@ -28,7 +28,7 @@ def presented(authorizer: Authorizer, connection: HTTPConnection) -> list[str]:
     """Return the credentials in a request, at the place where the runtime expects one."""
     if authorizer.bearer:
         pairs = (value.partition(" ") for value in connection.headers.getlist("authorization"))
-        return [rest.strip() for scheme, _, rest in pairs if scheme.lower() == "bearer" and rest]
+        return [token.strip() for scheme, _, token in pairs if scheme.lower() == "bearer" and token]
     if authorizer.location == "Header":
         return connection.headers.getlist(authorizer.name)
     query = connection.scope["query_string"].decode("latin-1")
@@ -40,12 +40,12 @@ def by_key(runtime: str, authorizer: Authorizer, credentials: list[str]) -> Iden
 
     Every key is compared, in a time that does not depend on how similar the presented one is.
     """
-    found = None
+    match = None
     credential = credentials[0].encode("utf-8", "surrogatepass") if len(credentials) == 1 else b""
     for key in authorizer.keys:
         if hmac.compare_digest(key.secret.encode(), credential):
-            found = key
-    if found is None:
+            match = key
+    if match is None:
         message = (
             f"That is no API key of the runtime {runtime!r}. It asks for {authorizer.wanted()}."
         )
@@ -53,7 +53,7 @@ def by_key(runtime: str, authorizer: Authorizer, credentials: list[str]) -> Iden
         raise authorizer.refusal(
             runtime, "InvalidKey", message, error="invalid_token", reason=reason
         )
-    return Identity("key", found.name)
+    return Identity("key", match.name)
 
 
 class GatewayAuthenticator:
@@ -104,9 +104,9 @@ def _application_scope(scope: Scope, identity: Identity, authorizer: Authorizer)
         headers = passed_on(scope["headers"], identity, without=authorizer.name.encode())
         return {**scope, "headers": headers}
     parts = scope["query_string"].split(b"&")
-    kept = [part for part in parts if _name_of(part) != authorizer.name]
+    kept_parts = [part for part in parts if _name_of(part) != authorizer.name]
     headers = passed_on(scope["headers"], identity)
-    return {**scope, "headers": headers, "query_string": b"&".join(kept)}
+    return {**scope, "headers": headers, "query_string": b"&".join(kept_parts)}
 
 
 def _name_of(part: bytes) -> str:

@@ -66,12 +66,12 @@ def passed_on(
     def is_ours(name: bytes) -> bool:
         return folded(name).startswith(_RESERVED) or folded(name) in reserved
 
-    kept = [
+    passed = [
         (name, _without(value, is_ours) if name.lower() == b"connection" else value)
         for name, value in headers
         if not is_ours(name)
     ]
-    return kept if identity is None else [*kept, *identity.headers()]
+    return passed if identity is None else [*passed, *identity.headers()]
 
 
 def _without(connection: bytes, is_ours: Callable[[bytes], bool]) -> bytes:
@@ -130,35 +130,35 @@ class Owners:
         """Refuse what belongs to other identities, and give the identity the rest."""
         if identity.kind == "token" and any(user != identity.subject for user in users):
             raise self._not_found()
-        things: list[Thing] = [("user", user) for user in users if identity.kind == "key"]
+        claims: list[Thing] = [("user", user) for user in users if identity.kind == "key"]
         sessions = {*_values(headers, b"session-id")}
         if len(sessions) > 1:
             raise self._refusal(400, "The request is ambiguous: it has several headers session_id.")
-        things += (("session", name) for name in sessions)
+        claims += (("session", name) for name in sessions)
         mcp = [("mcp", name) for name in _values(headers, b"mcp-session-id")]
-        if any(self._owners.get(thing, identity) != identity for thing in things):
+        if any(self._owners.get(claim, identity) != identity for claim in claims):
             raise self._not_found()
-        if any(self._owners.get(thing) != identity for thing in mcp):
+        if any(self._owners.get(claim) != identity for claim in mcp):
             raise self._not_found()
-        for thing in things:
-            self._take(identity, thing)
+        for claim in claims:
+            self._take(identity, claim)
 
-    def _take(self, identity: Identity, thing: Thing) -> None:
-        self._owners.setdefault(thing, identity)
-        self._owners.move_to_end(thing)
+    def _take(self, identity: Identity, claim: Thing) -> None:
+        self._owners.setdefault(claim, identity)
+        self._owners.move_to_end(claim)
         if len(self._owners) > _MOST_THINGS:
             self._owners.popitem(last=False)
 
     async def _body(self, receive: Receive) -> tuple[list[Message], bytes]:
         messages: list[Message] = []
-        body, more = bytearray(), True
-        while more:
+        body, has_more = bytearray(), True
+        while has_more:
             message = await receive()
             if message["type"] != "http.request":
                 raise ClientDisconnect
             messages.append(message)
             body += message.get("body", b"")
-            more = message.get("more_body", False)
+            has_more = message.get("more_body", False)
             if len(body) > _LARGEST_RUN:
                 limit = f"The body of a run has at most {_LARGEST_RUN} bytes here."
                 raise self._refusal(413, limit, "BodyTooLarge")

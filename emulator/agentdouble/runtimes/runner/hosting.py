@@ -44,8 +44,8 @@ def _card(application: Any, port: int) -> Any:
     The tuple is empty if ``run`` requires no card: then the application has its own card, whose
     address follows the gateway's.
     """
-    asked = inspect.signature(application.run).parameters.get("agent_card")
-    if asked is None or asked.default is not inspect.Parameter.empty:
+    parameter = inspect.signature(application.run).parameters.get("agent_card")
+    if parameter is None or parameter.default is not inspect.Parameter.empty:
         return ()
     library = sys.modules[type(application).__module__.partition(".")[0]]
     make = getattr(library, "agent_card", None)
