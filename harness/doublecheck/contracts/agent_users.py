@@ -69,9 +69,9 @@ class User:
 
     def history(self, session: str) -> Sequence[AgentEvent]:
         """Return the events of a session with content, as it is read."""
-        found = api_server.read_session(self._read(session))
-        assert session == found.id, f"asked for {session!r}, got {found.id!r}"
-        return [event for event in found.events if event.parts]
+        details = api_server.read_session(self._read(session))
+        assert session == details.id, f"asked for {session!r}, got {details.id!r}"
+        return [event for event in details.events if event.parts]
 
     def delete(self, session: str) -> None:
         """Delete a session."""
@@ -93,11 +93,11 @@ class User:
         return [event for event in events if event.parts]
 
     def order(
-        self, session: str, do: str, route: str = "/run", streaming: bool = False, **given: Any
+        self, session: str, do: str, route: str = "/run", streaming: bool = False, **arguments: Any
     ) -> Sequence[AgentEvent]:
         """Run a turn in which the reference agent does something."""
         fields = {"streaming": True} if streaming else {}
-        return self.say(session, json.dumps({"do": do, **given}), route, **fields)
+        return self.say(session, json.dumps({"do": do, **arguments}), route, **fields)
 
     def body(self, session: str, message: str, **fields: Any) -> dict[str, Any]:
         """Return the body of a run."""
@@ -139,16 +139,16 @@ def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:
 
     Returns the texts of all events, in order.
     """
-    seen: list[str] = []
+    received: list[str] = []
     released = 0
     with streaming(user, session, chunks) as (events, release):
         for event in events:
             assert event.error is None, event.error
-            seen += texts([event])
-            while released < len(chunks) and "".join(seen) == "".join(chunks[: released + 1]):
+            received += texts([event])
+            while released < len(chunks) and "".join(received) == "".join(chunks[: released + 1]):
                 release()
                 released += 1
-    return seen
+    return received
 
 
 @contextmanager
@@ -156,11 +156,11 @@ def streaming(
     user: User, session: str, chunks: Sequence[str]
 ) -> Iterator[tuple[Iterator[AgentEvent], Callable[[], object]]]:
     """Stream chunks; yield the events, and a function that releases the next chunk."""
-    gate, other = new_id(), user.create()
+    gate, control = new_id(), user.create()
     order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
     running = AgentSession(session, user.app, user.id)
     with closing(user.platform.run_sse(running, json.dumps(order), streaming=True)) as events:
-        yield events, lambda: user.order(other, "release", gate=gate)
+        yield events, lambda: user.order(control, "release", gate=gate)
 
 
 def texts(events: Iterable[AgentEvent]) -> list[str]:
@@ -206,9 +206,9 @@ def user_elsewhere(platform: Platform, leftovers: Leftovers, app: str, user: Use
     """The same user at another application, if the platform has one; else the same."""
     names = [name for name in platform.list_apps() if name != app]
     preferred = [name for name in (SECOND,) if name in names]
-    found = (preferred or names or [app])[0]
-    leftovers.user(found, user.id)
-    return user.of(found)
+    app_name = (preferred or names or [app])[0]
+    leftovers.user(app_name, user.id)
+    return user.of(app_name)
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,12 @@ def selection(expression: str) -> str:
 
 def find(id_: str) -> Clause:
     """Return the clause with this id; raise ArgumentError, with the nearest id, if there is none."""
-    found = clauses().get(id_)
-    if found is None:
+    match = clauses().get(id_)
+    if match is None:
         near = difflib.get_close_matches(id_.upper(), clauses(), n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ArgumentError(f"There is no clause {id_!r}.{hint}")
-    return found
+    return match
 
 
 def clause(
@@ -111,13 +111,13 @@ def clause(
     check stands in for one that needs the reference application (see ``verdicts.select``). ``surface`` is the
     surface that it asks, if that is not the clause's.
     """
-    found = find(id_)
-    needs = found.scope == "app" and not smoke if reference_app is None else reference_app
+    checked = find(id_)
+    needs = checked.scope == "app" and not smoke if reference_app is None else reference_app
     named: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
     return named(
-        found,
+        checked,
         reference_app=needs,
         writes=writes,
         smoke=smoke,
-        surface=surface or found.surface,
+        surface=surface or checked.surface,
     )

@@ -77,13 +77,13 @@ def require(platform: Platform, surface: str) -> None:
         if status in (401, 403):
             message += f" If it wants a key, set {variable('api_key')}."
         raise RefusedError(message, status=status, body=unclear.text)
-    seen = [
+    statuses = [
         f"{_route(answer)} is HTTP {answer.status_code}"
         + (" with something else" if answer.is_success else "")
         for answer in answers
     ]
     at: Any = "application" if surface == _INVOKE else surface
-    raise AbsentSurfaceError(platform.target.at(at), _NAMES[surface], seen)
+    raise AbsentSurfaceError(platform.target.at(at), _NAMES[surface], statuses)
 
 
 def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
@@ -112,9 +112,9 @@ def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
 
 def _is_its_own(platform: Platform, request: Request, answer: httpx.Response) -> bool:
     """Whether an answer is another one than a path gets that nobody has."""
-    other = platform.send(replace(request, url=platform.target.url + _NOWHERE))
-    same = answer.status_code == other.status_code
-    return not same or (answer.is_success and answer.content != other.content)
+    unused = platform.send(replace(request, url=platform.target.url + _NOWHERE))
+    same = answer.status_code == unused.status_code
+    return not same or (answer.is_success and answer.content != unused.content)
 
 
 def _end_session(platform: Platform, answer: httpx.Response) -> None:
@@ -122,8 +122,8 @@ def _end_session(platform: Platform, answer: httpx.Response) -> None:
     session = answer.headers.get("mcp-session-id")
     if session is not None:
         sent = {**answer.request.headers, "mcp-session-id": session}
-        wanted = ("authorization", "mcp-session-id")
-        headers = {name: value for name, value in sent.items() if name in wanted}
+        passed_on = ("authorization", "mcp-session-id")
+        headers = {name: value for name, value in sent.items() if name in passed_on}
         platform.send(Request("DELETE", str(answer.request.url), headers))
 
 
@@ -146,8 +146,8 @@ def _lists(name: str) -> Shows:
 
     def shows(answer: httpx.Response) -> bool:
         document = _json(answer)
-        held = document.get(name) if isinstance(document, dict) else document
-        return answer.is_success and isinstance(held, list)
+        items = document.get(name) if isinstance(document, dict) else document
+        return answer.is_success and isinstance(items, list)
 
     return shows
 
@@ -225,8 +225,8 @@ class SurfaceStates:
         if self._target.kind == "double" or surface in _WITHOUT_EVIDENCE:
             return
         # probes are there without an entrypoint
-        wanted = _INVOKE if clause.id.startswith("INV") else preflight.probed(surface)
-        problem = self._problem(platform, wanted)
+        needed = _INVOKE if clause.id.startswith("INV") else preflight.probed(surface)
+        problem = self._problem(platform, needed)
         if problem is None:
             return
         if not isinstance(problem, AbsentSurfaceError):
@@ -249,5 +249,5 @@ class SurfaceStates:
 
     def _nothing_there(self, platform: Platform) -> bool:
         """Whether no surface of the platform can be asked anything."""
-        probed = {preflight.probed(one) for one in self._target.offered - _WITHOUT_EVIDENCE}
-        return all(self._problem(platform, one) for one in sorted(probed - self._problems.keys()))
+        probed = {preflight.probed(name) for name in self._target.offered - _WITHOUT_EVIDENCE}
+        return all(self._problem(platform, name) for name in sorted(probed - self._problems.keys()))

@@ -49,12 +49,12 @@ class ExitStatus:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the failures by what they mean, and whatever passed."""
-        told = dict(report.user_properties)
+        properties = dict(report.user_properties)
         if report.failed:
-            self._counts[_failure(told)] += 1
+            self._counts[_failure(properties)] += 1
         elif report.when == "call" and report.passed:
             self._counts["passed"] += 1
-        self._counts["checks"] += report.when == "setup" and CLAUSE in told
+        self._counts["checks"] += report.when == "setup" and CLAUSE in properties
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -62,8 +62,8 @@ class ExitStatus:
         counts = self._counts
         if exitstatus == pytest.ExitCode.TESTS_FAILED:
             if not counts["failed"] and (self._forgives() or not counts["recommended"]):
-                asked = not counts["not asked"]
-                session.exitstatus = ExitCode.PASSED if asked else ExitCode.COULD_NOT_ASK
+                answered_all = not counts["not asked"]
+                session.exitstatus = ExitCode.PASSED if answered_all else ExitCode.COULD_NOT_ASK
         elif exitstatus == pytest.ExitCode.OK and self._nothing_checked():
             session.exitstatus = ExitCode.NOTHING_CHECKED
 
@@ -82,15 +82,15 @@ class ExitStatus:
     def _nothing_checked(self) -> bool:
         """Whether every contract check was skipped, and no other test passed or failed."""
         verdicts = ("passed", "failed", "recommended", "not asked")
-        return self._counts["checks"] > 0 and not any(self._counts[one] for one in verdicts)
+        return self._counts["checks"] > 0 and not any(self._counts[verdict] for verdict in verdicts)
 
     def _forgives(self) -> bool:
         return not self._strict and self._counts["recommended"] > 0
 
 
-def _failure(told: dict[str, Any]) -> str:
+def _failure(properties: dict[str, Any]) -> str:
     """Return what a failed report is counted as."""
-    if told.get(VERDICT) in NOT_ASKED:
+    if properties.get(VERDICT) in NOT_ASKED:
         return "not asked"
-    recommended = (told.get(LEVEL), told.get(VERDICT)) == (SHOULD, FAILED)
+    recommended = (properties.get(LEVEL), properties.get(VERDICT)) == (SHOULD, FAILED)
     return "recommended" if recommended else "failed"

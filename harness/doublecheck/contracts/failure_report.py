@@ -17,7 +17,7 @@ BODY_CHARS = 2000
 
 def explained(
     clause: Clause,
-    shown: Any,
+    pytest_text: Any,
     exchanges: Sequence[Exchange],
     *,
     secrets: Collection[str] = (),
@@ -31,7 +31,7 @@ def explained(
     """
     lines = [str(clause), f"specification, section {clause.section}"]
     lines += [f"fails for {example}"] if example else []
-    lines += ["", str(shown)]
+    lines += ["", str(pytest_text)]
     for exchange in exchanges:
         lines += ["", *_exchange_lines(redacted(exchange))]
     lines += ["", "Again:"]
@@ -46,7 +46,7 @@ def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:
     for value in arguments.values():
         platforms += value.opened if isinstance(value, Hosted) else ()
     for platform in sorted(platforms, key=lambda value: value is arguments.get("platform")):
-        exchanges = [one for one in platform.exchanges if "/_emulator/" not in one.request.url]
+        exchanges = [it for it in platform.exchanges if "/_emulator/" not in it.request.url]
         if exchanges:
             return tuple(exchanges[-SHOWN:])
     return ()

@@ -76,15 +76,15 @@ def forged(
         ),
     }
     if platform.target.restricted is not None:
-        other = platform.target.restricted.secret_key
-        requests["the secret of another key"] = signed_by(key, other)
+        other_secret = platform.target.restricted.secret_key
+        requests["the secret of another key"] = signed_by(key, other_secret)
     return requests
 
 
 def without_signature(request: Request) -> Request:
     """Return a request without its signature."""
-    kept = {name: one for name, one in request.headers.items() if name != "Authorization"}
-    return replace(request, headers=kept)
+    headers = {name: value for name, value in request.headers.items() if name != "Authorization"}
+    return replace(request, headers=headers)
 
 
 NOBODYS = "doublecheck-nobody-has-this-key"
@@ -107,6 +107,6 @@ def wrong_key_headers(key: str) -> Mapping[str, Mapping[str, str]]:
         "the key without its begin": key[1:],
         "half of the key": key[: len(key) // 2],
     }
-    values = {what: f"Bearer {wrong}" for what, wrong in keys.items() if wrong != key}
+    values = {name: f"Bearer {wrong}" for name, wrong in keys.items() if wrong != key}
     values |= {"an empty header": "", "another key without a scheme": NOBODYS}
-    return {NO_KEY: {}, **{what: {"Authorization": value} for what, value in values.items()}}
+    return {NO_KEY: {}, **{name: {"Authorization": value} for name, value in values.items()}}

@@ -65,15 +65,15 @@ def declared() -> Iterator[Declared]:
         shutil.copytree(_NEIGHBOUR, neighbour, ignore=shutil.ignore_patterns("__pycache__"))
         tables = tomllib.loads((applications / "agentdouble.toml").read_text("utf-8"))["runtimes"]
         keys = [secrets.token_hex(16) for _ in range(2)]
-        own: Mapping[str, Mapping[str, Any]] = {
+        individual: Mapping[str, Mapping[str, Any]] = {
             NEIGHBOUR: {
                 "directory": str(neighbour),
                 "environment": {"DOUBLECHECK_SECRET": secrets.token_hex(16)},
             },
             AGENTS: {"authorizer": _keys(keys)},
         }
-        there = {"directory": str(applications), "start_timeout_s": START_WITHIN_S}
-        placed = tuple({**table, **there, **own.get(table["name"], {})} for table in tables)
+        common = {"directory": str(applications), "start_timeout_s": START_WITHIN_S}
+        placed = tuple({**table, **common, **individual.get(table["name"], {})} for table in tables)
         yield Declared(placed, Secret(keys[1]))
 
 
@@ -97,8 +97,8 @@ class Hosted:
     @property
     def opened(self) -> tuple[Platform, ...]:
         """The opened runtimes, the last one first, and their control plane."""
-        found = (*self._found.values(), *self._with_key.values())
-        return (*reversed(found), self._platform)
+        platforms = (*self._found.values(), *self._with_key.values())
+        return (*reversed(platforms), self._platform)
 
     def at(self, name: str) -> Platform:
         """Return a reference runtime; skip the check if the platform does not have it."""
@@ -127,14 +127,14 @@ class Hosted:
 
     def instances(self, name: str) -> tuple[str, ...]:
         """Return the names of a runtime's running instances."""
-        body = {"RuntimeId": self._shown(name)["RuntimeId"]}
-        found = self._call_action("ListRuntimeInstances", body)["InstanceItems"]
-        return tuple(item["InstanceName"] for item in found)
+        body = {"RuntimeId": self._runtime(name)["RuntimeId"]}
+        items = self._call_action("ListRuntimeInstances", body)["InstanceItems"]
+        return tuple(item["InstanceName"] for item in items)
 
     def logs(self, name: str) -> str:
         """Return the logs of a runtime's running instances."""
-        id_ = self._shown(name)["RuntimeId"]
-        bodies = [{"RuntimeId": id_, "InstanceName": one} for one in self.instances(name)]
+        id_ = self._runtime(name)["RuntimeId"]
+        bodies = [{"RuntimeId": id_, "InstanceName": instance} for instance in self.instances(name)]
         logs = [self._call_action("GetRuntimeInstanceLogs", body)["Logs"] for body in bodies]
         return "\n".join(logs)
 
@@ -146,33 +146,33 @@ class Hosted:
         return self._stack.enter_context(Platform(target, timeout_s=ANSWER_WITHIN_S))
 
     def _target(self, name: str) -> Target:
-        target, shown = self._platform.target, self._shown(name)
-        networks = shown.get("NetworkConfigurations") or []
-        address = next((one["Endpoint"] for one in networks if one["NetworkType"] == "public"), "")
-        assert address, f"{name} has no public Endpoint: {shown}"
+        target, runtime = self._platform.target, self._runtime(name)
+        networks = runtime.get("NetworkConfigurations") or []
+        address = next((it["Endpoint"] for it in networks if it["NetworkType"] == "public"), "")
+        assert address, f"{name} has no public Endpoint: {runtime}"
         return replace(
             target,
             url=address,
             api_server=address,
             mcp=address,
             a2a=address,
-            api_key=_key_of(shown),
+            api_key=_key_of(runtime),
             api_keys={},
         )
 
-    def _shown(self, name: str) -> Mapping[str, Any]:
+    def _runtime(self, name: str) -> Mapping[str, Any]:
         body = {"Filters": [{"Name": "Name", "Values": [name]}]}
-        found: list[Mapping[str, Any]] = self._call_action("ListRuntimes", body)["AgentKitRuntimes"]
-        if not found:
+        items: list[Mapping[str, Any]] = self._call_action("ListRuntimes", body)["AgentKitRuntimes"]
+        if not items:
             not_observable(f"needs the reference application as a runtime, {name}")
-        return found[0]
+        return items[0]
 
     def _call_action(self, action: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         _, result = wire.envelope(wire.control_plane(self._platform, body, action=action))
         return result
 
 
-def _key_of(shown: Mapping[str, Any]) -> Secret | None:
-    authorizer = shown.get("AuthorizerConfiguration") or {}
+def _key_of(runtime: Mapping[str, Any]) -> Secret | None:
+    authorizer = runtime.get("AuthorizerConfiguration") or {}
     key = (authorizer.get("KeyAuth") or {}).get("ApiKey")
     return Secret(key) if key else None

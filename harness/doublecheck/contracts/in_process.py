@@ -21,7 +21,7 @@ A2A_VERSION = {"A2A-Version": "1.0"}
 
 def accepted(decorate: Decorate, things: Iterable[Any]) -> list[Any]:
     """Return the functions or classes that a decorator accepts; it refuses with a TypeError."""
-    return [one for one in things if refusal(decorate, one) is None]
+    return [thing for thing in things if refusal(decorate, thing) is None]
 
 
 def refusal(decorate: Decorate, thing: Any) -> str | None:
@@ -35,12 +35,12 @@ def refusal(decorate: Decorate, thing: Any) -> str | None:
 
 def invoked(app: Any, payload: Mapping[str, Any], headers: Mapping[str, str]) -> httpx.Response:
     """Return a simple application's answer to an invocation."""
-    return _asked(app, lambda client: client.post("/invoke", json=payload, headers=headers))
+    return _run(app, lambda client: client.post("/invoke", json=payload, headers=headers))
 
 
 def got(app: Any, path: str) -> httpx.Response:
     """Return an application's answer to GET."""
-    return _asked(app, lambda client: client.get(path))
+    return _run(app, lambda client: client.get(path))
 
 
 def tool_names(app: Any) -> list[str]:
@@ -61,20 +61,20 @@ def sent(app: Any, text: str) -> dict[str, Any]:
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]}
     answer = rpc(app, "SendMessage", {"message": message})
     assert "result" in answer, f"SendMessage is answered with an error: {answer}"
-    found: dict[str, Any] = next(iter(answer["result"].values()))
-    return found
+    result: dict[str, Any] = next(iter(answer["result"].values()))
+    return result
 
 
 def rpc(app: Any, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return an A2A application's answer to a method of JSON-RPC."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer: dict[str, Any] = _asked(
+    answer: dict[str, Any] = _run(
         app, lambda client: client.post("/", json=body, headers=A2A_VERSION)
     ).json()
     return answer
 
 
-def _asked(app: Any, ask: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
+def _run(app: Any, ask: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
     """Return the answer of an application that runs for this question alone."""
 
     async def running() -> T:
@@ -97,7 +97,7 @@ def _called(app: Any, make: Callable[[mcp.McpServer, mcp.McpSession], Call[T]]) 
         await _answer(client, mcp.initialized(server, session))
         return await _answer(client, make(server, session))
 
-    return _asked(app, within_a_session)
+    return _run(app, within_a_session)
 
 
 async def _answer(client: httpx.AsyncClient, call: Call[T]) -> T:

@@ -52,7 +52,7 @@ class Input:
 
     def map(self, change: Callable[[Any], Any]) -> Input:
         """Return an input whose examples are changed by a function."""
-        return Input(self.strategy.map(change), tuple(change(one) for one in self.always))
+        return Input(self.strategy.map(change), tuple(change(example) for example in self.always))
 
 
 def for_each(cost: int = 1, **inputs: Input) -> Callable[[Body], Body]:
@@ -70,7 +70,7 @@ def for_each(cost: int = 1, **inputs: Input) -> Callable[[Body], Body]:
 
         signature = inspect.signature(check)
         takes_examples = FIXTURE in signature.parameters
-        named = [one for one in signature.parameters.values() if one.name not in inputs]
+        named = [it for it in signature.parameters.values() if it.name not in inputs]
         if not takes_examples:
             named.append(inspect.Parameter(FIXTURE, inspect.Parameter.KEYWORD_ONLY))
         run.__signature__ = signature.replace(parameters=named)  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ class Examples:
         self, check: Body, inputs: Mapping[str, Input], count: int, *phases: Phase
     ) -> None:
         """Run a check for random examples; the first that fails ends it."""
-        strategies = {name: one.strategy for name, one in inputs.items()}
+        strategies = {name: input_.strategy for name, input_ in inputs.items()}
         limits = settings(
             max_examples=max(count, 1),
             phases=phases,
@@ -172,11 +172,11 @@ def chosen(plan: Plan) -> tuple[int, int]:
 
 def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:
     """Yield the examples that are always tried, each input's next to each other's."""
-    most = max(len(one.always) for one in inputs.values())
-    if not all(one.always for one in inputs.values()):
+    most = max(len(input_.always) for input_ in inputs.values())
+    if not all(input_.always for input_ in inputs.values()):
         return
     for number in range(most):
-        yield {name: one.always[number % len(one.always)] for name, one in inputs.items()}
+        yield {name: input_.always[number % len(input_.always)] for name, input_ in inputs.items()}
 
 
 def _described(values: Values) -> str:
@@ -184,11 +184,11 @@ def _described(values: Values) -> str:
 
 
 def _cut(text: str) -> str:
-    left_out = len(text) - SHOWN_CHARS
-    if left_out <= 0:
+    omitted = len(text) - SHOWN_CHARS
+    if omitted <= 0:
         return text
     half = SHOWN_CHARS // 2
-    return f"{text[:half]} ... {left_out} characters ... {text[-half:]}"
+    return f"{text[:half]} ... {omitted} characters ... {text[-half:]}"
 
 
 # U+2028 and U+0085 end a line for str.splitlines(), but not for JSON and SSE.
@@ -290,9 +290,9 @@ def files(longest: int = LONG) -> Input:
 
 def histories(most: int = 4) -> Input:
     """The messages of a user in one session, one or several; none is JSON."""
-    said = texts(empty=False, long=5000).strategy.map("said: {}".format)
+    messages = texts(empty=False, long=5000).strategy.map("said: {}".format)
     rich = ["said: first", f"said: {RICH * 5}", "said: first", '42 {"a":  [ 1]}']
-    return Input(st.lists(said, min_size=1, max_size=most), (rich, ["said: alone"]))
+    return Input(st.lists(messages, min_size=1, max_size=most), (rich, ["said: alone"]))
 
 
 def unusual_ids() -> Input:

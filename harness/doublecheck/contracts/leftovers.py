@@ -43,8 +43,8 @@ class Leftovers:
 
     def user(self, app: str, user: str, platform: Platform | None = None) -> None:
         """Register a user's sessions of an application for removal, by default on the platform."""
-        asked = platform or self._platform
-        self._removals.append(lambda: _delete_sessions(asked, app, user))
+        target = platform or self._platform
+        self._removals.append(lambda: _delete_sessions(target, app, user))
 
     def add(self, remove: Callable[[], Any]) -> None:
         """Register a function that removes something."""

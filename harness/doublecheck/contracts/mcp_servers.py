@@ -41,9 +41,9 @@ class Service:
         """What the record maps the name to; fail if it is no object of 2.5."""
         servers = self.record.get("mcpServers") if isinstance(self.record, dict) else None
         assert isinstance(servers, dict), f"mcpServers is no object: {self.record}"
-        found = servers.get(self.name)
-        assert isinstance(found, dict), f"{self.name} is not mapped to an object: {self.record}"
-        return found
+        entry = servers.get(self.name)
+        assert isinstance(entry, dict), f"{self.name} is not mapped to an object: {self.record}"
+        return entry
 
     @property
     def server(self) -> McpServer:
@@ -81,7 +81,7 @@ def answers(response: httpx.Response) -> list[dict[str, Any]]:
     """Return the messages in an answer that answer one, none if it is empty."""
     if not response.content.strip():
         return []
-    return [one for one in mcp.messages(response) if "result" in one or "error" in one]
+    return [it for it in mcp.messages(response) if "result" in it or "error" in it]
 
 
 def open_session(platform: Platform, server: McpServer) -> McpSession:

@@ -18,12 +18,12 @@ _OF_ONE_SDK = "agentdouble_apps.py"
 
 def files(sdk: Sdk) -> Mapping[Path, bytes]:
     """Return the files for an SDK: contents by path in the folder."""
-    own = _HERE / "applications" / sdk
-    paths = {path.relative_to(own): path for path in _below(own)}
+    sdk_folder = _HERE / "applications" / sdk
+    paths = {path.relative_to(sdk_folder): path for path in _below(sdk_folder)}
     for path in _below(_SHARED):
         if sdk == "agentdouble" or path.name != _OF_ONE_SDK:
             paths[path.relative_to(_HERE)] = path
-    return {place: path.read_bytes() for place, path in sorted(paths.items())}
+    return {name: path.read_bytes() for name, path in sorted(paths.items())}
 
 
 def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
@@ -32,19 +32,19 @@ def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     Raises FolderError, and writes nothing, if a file with other content would be replaced, unless
     ``force`` is set.
     """
-    wanted = {folder / place: content for place, content in files(sdk).items()}
+    new_files = {folder / name: content for name, content in files(sdk).items()}
     try:
-        changed = [path for path, content in wanted.items() if _is_other(path, content)]
+        changed = [path for path, content in new_files.items() if _is_other(path, content)]
         if changed and not force:
             raise FolderError(_in_the_way(folder, changed))
-        for path, content in wanted.items():
-            _put(path, content)
+        for path, content in new_files.items():
+            _write(path, content)
     except OSError as error:
         reason = error.strerror or error
         raise FolderError(
             f"{error.filename or folder} cannot be written: {reason}. Name another folder with -o."
         ) from None
-    return tuple(wanted)
+    return tuple(new_files)
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -65,7 +65,7 @@ def _in_the_way(folder: Path, changed: list[Path]) -> str:
     )
 
 
-def _put(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink():
         path.unlink()  # replace the link, not its target

@@ -95,9 +95,7 @@ class Run:
 
     def outcomes(self) -> Mapping[Clause, str]:
         """Return what each clause that was checked came to, in words: one outcome a clause."""
-        return {
-            clause: self.clause_outcome(clause, one) for clause, one in self.by_clause().items()
-        }
+        return {c: self.clause_outcome(c, checks) for c, checks in self.by_clause().items()}
 
     def clause_outcome(self, clause: Clause, checks: Sequence[Check]) -> str:
         """Return what a clause came to, in words."""
@@ -149,6 +147,6 @@ NOT_CARRIED_OUT = OUTCOMES[-4:]
 
 def _is_partial(checks: Sequence[Check]) -> bool:
     """Whether the checks that passed say only a part of what their clause says."""
-    left_out = (Verdict.NOT_RUN, Verdict.NOT_OBSERVABLE)
-    whole = any(check.verdict is Verdict.PASSED and check.role == "check" for check in checks)
-    return not whole or any(check.verdict in left_out for check in checks)
+    skipped = (Verdict.NOT_RUN, Verdict.NOT_OBSERVABLE)
+    complete = any(check.verdict is Verdict.PASSED and check.role == "check" for check in checks)
+    return not complete or any(check.verdict in skipped for check in checks)

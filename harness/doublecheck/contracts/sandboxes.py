@@ -64,11 +64,11 @@ class Sandbox:
         try:
             ended = self.platform.destroy_session(user_id=self.user_id, session_id=self.session_id)
         except RefusedError as error:
-            ended, why = False, str(error)
+            ended, reason = False, str(error)
         else:
-            why = "the platform lists no such session"
+            reason = "the platform lists no such session"
         if not ended:
-            not_observable(f"no session can be ended: {why}")
+            not_observable(f"no session can be ended: {reason}")
 
     def body(
         self, code: str, language: str = PYTHON, *, ttl_s: int | None = TTL_S
@@ -119,10 +119,10 @@ def texts_of_values(result: CodeResult) -> list[Any]:
 
 def failure(result: CodeResult) -> Output:
     """Return the output with the error; fail if there is none, or the status is ok (7.3)."""
-    found = [output for output in result.outputs if output.ename]
-    assert found, f"no output has an ename: {result.outputs}"
+    errors = [output for output in result.outputs if output.ename]
+    assert errors, f"no output has an ename: {result.outputs}"
     assert result.status != "ok", "the status of code that failed is ok"
-    return found[-1]
+    return errors[-1]
 
 
 def succeeded(result: CodeResult) -> CodeResult:
@@ -180,7 +180,7 @@ MARKS = ("one", "other")
 
 
 @dataclass(frozen=True)
-class Place:
+class Paths:
     """Where a session keeps its files: its home and its temporary folder, and a file in both."""
 
     home: str
@@ -188,24 +188,24 @@ class Place:
     file: str
 
 
-def leave(sandbox: Sandbox, mark: str, *, ttl_s: int | None = TTL_S) -> Place:
+def leave(sandbox: Sandbox, mark: str, *, ttl_s: int | None = TTL_S) -> Paths:
     """Leave every kind of state in a session, each with this mark, one of ``MARKS``."""
     file = f"doublecheck-{sandbox.session_id[:8]}"
-    made = succeeded(sandbox.run(_MAKE.format(mark=mark, file=file), ttl_s=ttl_s))
-    home, tmp = printed_json(made)
+    result = succeeded(sandbox.run(_MAKE.format(mark=mark, file=file), ttl_s=ttl_s))
+    home, tmp = printed_json(result)
     javascript = _MAKE_JAVASCRIPT.format(mark=json.dumps(mark))
     succeeded(sandbox.run(javascript, JAVASCRIPT, ttl_s=ttl_s))
-    return Place(home, tmp, file)
+    return Paths(home, tmp, file)
 
 
-def seen(sandbox: Sandbox, place: Place, *, ttl_s: int | None = TTL_S) -> dict[str, Any]:
+def read_state(sandbox: Sandbox, paths: Paths, *, ttl_s: int | None = TTL_S) -> dict[str, Any]:
     """Return the mark that each kind of state has in a session, None where there is none."""
-    look = _LOOK.format(home=place.home, tmp=place.tmp, file=place.file, marks=MARKS)
+    look = _LOOK.format(home=paths.home, tmp=paths.tmp, file=paths.file, marks=MARKS)
     python = printed_json(sandbox.run(look, ttl_s=ttl_s))
     javascript = printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT, ttl_s=ttl_s))
     return {**python, **javascript}
 
 
-def with_mark(mark: str | None, seen: Mapping[str, Any]) -> dict[str, Any]:
+def with_mark(mark: str | None, state: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is seen where every kind of state has this mark."""
-    return dict.fromkeys(seen, mark)
+    return dict.fromkeys(state, mark)

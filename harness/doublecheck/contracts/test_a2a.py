@@ -99,8 +99,8 @@ def _call(platform: Platform, call: Call[T]) -> T:
 def _urls(agent: a2a.Agent) -> list[str]:
     """Return the URLs at which a card says that JSON-RPC is answered."""
     interfaces = agent.card.get("supportedInterfaces") or [{"url": agent.card.get("url")}]
-    rpc = [one for one in interfaces if one.get("protocolBinding", "JSONRPC") == "JSONRPC"]
-    return [str(one["url"]) for one in rpc if one.get("url")]
+    rpc = [entry for entry in interfaces if entry.get("protocolBinding", "JSONRPC") == "JSONRPC"]
+    return [str(entry["url"]) for entry in rpc if entry.get("url")]
 
 
 @clause("A2A-01")
@@ -162,16 +162,16 @@ def test_the_executor_gets_every_part_of_a_message(agent: Agent, text: str) -> N
 @clause("A2A-02", writes=True)
 def test_a_message_continues_its_context(agent: Agent) -> None:
     """Two messages of one context have it both, and a message without it has another."""
-    heard = json.dumps({"do": "heard"})
-    first, other = agent.send(heard), agent.send(heard)
+    order = json.dumps({"do": "heard"})
+    first, separate = agent.send(order), agent.send(order)
 
-    second = agent.send(heard, context_id=first.context_id)
+    second = agent.send(order, context_id=first.context_id)
 
     assert first.context_id
     assert first.context_id == second.context_id
     assert first.context_id == wire.parsed("".join(second.texts))["context"]
-    assert other.context_id != first.context_id
-    assert 3 == len({first.task_id, second.task_id, other.task_id})
+    assert separate.context_id != first.context_id
+    assert 3 == len({first.task_id, second.task_id, separate.task_id})
 
 
 @clause("A2A-02", writes=True)
@@ -180,7 +180,7 @@ def test_an_executor_that_raises_has_failed(agent: Agent) -> None:
     for texts in ([], ["sent"]):
         assert agent.failure(texts) in ENDED_BADLY
 
-        assert ("completed", ("next",)) == _told(agent, "next")
+        assert ("completed", ("next",)) == _echo(agent, "next")
 
 
 @clause("A2A-03", writes=True)
@@ -205,7 +205,7 @@ def test_intermediate_results_arrive_while_it_works(agent: Agent, text: str) -> 
     assert 1 == len(tasks), tasks
 
 
-def _told(agent: Agent, text: str) -> tuple[str | None, tuple[str, ...]]:
+def _echo(agent: Agent, text: str) -> tuple[str | None, tuple[str, ...]]:
     answer = agent.order("say", texts=[text])
     return answer.state, answer.texts
 
@@ -223,11 +223,11 @@ def _require_ours(platform: Platform, url: str) -> None:
 @for_each(cost=2, text=inputs.texts(empty=False, long=5000))
 def test_tasks_are_persisted_by_the_task_store(agent: Agent, text: str) -> None:
     """get_task returns each as save_task stored it: its state, and all that was said."""
-    told = [agent.order("say", texts=texts) for texts in ([text, "ü", text], ["two"], [text])]
+    answers = [agent.order("say", texts=texts) for texts in ([text, "ü", text], ["two"], [text])]
 
-    assert 3 == len({one.task_id for one in told})
+    assert 3 == len({answer.task_id for answer in answers})
     for _ in range(2):
-        assert told == [agent.task(one.task_id) for one in told]
+        assert answers == [agent.task(answer.task_id) for answer in answers]
 
 
 @clause("A2A-04", writes=True)
@@ -239,9 +239,9 @@ def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
     with closing(agent.stream(order)) as events:
         for event in events:
             if event.texts and event.kind != "task":
-                found = agent.task(event.task_id)
-                assert found is not None, "the task is not found while its executor works"
-                states.append(found.state)
+                task = agent.task(event.task_id)
+                assert task is not None, "the task is not found while its executor works"
+                states.append(task.state)
                 agent.obey("release", gate)
 
     ended = agent.task(event.task_id)
@@ -254,13 +254,13 @@ def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
 @clause("A2A-04", writes=True)
 def test_there_is_nothing_for_another_id(agent: Agent) -> None:
     """Not for one that nobody has, nor for a part or another form of one that a task has."""
-    told = agent.order("say", texts=["kept"])
-    id_ = str(told.task_id)
+    answer = agent.order("say", texts=["kept"])
+    id_ = str(answer.task_id)
     others = {uuid.uuid4().hex, id_[:-1], id_[1:], id_[: len(id_) // 2], f"{id_}0", id_.swapcase()}
 
-    assert told == agent.task(id_)
-    assert {} == {one: found for one in others - {id_} if (found := agent.task(one)) is not None}
-    assert told == agent.task(id_)
+    assert answer == agent.task(id_)
+    assert {} == {id_: task for id_ in others - {id_} if (task := agent.task(id_)) is not None}
+    assert answer == agent.task(id_)
 
 
 @clause("A2A-04", writes=True)
@@ -272,6 +272,6 @@ def test_a_deleted_task_is_not_found(agent: Agent) -> None:
     agent.obey("forget", deleted.task_id)
 
     assert agent.task(deleted.task_id) is None
-    assert [first, last] == [agent.task(one.task_id) for one in (first, last)]
+    assert [first, last] == [agent.task(answer.task_id) for answer in (first, last)]
     agent.order("say", texts=["4"])
     assert agent.task(deleted.task_id) is None

@@ -36,7 +36,7 @@ def local(platform: Platform) -> Platform:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedSession:
     """A user's session, with a secret in its history and in the name of an artifact."""
 
     user: User
@@ -45,12 +45,12 @@ class Kept:
 
     def state(self) -> Any:
         """Return what can be read of the user's sessions."""
-        said = texts(self.user.history(self.session))
-        return self.user.ids(), said, self.user.artifacts(self.session)
+        history = texts(self.user.history(self.session))
+        return self.user.ids(), history, self.user.artifacts(self.session)
 
 
 NewUser = Callable[[Platform], User]
-Keep = Callable[[Platform], Kept]
+SaveSession = Callable[[Platform], SavedSession]
 
 
 @pytest.fixture
@@ -59,36 +59,36 @@ def new_user(hosted: Hosted, leftovers: Leftovers) -> NewUser:
 
     def make(platform: Platform) -> User:
         user = User(platform, REFERENCE, new_id())
-        for one in hosted.identities(hosting.AGENTS):
-            leftovers.user(REFERENCE, user.id, one)
+        for identity in hosted.identities(hosting.AGENTS):
+            leftovers.user(REFERENCE, user.id, identity)
         return user
 
     return make
 
 
 @pytest.fixture
-def keep(new_user: NewUser) -> Keep:
+def save_session(new_user: NewUser) -> SaveSession:
     """A function that keeps a secret in a session of a new user."""
 
-    def make(platform: Platform) -> Kept:
+    def make(platform: Platform) -> SavedSession:
         user, secret = new_user(platform), new_id()
-        kept = Kept(user, user.create(), secret)
-        user.say(kept.session, secret)
-        user.order(kept.session, "save", names=[f"{secret}.txt"])
-        return kept
+        saved = SavedSession(user, user.create(), secret)
+        user.say(saved.session, secret)
+        user.order(saved.session, "save", names=[f"{secret}.txt"])
+        return saved
 
     return make
 
 
 @pytest.fixture
-def kept(hosted: Hosted, keep: Keep) -> Kept:
+def saved(hosted: Hosted, save_session: SaveSession) -> SavedSession:
     """A session at the gateway, by the key that the control plane shows."""
     platform = hosted.at(hosting.AGENTS)
     if platform.target.api_key is None:
         answer = platform.request("GET", "/list-apps")
         assert _is_refusal(answer), "the gateway asks for no key"
         not_observable("the control plane shows no key of the runtime")
-    return keep(platform)
+    return save_session(platform)
 
 
 @clause("AUT-01")
@@ -100,23 +100,23 @@ def test_no_authentication_is_asked_for(local: Platform) -> None:
         for endpoint in agent_users.general()
     }
 
-    assert [] == [name for name, one in answers.items() if "authorization" in one.request.headers]
-    assert [] == [name for name, one in answers.items() if not one.is_success]
+    assert [] == [name for name, it in answers.items() if "authorization" in it.request.headers]
+    assert [] == [name for name, it in answers.items() if not it.is_success]
 
 
 @clause("AUT-01", writes=True)
 def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> None:
     """Every endpoint of sessions and runs works without credentials, also when it is asked again."""
     sessions = [user.create() for _ in range(TRIES)]
-    asked = [
-        *(one for name in sessions for one in agent_users.of_session(user, name)),
-        *(one for name in sessions for one in agent_users.every(user, name)),
+    endpoints = [
+        *(route for name in sessions for route in agent_users.of_session(user, name)),
+        *(route for name in sessions for route in agent_users.every(user, name)),
     ]
 
-    answers = [(endpoint, endpoint.ask(local)) for endpoint in asked]
+    answers = [(route, route.ask(local)) for route in endpoints]
 
-    assert [] == [one.name for one, it in answers if "authorization" in it.request.headers]
-    assert {} == {one.name: it.text for one, it in answers if not one.works(it)}
+    assert [] == [route.name for route, it in answers if "authorization" in it.request.headers]
+    assert {} == {route.name: it.text for route, it in answers if not route.works(it)}
     assert [False] * TRIES == [user.has(name) for name in sessions]
 
 
@@ -134,9 +134,9 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
         assert sessions == user.ids()
         for session in sessions:
             for route in ROUTES:
-                said = f"{session} by {route}, é 日本語\n"
-                assert [said] == texts(user.say(session, said, route))
-                assert said in texts(user.history(session))
+                text = f"{session} by {route}, é 日本語\n"
+                assert [text] == texts(user.say(session, text, route))
+                assert text in texts(user.history(session))
             user.order(session, "save", names=[f"{session}.txt"])
         assert [[f"{session}.txt"] for session in sessions] == list(map(user.artifacts, sessions))
         user.delete(sessions[0])
@@ -145,81 +145,81 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
 
 @clause("AUT-02", reference_app=True, writes=True)
 @for_each(wrong=Input(st.sampled_from(WRONG), always=WRONG))
-def test_every_endpoint_refuses_who_has_no_key(hosted: Hosted, kept: Kept, wrong: str) -> None:
+def test_every_endpoint_refuses_strangers(hosted: Hosted, saved: SavedSession, wrong: str) -> None:
     """Also the second time, and behind a call with the key; nothing is read, done or deleted."""
-    platform, stranger = kept.user.platform, hosted.with_key(hosting.AGENTS, None)
+    platform, stranger = saved.user.platform, hosted.with_key(hosting.AGENTS, None)
     headers = forgeries.wrong_key_headers(_key(platform)).get(wrong, {})
-    before = kept.state()
+    before = saved.state()
 
     for _ in range(TRIES):
         answers = [
             (endpoint.name, endpoint.ask(stranger, headers))
-            for endpoint in agent_users.every(kept.user, kept.session)
+            for endpoint in agent_users.every(saved.user, saved.session)
         ]
         accepted = {name: it for name, it in answers if not _is_refusal(it)}
         assert {} == accepted, f"accepted with {wrong}"
-    assert before == kept.state()
+    assert before == saved.state()
 
 
 @clause("AUT-02", reference_app=True, writes=True)
-def test_nothing_but_the_key_is_accepted(hosted: Hosted, kept: Kept) -> None:
+def test_nothing_but_the_key_is_accepted(hosted: Hosted, saved: SavedSession) -> None:
     """No other key, no part of it, and nothing of which it is a part."""
-    platform, stranger = kept.user.platform, hosted.with_key(hosting.AGENTS, None)
-    of_session = agent_users.of_session(kept.user, kept.session)
-    read = next(one for one in of_session if one.name == "GET session")
+    platform, stranger = saved.user.platform, hosted.with_key(hosting.AGENTS, None)
+    of_session = agent_users.of_session(saved.user, saved.session)
+    read = next(endpoint for endpoint in of_session if endpoint.name == "GET session")
     assert read.works(read.ask(platform))
 
     answers = {
-        what: read.ask(stranger, headers)
-        for what, headers in forgeries.wrong_key_headers(_key(platform)).items()
+        name: read.ask(stranger, headers)
+        for name, headers in forgeries.wrong_key_headers(_key(platform)).items()
     }
 
-    assert {} == {what: it for what, it in answers.items() if not _is_refusal(it)}
+    assert {} == {name: it for name, it in answers.items() if not _is_refusal(it)}
     assert read.works(read.ask(platform))
 
 
 @clause("AUT-02", reference_app=True, writes=True)
 @pytest.mark.parametrize("chunks", [["one ", "two ", "ü\n"]], ids=["three"])
-def test_streams_arrive_in_increments(kept: Kept, chunks: list[str]) -> None:
+def test_streams_arrive_in_increments(saved: SavedSession, chunks: list[str]) -> None:
     """Through the gateway, each increment is read before the next may be produced."""
-    seen = in_step(kept.user, kept.session, chunks)
+    texts_read = in_step(saved.user, saved.session, chunks)
 
-    assert "".join(chunks) == seen.pop() == "".join(seen)
-    assert len(chunks) <= len(seen), "the increments were joined"
+    assert "".join(chunks) == texts_read.pop() == "".join(texts_read)
+    assert len(chunks) <= len(texts_read), "the increments were joined"
 
 
 @clause("AUT-03", reference_app=True, writes=True)
-def test_an_identity_reaches_nothing_of_another(hosted: Hosted, keep: Keep) -> None:
+def test_an_identity_reaches_nothing_of_another(hosted: Hosted, save_session: SaveSession) -> None:
     """It reads, lists, runs and deletes no session of any user, and sees no artifact.
 
     Neither the second time, nor when it says that it is that user; and the same is true the other
     way round. What it makes for itself under the name of another's user stays apart.
     """
-    one, other = hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS)
-    theirs = [(keep(mine), intruder) for mine, intruder in ((one, other), (other, one)) * 2]
-    before = [kept.state() for kept, _ in theirs]
+    first, second = hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS)
+    pairs = [(save_session(a), b) for a, b in ((first, second), (second, first)) * 2]
+    before = [saved.state() for saved, _ in pairs]
 
-    for kept, intruder in theirs:
-        assert not replace(kept.user, platform=intruder).has(kept.session)
-        claims = {"user_id": kept.user.id, "session_id": kept.session}
+    for saved, intruder in pairs:
+        assert not replace(saved.user, platform=intruder).has(saved.session)
+        claims = {"user_id": saved.user.id, "session_id": saved.session}
         for headers in ({}, {}, claims, claims):
-            assert {} == _shown(kept, intruder, headers)
+            assert {} == _leaks(saved, intruder, headers)
 
-    assert before == [kept.state() for kept, _ in theirs]
+    assert before == [saved.state() for saved, _ in pairs]
 
 
-def _shown(kept: Kept, intruder: Platform, headers: Mapping[str, str]) -> dict[str, str]:
+def _leaks(saved: SavedSession, intruder: Platform, headers: Mapping[str, str]) -> dict[str, str]:
     """Let an intruder ask everything about a session; return the answers that show any of it."""
-    shown = {}
+    leaks = {}
     for endpoint in (
-        *agent_users.of_session(kept.user, kept.session, HISTORY),
-        agent_users.deletion(kept.user, kept.session),
+        *agent_users.of_session(saved.user, saved.session, HISTORY),
+        agent_users.deletion(saved.user, saved.session),
     ):
-        told = endpoint.ask(intruder, headers).text
-        listed = endpoint.name == "GET sessions" and kept.session in told
-        if listed or kept.secret in told:
-            shown[endpoint.name] = told
-    return shown
+        text = endpoint.ask(intruder, headers).text
+        listed = endpoint.name == "GET sessions" and saved.session in text
+        if listed or saved.secret in text:
+            leaks[endpoint.name] = text
+    return leaks
 
 
 def _key(platform: Platform) -> str:

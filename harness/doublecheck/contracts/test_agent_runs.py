@@ -19,53 +19,53 @@ REQUIRED = ("appName", "userId", "sessionId", "newMessage")
 
 
 @clause("API-07", writes=True)
-@for_each(said=inputs.texts(empty=False, carriage_returns=True))
-def test_a_run_returns_what_the_turn_has_gained(user: User, said: str) -> None:
+@for_each(text=inputs.texts(empty=False, carriage_returns=True))
+def test_a_run_returns_what_the_turn_has_gained(user: User, text: str) -> None:
     """The list has the events that the history has gained behind the user's message."""
     session = user.create()
-    for message in (f"first {said}", f"second {said}"):
+    for message in (f"first {text}", f"second {text}"):
         before = user.history(session)
         events = user.say(session, message)
         gained = user.history(session)[len(before) :]
 
         assert events
         assert message == gained[0].text
-        assert [one.parts for one in gained[1:]] == [one.parts for one in events]
+        assert [event.parts for event in gained[1:]] == [event.parts for event in events]
 
 
 @clause("API-07", reference_app=True, writes=True)
-@for_each(said=inputs.texts(empty=False, carriage_returns=True))
-def test_a_run_answers_the_message(user: User, said: str) -> None:
+@for_each(text=inputs.texts(empty=False, carriage_returns=True))
+def test_a_run_answers_the_message(user: User, text: str) -> None:
     """The agent gets it whole, each of its parts, and as it is."""
     session = user.create()
 
-    assert f"said: {said} end" == texts(user.say(session, f"said: {said} end"))[-1]
-    document = f'{{"text":  {json.dumps(said)} , "n": [ 1.50]}}'
+    assert f"said: {text} end" == texts(user.say(session, f"said: {text} end"))[-1]
+    document = f'{{"text":  {json.dumps(text)} , "n": [ 1.50]}}'
     assert document == texts(user.say(session, document))[-1]
-    message = _message("said: ", said, " end")
+    message = _message("said: ", text, " end")
     answer = user.post("/run", {**user.body(session, ""), "newMessage": message})
-    assert f"said: {said} end" == _events("/run", answer)[-1].text
+    assert f"said: {text} end" == _events("/run", answer)[-1].text
 
 
 @clause("API-07", reference_app=True, writes=True)
-@for_each(said=inputs.histories())
-def test_a_run_returns_every_event(user: User, said: list[str]) -> None:
+@for_each(replies=inputs.histories())
+def test_a_run_returns_every_event(user: User, replies: list[str]) -> None:
     """All that the agent says in a turn, in order, each once, and with every part."""
     session = user.create()
-    several = [*said, *said]
+    several = [*replies, *replies]
 
     assert several == texts(user.order(session, "events", texts=several))
     (event,) = user.order(session, "parts", texts=several)
     assert several == [part["text"] for part in event.parts]
-    assert said[:1] == texts(user.order(session, "events", texts=said[:1]))
+    assert replies[:1] == texts(user.order(session, "events", texts=replies[:1]))
 
 
 @clause("API-08", writes=True)
-@for_each(said=inputs.texts(empty=False, carriage_returns=True))
-def test_a_stream_has_events_as_json(user: User, said: str) -> None:
+@for_each(text=inputs.texts(empty=False, carriage_returns=True))
+def test_a_stream_has_events_as_json(user: User, text: str) -> None:
     """The answer is a stream, and its events are those that a list would have."""
     session, listing = user.create(), user.create()
-    message = f"said: {said}"
+    message = f"said: {text}"
 
     events = user.say(session, message, "/run_sse")
 
@@ -80,11 +80,11 @@ def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> 
     """Each increment is read before the next may be produced, and the whole text comes last."""
     session = user.create()
 
-    seen = in_step(user, session, chunks)
+    increments = in_step(user, session, chunks)
 
-    assert "".join(chunks) == seen.pop(), "the whole text is not the last"
-    assert "".join(chunks) == "".join(seen)
-    assert len(chunks) <= len(seen), "the increments were joined"
+    assert "".join(chunks) == increments.pop(), "the whole text is not the last"
+    assert "".join(chunks) == "".join(increments)
+    assert len(chunks) <= len(increments), "the increments were joined"
     assert "".join(chunks) == user.history(session)[-1].text
 
 
@@ -95,10 +95,10 @@ def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> No
     session, several = user.create(), [*chunks, " ", "\n", "a ", " b"]
 
     for _ in range(2):
-        said = user.order(session, "stream", "/run_sse", streaming=True, chunks=several)
-        assert "".join(several) == said[-1].text
-        assert "".join(several) == "".join(event.text for event in said[:-1])
-        assert len(several) <= len(said) - 1, "increments were joined"
+        events = user.order(session, "stream", "/run_sse", streaming=True, chunks=several)
+        assert "".join(several) == events[-1].text
+        assert "".join(several) == "".join(event.text for event in events[:-1])
+        assert len(several) <= len(events) - 1, "increments were joined"
         called = user.order(session, "tool", "/run_sse", streaming=True, word="owl")
         behind = _behind_the_answer(called)
         assert ["owl has 3 letters."] * 2 == ["".join(behind[:-1]), behind[-1]]
@@ -113,9 +113,9 @@ def test_without_streaming_there_are_no_increments(user: User, fields: dict[str,
 
     for route in ROUTES:
         assert ["whole text"] == texts(user.say(session, "whole text", route, **fields))
-        said = texts(user.say(session, order, route, **fields))
-        assert "owl has 3 letters." == said[-1]
-        assert "o" not in said, "an increment"
+        replies = texts(user.say(session, order, route, **fields))
+        assert "owl has 3 letters." == replies[-1]
+        assert "o" not in replies, "an increment"
 
 
 @clause("API-10", writes=True)
@@ -128,8 +128,8 @@ def test_events_have_content(user: User, route: str, streaming: bool) -> None:
         events = user.say(session, message, route, streaming=streaming)
 
         contents = [event.raw["content"] for event in events]
-        assert [] == [one for one in contents if not isinstance(one.get("role"), str)]
-        assert [] == [one for one in contents if not isinstance(one.get("parts"), list)]
+        assert [] == [content for content in contents if not isinstance(content.get("role"), str)]
+        assert [] == [content for content in contents if not isinstance(content.get("parts"), list)]
         assert texts(events), "no reply with text"
         assert {"model"} == {event.role for event in events if event.text}
     assert {"user", "model"} == {event.role for event in user.history(session)}
@@ -166,13 +166,13 @@ def test_calls_carry_their_arguments_and_answers(
         events = user.order(session, "call", route, args=args, response={"is": args}, reply=reply)
 
         calls = [call for event in events for call in event.function_calls]
-        answers = [one for event in events for one in event.function_responses]
-        asked = [[one.get("name"), one.get("args", {})] for one in calls]
-        assert wire.same([["look_up", args]], asked)
-        told = [[one.get("name"), one.get("response")] for one in answers]
-        assert wire.same([["look_up", {"is": args}]], told)
+        answers = [answer for event in events for answer in event.function_responses]
+        called = [[call.get("name"), call.get("args", {})] for call in calls]
+        assert wire.same([["look_up", args]], called)
+        responses = [[answer.get("name"), answer.get("response")] for answer in answers]
+        assert wire.same([["look_up", {"is": args}]], responses)
         order = [bool(event.function_calls) or -bool(event.function_responses) for event in events]
-        assert [True, -1] == [one for one in order if one]
+        assert [True, -1] == [kind for kind in order if kind]
         assert [reply] == texts(events)
         assert reply == events[-1].text
 
@@ -196,8 +196,8 @@ def test_four_fields_are_required(user: User, route: str, field: str) -> None:
 
 @clause("API-12", reference_app=True, writes=True)
 @pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
-@for_each(said=inputs.texts(empty=False, carriage_returns=True))
-def test_the_fields_reach_the_agent(user: User, route: str, said: str) -> None:
+@for_each(text=inputs.texts(empty=False, carriage_returns=True))
+def test_the_fields_reach_the_agent(user: User, route: str, text: str) -> None:
     """The application, the user, the session, and each part of the message."""
     session = user.create()
     body = user.body(session, "")
@@ -206,28 +206,28 @@ def test_the_fields_reach_the_agent(user: User, route: str, said: str) -> None:
     body["newMessage"]["parts"] = [{"text": order[:9]}, {"text": order[9:]}]
 
     answer = user.post(route, body)
-    echoed = user.post(route, {**body, "newMessage": _message("said: ", said)})
+    echoed = user.post(route, {**body, "newMessage": _message("said: ", text)})
 
-    told = json.loads(_events(route, answer)[-1].text)
+    reply = json.loads(_events(route, answer)[-1].text)
     assert {
         "parts": [order[:9], order[9:]],
         "app": user.app,
         "user": user.id,
         "session": session,
-    } == told
-    assert f"said: {said}" == _events(route, echoed)[-1].text
+    } == reply
+    assert f"said: {text}" == _events(route, echoed)[-1].text
 
 
 @clause("API-17", writes=True)
-@for_each(cost=2, said=inputs.histories())
-def test_each_turn_sees_those_before(user: User, other_user: User, said: list[str]) -> None:
+@for_each(cost=2, messages=inputs.histories())
+def test_each_turn_sees_those_before(user: User, other_user: User, messages: list[str]) -> None:
     """The agent finds all messages of earlier turns, by either route, and no others."""
     session, neighbour = user.create(), user.create()
     user.say(neighbour, "of a neighbour")
     other_user.create(session)
     other_user.say(session, "of another user")
     ordered = []
-    for number, message in enumerate(said):
+    for number, message in enumerate(messages):
         user.say(session, message, ROUTES[number % 2], streaming=number % 3 == 1)
         ordered.append(message)
         for route in ROUTES:
@@ -251,10 +251,10 @@ def _behind_the_answer(events: Sequence[AgentEvent]) -> list[str]:
 
 
 def _message(*some: str) -> dict[str, Any]:
-    return {"role": "user", "parts": [{"text": one} for one in some]}
+    return {"role": "user", "parts": [{"text": text} for text in some]}
 
 
 def _events(route: str, answer: Any) -> Any:
     assert answer.is_success, answer.text
-    found = api_server.read_events(answer) if route == "/run" else streamed(answer)
-    return [event for event in found if event.parts]
+    events = api_server.read_events(answer) if route == "/run" else streamed(answer)
+    return [event for event in events if event.parts]

@@ -56,23 +56,23 @@ def test_a_user_s_sessions_are_listed(user: User, other_user: User, user_elsewhe
     assert [] == user.ids()
 
     first = [user.create(), user.create("named-1")]
-    theirs = [other_user.create(), other_user.create("named-2")]
+    other_ids = [other_user.create(), other_user.create("named-2")]
     assert sorted(first) == user.ids()
-    assert sorted(theirs) == other_user.ids()
+    assert sorted(other_ids) == other_user.ids()
     if user_elsewhere != user:
-        there = [user_elsewhere.create(), user_elsewhere.create("named-3")]
-        assert sorted(there) == user_elsewhere.ids()
-    more = [*first, *(user.create() for _ in range(9))]
-    assert sorted(more) == user.ids()
+        elsewhere_ids = [user_elsewhere.create(), user_elsewhere.create("named-3")]
+        assert sorted(elsewhere_ids) == user_elsewhere.ids()
+    all_ids = [*first, *(user.create() for _ in range(9))]
+    assert sorted(all_ids) == user.ids()
 
 
 @clause("API-05", writes=True)
-@for_each(cost=2, said=inputs.histories())
-def test_a_session_has_its_history(user: User, said: list[str]) -> None:
+@for_each(cost=2, messages=inputs.histories())
+def test_a_session_has_its_history(user: User, messages: list[str]) -> None:
     """What the user said, whole and in order, and behind each what the agent replied."""
     session, untouched = user.create(), user.create()
     expected = []
-    for number, message in enumerate(said):
+    for number, message in enumerate(messages):
         route = ("/run", "/run_sse")[number % 2]
         replied = user.say(session, message, route)
         expected += [message, *texts(replied)]
@@ -80,7 +80,7 @@ def test_a_session_has_its_history(user: User, said: list[str]) -> None:
 
     history = user.history(session)
     assert expected == texts(user.history(session)), "another history when it is read again"
-    assert set(said) <= {one.text for one in history if one.role == "user"}
+    assert set(messages) <= {event.text for event in history if event.role == "user"}
     assert [] == texts(user.history(untouched))
 
 
@@ -92,11 +92,11 @@ def test_a_deleted_session_does_not_exist(
     """It is neither read nor listed, and every other session stays as it was."""
     deleted = user.create("deleted" if named else None)
     neighbours = [user.create(), *map(user.create, (f"{deleted}-1", deleted.upper(), deleted[:-1]))]
-    others = [one for one in (other_user, user_elsewhere) if one != user]
-    for one in (user, *others):
-        if one is not user:
-            one.create(deleted)
-        one.say(deleted, "hello")
+    others = [candidate for candidate in (other_user, user_elsewhere) if candidate != user]
+    for owner in (user, *others):
+        if owner is not user:
+            owner.create(deleted)
+        owner.say(deleted, "hello")
     user.say(neighbours[0], "neighbour")
 
     assert user.has(deleted)
@@ -105,7 +105,7 @@ def test_a_deleted_session_does_not_exist(
     assert [False, False] == [user.has(deleted) for _ in range(2)]
     assert sorted(neighbours) == user.ids()
     assert "neighbour" in texts(user.history(neighbours[0]))
-    assert [[deleted]] * len(others) == [one.ids() for one in others]
+    assert [[deleted]] * len(others) == [owner.ids() for owner in others]
     assert [True] * len(others) == [
-        "hello" in "".join(texts(one.history(deleted))) for one in others
+        "hello" in "".join(texts(owner.history(deleted))) for owner in others
     ]

@@ -66,7 +66,7 @@ def test_health_answers(platform: Platform) -> None:
     """The answer is a success, each time."""
     answers = [platform.request("GET", "/health", surface="api_server") for _ in range(2)]
 
-    assert [True, True] == [one.is_success for one in answers], answers[0].text
+    assert [True, True] == [answer.is_success for answer in answers], answers[0].text
     assert "error" not in answers[0].text.lower(), answers[0].text
 
 
@@ -102,10 +102,10 @@ def test_an_application_that_is_not_listed_does_not_run(
         if name not in names:
             nearly = user.of(name)
             leftovers.user(name, user.id)
-            there = nearly.may_create(session)  # it may be refused here, or when it runs
+            created = nearly.may_create(session)  # it may be refused here, or when it runs
             answer = nearly.post(route, nearly.body(session, "hello"))
             assert ends_in_error(answer), f"{name!r} was run: {answer.text}"
-            assert not there or "hello" not in "".join(texts(nearly.history(session)))
+            assert not created or "hello" not in "".join(texts(nearly.history(session)))
 
 
 @clause("API-18", writes=True)
@@ -114,15 +114,15 @@ def test_users_sessions_are_separate(user: User, other_user: User, user_elsewher
     shared = new_id()
     user.create(shared)
     user.say(shared, "a secret")
-    others = [one for one in (other_user, user_elsewhere) if one != user]
+    others = [candidate for candidate in (other_user, user_elsewhere) if candidate != user]
 
-    assert [False] * len(others) == [one.has(shared) for one in others]
-    assert [[]] * len(others) == [one.ids() for one in others]
-    for one in others:
-        one.create(shared)
-        assert [] == texts(one.history(shared))
-        one.say(shared, "mine")
-        assert [] == [said for said in texts(one.history(shared)) if "a secret" in said]
+    assert [False] * len(others) == [stranger.has(shared) for stranger in others]
+    assert [[]] * len(others) == [stranger.ids() for stranger in others]
+    for stranger in others:
+        stranger.create(shared)
+        assert [] == texts(stranger.history(shared))
+        stranger.say(shared, "mine")
+        assert [] == [text for text in texts(stranger.history(shared)) if "a secret" in text]
     assert "mine" not in "".join(texts(user.history(shared)))
     assert [shared] == user.ids()
 
@@ -146,16 +146,16 @@ def test_another_user_changes_nothing(user: User, other_user: User, route: str) 
 
 @clause("API-18", writes=True)
 @pytest.mark.parametrize(
-    ("one", "another"),
+    ("name", "other_name"),
     [("anna", "ANNA"), ("anna@a.example", "anna@b.example"), ("Ána", "Ana"), ("a" * 40, "a" * 39)],
     ids=["capitals", "domains", "accents", "lengths"],
 )
 def test_users_with_similar_ids_are_separate(
-    platform: Platform, leftovers: Leftovers, app: str, one: str, another: str
+    platform: Platform, leftovers: Leftovers, app: str, name: str, other_name: str
 ) -> None:
     """Capitals, accents, what stands behind an @, and the last letter tell them apart."""
     shared = new_id()
-    first, second = (User(platform, app, f"{shared}{name}") for name in (one, another))
+    first, second = (User(platform, app, f"{shared}{name}") for name in (name, other_name))
     for user in (first, second):
         leftovers.user(app, user.id)
     if not (first.may_create(shared) and second.may_create("mine")):
@@ -172,17 +172,17 @@ def test_users_with_similar_ids_are_separate(
 def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> None:
     """Its history, its user and its artifacts are of the session that runs."""
     shared = new_id()
-    for one, secret in ((user, "first"), (other_user, "second")):
-        one.create(shared)
-        one.say(shared, secret)
-        one.order(shared, "save", names=[f"{secret}.txt"])
+    for who, secret in ((user, "first"), (other_user, "second")):
+        who.create(shared)
+        who.say(shared, secret)
+        who.order(shared, "save", names=[f"{secret}.txt"])
 
-    heard = [one.order(shared, "history")[-1].text for one in (user, other_user)]
+    histories = [who.order(shared, "history")[-1].text for who in (user, other_user)]
 
-    assert [("first" in said, "second" in said) for said in heard] == [(True, False), (False, True)]
-    assert [["first.txt"], ["second.txt"]] == [one.artifacts(shared) for one in (user, other_user)]
-    for one in (user, other_user):
-        assert f'"user": "{one.id}"' in one.order(shared, "heard")[-1].text
+    assert [(True, False), (False, True)] == [("first" in h, "second" in h) for h in histories]
+    assert [["first.txt"], ["second.txt"]] == [who.artifacts(shared) for who in (user, other_user)]
+    for who in (user, other_user):
+        assert f'"user": "{who.id}"' in who.order(shared, "heard")[-1].text
 
 
 def _nearly(name: str) -> tuple[str, ...]:

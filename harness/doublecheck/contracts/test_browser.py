@@ -68,7 +68,7 @@ class Page:
         """Return the addresses of all pages of the browser."""
         session, self.session = self.session, None
         try:
-            return [str(one["url"]) for one in self.call("Target.getTargets")["targetInfos"]]
+            return [str(info["url"]) for info in self.call("Target.getTargets")["targetInfos"]]
         finally:
             self.session = session
 
@@ -79,8 +79,8 @@ class Page:
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression."""
-        how = {"returnByValue": True, "awaitPromise": True}
-        answer = self.call("Runtime.evaluate", expression=expression, **how)
+        options = {"returnByValue": True, "awaitPromise": True}
+        answer = self.call("Runtime.evaluate", expression=expression, **options)
         return answer["result"].get("value")
 
 
@@ -113,17 +113,17 @@ def test_a_page_is_driven_by_its_protocol(sandbox: Sandbox, examples: Examples) 
             page.evaluate("document.querySelector('input').focus()")
             page.call("Input.insertText", text="typed")
             after = browser.screenshot()
-            seen = page.evaluate("[document.title, document.querySelector('input').value]")
-            own = page.pages()
-            theirs = [page for other in map(_browser, sessions) for page in _pages(other)]
+            state = page.evaluate("[document.title, document.querySelector('input').value]")
+            own_pages = page.pages()
+            other_pages = [page for browser in map(_browser, sessions) for page in _pages(browser)]
 
-    assert ["red", "typed"] == seen
+    assert ["red", "typed"] == state
     for picture in (before, after):
         assert picture.startswith(_PICTURES), picture[:20]
     assert before != after, "the pictures of two different pages are the same"
     assert "Mozilla/" in info.user_agent
-    assert _PAGE in own
-    assert _PAGE not in theirs, "another session's browser has the page"
+    assert _PAGE in own_pages
+    assert _PAGE not in other_pages, "another session's browser has the page"
 
 
 def _pages(browser: Browser) -> list[str]:

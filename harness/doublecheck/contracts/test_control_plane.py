@@ -73,11 +73,11 @@ COMMANDS = (("echo hello", COMMAND), ("false", COMMAND))
 @pytest.mark.parametrize("kind", ["code", "command"])
 def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: str) -> None:
     """Every field of 2.8 is a string and tells of this request; each has an id of its own."""
-    other = sandbox.with_session("Other-and_longer-0123456789")
+    other_session = sandbox.with_session("Other-and_longer-0123456789")
     request_ids = []
 
     for code, language in IN_PYTHON if kind == "code" else COMMANDS:
-        for session in (sandbox, other, sandbox):
+        for session in (sandbox, other_session, sandbox):
             answer = _invoked(platform, session.body(code, language))
             metadata, result = wire.envelope(answer)
 
@@ -102,7 +102,7 @@ def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> Non
         assert code in FAILING or (True, "ok") == (inner["success"], data["status"]), data
         assert language == PYTHON or data["kernel_name"] not in ("python3", "python")
         _are_whole(data["outputs"])
-        others = [_told(one) for one in data["outputs"] if one["output_type"] != "stream"]
+        others = [_content(item) for item in data["outputs"] if item["output_type"] != "stream"]
         assert {VALUED: ["data"], SILENT: []}.get(code, others) == others
         assert code not in FAILING or others[-1:] == ["ename"], data["outputs"]
 
@@ -122,13 +122,13 @@ def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: s
 @pytest.mark.parametrize("language", [PYTHON, COMMAND])
 def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, language: str) -> None:
     """Ids that do not exist are, also those that are almost the known one."""
-    own = platform.target.sandbox_tool()
+    id_ = platform.target.sandbox_tool()
     body = sandbox.body("1" if language == PYTHON else "true", language)
-    near = {own[:-1], f"{own}0", own.upper(), f"t-{own[2:].swapcase()}", own[2:], f" {own}"}
+    near = {id_[:-1], f"{id_}0", id_.upper(), f"t-{id_[2:].swapcase()}", id_[2:], f" {id_}"}
     if platform.target.kind == "double" or platform.target.allow_writes:
         assert _invoked(platform, body)
 
-    for unknown in sorted({"t-doublecheck-nobody-has-this", "nobody", ""} | near - {own}):
+    for unknown in sorted({"t-doublecheck-nobody-has-this", "nobody", ""} | near - {id_}):
         assert wire.refusal(wire.control_plane(platform, {**body, "ToolId": unknown}))
 
 
@@ -170,9 +170,9 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
         not_observable(f"{address} does not speak https")
     with (
         serving_double(tls=True, kernel_start_timeout_s=START_WITHIN_S) as target,
-        Platform(target) as other,
+        Platform(target) as second,
     ):
-        yield other
+        yield second
 
 
 @clause("CTL-08", writes=True)
@@ -225,7 +225,7 @@ def _are_whole(outputs: Iterable[Mapping[str, Any]]) -> None:
         assert [] == wrong, output
 
 
-def _told(output: Mapping[str, Any]) -> str:
+def _content(output: Mapping[str, Any]) -> str:
     """Return the field that tells what an output is about, empty if none does."""
     return next((name for name in ("ename", "data") if output[name]), "")
 
@@ -247,8 +247,8 @@ def test_every_forged_signature_is_refused(platform: Platform, sandbox: Sandbox)
 @clause("CTL-03", writes=True)
 def test_a_wrong_signature_stays_refused(platform: Platform, sandbox: Sandbox) -> None:
     """It is as wrong when it is sent again, also after a right one, and nothing runs."""
-    known = platform.target.address().credentials
-    wrong = replace(known, secret_key=known.secret_key[::-1])
+    credentials = platform.target.address().credentials
+    wrong = replace(credentials, secret_key=credentials.secret_key[::-1])
     succeeded(sandbox.run(COUNT))
 
     for _ in range(3):
@@ -263,7 +263,7 @@ def test_every_operation_needs_a_signature(platform: Platform, sandbox: Sandbox)
     first = succeeded(sandbox.run(COUNT))
     signed = _operations(platform, sandbox, first.session_id, credentials=None)
 
-    unsigned = {what: without_signature(request) for what, request in signed.items()}
+    unsigned = {name: without_signature(request) for name, request in signed.items()}
 
     assert {} == _let_in(platform, unsigned)
     assert "1\n" == printed(sandbox.run(COUNTED)), "the session was touched without a signature"
@@ -275,8 +275,8 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandb
     restricted = _restricted(platform)
 
     for _ in range(2):
-        asked = _operations(platform, sandbox, NOBODY, credentials=restricted)
-        assert {} == _let_in(platform, asked)
+        requests = _operations(platform, sandbox, NOBODY, credentials=restricted)
+        assert {} == _let_in(platform, requests)
     _is_known(platform, sandbox, restricted)
 
 
@@ -296,8 +296,8 @@ def _operations(
 ) -> dict[str, Request]:
     """Return a signed request for each operation, by its name."""
 
-    def signed(body: Mapping[str, Any], **how: Any) -> Request:
-        return wire.signed(platform, body, credentials=credentials, **how)
+    def signed(body: Mapping[str, Any], **options: Any) -> Request:
+        return wire.signed(platform, body, credentials=credentials, **options)
 
     runs = {
         f"InvokeTool of {name}": signed(sandbox.body(code, name)) for code, name in SIGNATURE_CODES
@@ -314,30 +314,30 @@ def _operations(
 def _let_in(platform: Platform, requests: Mapping[str, Request]) -> dict[str, str]:
     """Send requests that are to be refused; return those that are not."""
     wrong = {}
-    for what, request in requests.items():
+    for name, request in requests.items():
         try:
             wire.refusal(platform.send(request))
         except AssertionError as error:
-            wrong[what] = str(error).splitlines()[0]
+            wrong[name] = str(error).splitlines()[0]
     return wrong
 
 
 def _restricted(platform: Platform) -> Credentials:
-    known = platform.target.restricted
-    if known is None:
+    credentials = platform.target.restricted
+    if credentials is None:
         pytest.skip(
             "needs a key pair without the full-access permission: set "
             f"{variable('restricted_access_key')} and {variable('restricted_secret_key')}"
         )
-    return known
+    return credentials
 
 
-def _is_known(platform: Platform, sandbox: Sandbox, known: Credentials) -> None:
+def _is_known(platform: Platform, sandbox: Sandbox, credentials: Credentials) -> None:
     """Skip unless the refusal differs from that of a wrong secret, so that it is another one."""
-    wrong = replace(known, secret_key=known.secret_key[::-1])
+    wrong = replace(credentials, secret_key=credentials.secret_key[::-1])
     refusals = [
-        wire.refusal(wire.control_plane(platform, sandbox.body("1"), credentials=one))
-        for one in (known, wrong)
+        wire.refusal(wire.control_plane(platform, sandbox.body("1"), credentials=pair))
+        for pair in (credentials, wrong)
     ]
     if refusals[0] == refusals[1]:
         not_observable(

@@ -54,7 +54,7 @@ async def _payload_alone(payload: Payload) -> str:
     return ""
 
 
-async def _three(payload: Payload, headers: Headers, more: str) -> str:
+async def _three(payload: Payload, headers: Headers, extra: str) -> str:
     return ""
 
 
@@ -157,7 +157,7 @@ def _no_parameters() -> str:
 
 
 def _complex(place: Place, others: list[Place] | None = None, *, wide: bool = False) -> str:
-    return f"{place.city}, {place.streets}, {wide}, {[one.city for one in others or ()]}"
+    return f"{place.city}, {place.streets}, {wide}, {[place.city for place in others or ()]}"
 
 
 async def _async_complex(places: dict[str, Place]) -> dict[str, Any]:
@@ -188,8 +188,8 @@ def test_tool_refuses_a_parameter_without_a_type() -> None:
     for parameter, functions in NO_TOOLS.items():
         app = agentdouble.MCPApp()
         for decorate in (app.tool, app.tool()):
-            told = [refusal(decorate, one) or "accepted" for one in functions]
-            assert [] == [message for message in told if parameter not in message]
+            messages = [refusal(decorate, function) or "accepted" for function in functions]
+            assert [] == [message for message in messages if parameter not in message]
         assert {} == app.tools
 
     assert [*TOOLS] == accepted(agentdouble.MCPApp().tool, TOOLS)
@@ -204,12 +204,12 @@ def test_sync_and_async_tools_are_listed_and_called() -> None:
         app.tool(function)
     rome, oslo = {"city": "Rome", "streets": ["a", "b"]}, {"city": "Oslo", "streets": []}
 
-    assert sorted(one.__name__ for one in TOOLS) == sorted(tool_names(app))
+    assert sorted(tool.__name__ for tool in TOOLS) == sorted(tool_names(app))
     assert {"city": "Rome", "days": 2} == tool_result(app, "_forecast", {"city": "Rome", "days": 2})
     assert "sun in Rome" == _text(tool_result(app, "_async_forecast", {"city": "Rome"}))
     assert "nothing" == _text(tool_result(app, "_no_parameters", {}))
-    given = {"place": rome, "others": [oslo, rome], "wide": True}
-    assert "Rome, ['a', 'b'], True, ['Oslo', 'Rome']" == _text(tool_result(app, "_complex", given))
+    args = {"place": rome, "others": [oslo, rome], "wide": True}
+    assert "Rome, ['a', 'b'], True, ['Oslo', 'Rome']" == _text(tool_result(app, "_complex", args))
     assert {"x": [], "y": ["a", "b"]} == tool_result(
         app, "_async_complex", {"places": {"x": oslo, "y": rome}}
     )

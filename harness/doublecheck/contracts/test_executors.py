@@ -44,7 +44,7 @@ def _executors() -> tuple[type[AgentExecutor], ...]:
     from a2a.server.agent_execution import AgentExecutor
 
     class Executor(AgentExecutor):
-        def __init__(self, runner: Any, prefix: str = "", **more: Any) -> None:
+        def __init__(self, runner: Any, prefix: str = "", **ignored: Any) -> None:
             self.said = f"{prefix}{runner}"
 
         async def execute(self, context: Any, event_queue: Any) -> None:
@@ -120,33 +120,33 @@ def test_an_executor_need_not_override_execute() -> None:
 
 
 class _Sync:
-    """The three operations of a task store as functions; ``kept`` has the tasks."""
+    """The three operations of a task store as functions; ``tasks`` has them."""
 
-    kept: dict[str, Any]
+    tasks: dict[str, Any]
 
     def save_task(self, task: Any) -> None:
-        self.kept[task.id] = task
+        self.tasks[task.id] = task
 
     def get_task(self, task_id: str) -> Any:
-        return self.kept.get(task_id)
+        return self.tasks.get(task_id)
 
     def delete_task(self, task_id: str) -> None:
-        self.kept.pop(task_id, None)
+        self.tasks.pop(task_id, None)
 
 
 class _Async:
     """The three operations as async functions."""
 
-    kept: dict[str, Any]
+    tasks: dict[str, Any]
 
     async def save_task(self, task: Any) -> None:
-        self.kept[task.id] = task
+        self.tasks[task.id] = task
 
     async def get_task(self, task_id: str) -> Any:
-        return self.kept.get(task_id)
+        return self.tasks.get(task_id)
 
     async def delete_task(self, task_id: str) -> None:
-        self.kept.pop(task_id, None)
+        self.tasks.pop(task_id, None)
 
 
 def _stores() -> tuple[type[TaskStore], ...]:
@@ -171,7 +171,7 @@ def _incomplete_stores() -> list[type]:
 
     operations = {"save_task", "get_task", "delete_task"}
     return [
-        type(f"Without_{missing}", (TaskStore,), {one: getattr(_Sync, one) for one in has})
+        type(f"Without_{missing}", (TaskStore,), {name: getattr(_Sync, name) for name in has})
         for missing in (*sorted(operations), "all")
         for has in [operations - {missing} if missing != "all" else set()]
     ]
@@ -183,8 +183,8 @@ def test_task_store_refuses_what_is_no_task_store() -> None:
     right = _stores()
     wrong = (*_incomplete_stores(), _Sync, _Async, object, dict, _execute, "store", None)
 
-    assert [*right] == accepted(lambda cls: agentdouble.A2AApp().task_store(kept={})(cls), right)
-    assert [] == accepted(lambda cls: agentdouble.A2AApp().task_store(kept={})(cls), wrong)
+    assert [*right] == accepted(lambda cls: agentdouble.A2AApp().task_store(tasks={})(cls), right)
+    assert [] == accepted(lambda cls: agentdouble.A2AApp().task_store(tasks={})(cls), wrong)
     assert [] == accepted(lambda cls: agentdouble.A2AApp().task_store()(cls), wrong)
 
 
@@ -192,27 +192,27 @@ def test_task_store_refuses_what_is_no_task_store() -> None:
 def test_the_task_store_keeps_the_tasks() -> None:
     """Each task is saved in the store and read from it; the store gets the decorator's arguments."""
     for cls in _stores():
-        app, kept = agentdouble.A2AApp(runner="echo"), dict[str, Any]()
-        app.task_store(kept=kept)(cls)
+        app, stored = agentdouble.A2AApp(runner="echo"), dict[str, Any]()
+        app.task_store(tasks=stored)(cls)
 
         tasks = [sent(app, text) for text in ("one", "two")]
         read = [rpc(app, "GetTask", {"id": task["id"]}).get("result") for task in tasks]
-        first = kept.pop(tasks[0]["id"])
+        first = stored.pop(tasks[0]["id"])
         unknown = rpc(app, "GetTask", {"id": tasks[0]["id"]})
 
         assert [*tasks] == read
-        assert (tasks[0]["id"], [tasks[1]["id"]]) == (first.id, [*kept])
+        assert (tasks[0]["id"], [tasks[1]["id"]]) == (first.id, [*stored])
         assert TASK_NOT_FOUND == unknown.get("error", {}).get("code")
 
 
 @clause("DEC-06")
 def test_without_a_task_store_tasks_are_in_memory() -> None:
     """Each task can be read again; another application does not know it."""
-    app, other = (agentdouble.A2AApp(runner="echo") for _ in range(2))
+    app, other_app = (agentdouble.A2AApp(runner="echo") for _ in range(2))
 
     tasks = [sent(app, text) for text in ("one", "two")]
     read = [rpc(app, "GetTask", {"id": task["id"]}).get("result") for task in tasks]
-    unknown = [rpc(other, "GetTask", {"id": task["id"]}) for task in tasks]
+    unknown = [rpc(other_app, "GetTask", {"id": task["id"]}) for task in tasks]
 
     assert tasks == read
     assert {TASK_NOT_FOUND} == {answer.get("error", {}).get("code") for answer in unknown}
@@ -234,9 +234,9 @@ def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
         with pytest.raises(httpx.TransportError):
             httpx.get(f"http://{NEXT_TO_IT}:{port}{CARD}", trust_env=False)
 
-    told = ("name", "description", "version")
-    assert {name: card[name] for name in told} == {name: served[name] for name in told}
-    assert {card["url"]} == {one["url"] for one in served["supportedInterfaces"]}
+    names = ("name", "description", "version")
+    assert {name: card[name] for name in names} == {name: served[name] for name in names}
+    assert {card["url"]} == {interface["url"] for interface in served["supportedInterfaces"]}
 
 
 def _free_port() -> int:
@@ -247,10 +247,10 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _serving(given: Mapping[str, Any]) -> Iterator[None]:
+def _serving(options: Mapping[str, Any]) -> Iterator[None]:
     """Run an application in a process of its own, until it is interrupted."""
     process = subprocess.Popen(  # noqa: S603 (our own script)
-        [sys.executable, "-c", RUN, json.dumps(given)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", RUN, json.dumps(options)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:
@@ -265,4 +265,4 @@ def _serving(given: Mapping[str, Any]) -> Iterator[None]:
 def _texts(task: dict[str, Any]) -> list[str]:
     """Return the texts in a task's artifacts and status, or of a message."""
     carriers = [task, task.get("status", {}).get("message", {}), *task.get("artifacts", [])]
-    return [part["text"] for one in carriers for part in one.get("parts", []) if "text" in part]
+    return [part["text"] for item in carriers for part in item.get("parts", []) if "text" in part]

@@ -30,19 +30,19 @@ IDLE_MINUTES = 60  # longer than any double waits (U-SCALE-IDLE)
 def test_sessions_share_one_environment(hosted: Hosted) -> None:
     """While one session's answer is streamed, another's request is answered in the same process."""
     app, gate = hosted.at(hosting.SIMPLE), uuid.uuid4().hex
-    one, other = (_session() for _ in range(2))
+    session, other = (_session() for _ in range(2))
 
     with closing(
-        app.stream("", do="stream", chunks=["begun", "done"], gate=gate, headers=one)
+        app.stream("", do="stream", chunks=["begun", "done"], gate=gate, headers=session)
     ) as events:
         first = next(events)
-        places = [_where(app, session) for session in (one, other)]
+        places = [_where(app, session) for session in (session, other)]
         for _ in range(2):
-            wire.invoke(app, {"do": "release", "gate": gate}, one)
-        said = [wire.chunk(event.data) for event in (first, *events)]
+            wire.invoke(app, {"do": "release", "gate": gate}, session)
+        chunks = [wire.chunk(event.data) for event in (first, *events)]
 
-    assert ["begun", "done"] == said
-    assert [one["session_id"], other["session_id"]] == [place["session"] for place in places]
+    assert ["begun", "done"] == chunks
+    assert [session["session_id"], other["session_id"]] == [place["session"] for place in places]
     assert 1 == len({place["environment"] for place in places}), places
 
 
@@ -56,11 +56,11 @@ def test_who_is_idle_is_scaled_to_zero_and_comes_back(hosted: Hosted, platform: 
     deadline = time.monotonic() + hosting.SEEN_WITHIN_S
 
     platform.clock.advance(minutes=IDLE_MINUTES)
-    while (left := hosted.instances(hosting.SIMPLE)) and time.monotonic() < deadline:
+    while (instances := hosted.instances(hosting.SIMPLE)) and time.monotonic() < deadline:
         pass
     after = _where(app, _session())
 
-    assert () == left
+    assert () == instances
     assert before["environment"] != after["environment"]
 
 
@@ -71,13 +71,13 @@ def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
     The neighbour reports where they are; the other runtime then tries.
     """
     neighbour = hosted.at(hosting.NEIGHBOUR)
-    told = wire.json_of(wire.invoke(neighbour, {"do": "hide"}))
+    secrets = wire.json_of(wire.invoke(neighbour, {"do": "hide"}))
     try:
-        answer = wire.invoke(hosted.at(hosting.SIMPLE), {"do": "spy", "neighbour": told})
+        answer = wire.invoke(hosted.at(hosting.SIMPLE), {"do": "spy", "neighbour": secrets})
     finally:
         wire.invoke(neighbour, {"do": "forget"})
 
-    assert told["files"], "the neighbour could not write a file"
+    assert secrets["files"], "the neighbour could not write a file"
     assert [] == json.loads(wire.returned(answer))
 
 
@@ -98,7 +98,7 @@ def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Pla
         not_observable("where a platform shows its figures is open")
     app = hosted.at(hosting.SIMPLE)
     wire.invoke(app, {"do": "say", "prompt": ""})
-    before, elsewhere = (_figures(platform, one) for one in (hosting.SIMPLE, hosting.NEIGHBOUR))
+    before, elsewhere = (_figures(platform, name) for name in (hosting.SIMPLE, hosting.NEIGHBOUR))
 
     for do in ("say", "fail", "say"):
         wire.invoke(app, {"do": do, "prompt": "it broke"})
@@ -121,19 +121,19 @@ def test_each_kind_of_application_speaks_its_protocol(hosted: Hosted) -> None:
     }
 
     with ThreadPoolExecutor(len(spoken)) as pool:  # they start at the same time
-        asked = [pool.submit(speak, hosted.at(name)) for name, speak in spoken.items()]
+        futures = [pool.submit(speak, hosted.at(name)) for name, speak in spoken.items()]
 
-    for one in asked:
-        one.result()
+    for future in futures:
+        future.result()
 
 
 def _speak_http(app: Platform) -> None:
     """Invoke an application for a string and for a stream."""
     session = _session()
-    said = wire.returned(wire.invoke(app, {"do": "say", "prompt": SAID}, session))
+    text = wire.returned(wire.invoke(app, {"do": "say", "prompt": SAID}, session))
     streamed = app.stream("", do="stream", chunks=[SAID, "two"], headers=session)
 
-    assert SAID == said
+    assert SAID == text
     assert [SAID, "two"] == [wire.chunk(event.data) for event in streamed]
 
 
@@ -141,7 +141,7 @@ def _speak_mcp(app: Platform) -> None:
     """List tools and call one twice in a session."""
     with app.mcp() as mcp:
         names = {tool.name for tool in mcp.tools()}
-        results = [mcp.call("join", first=SAID, second=one).text for one in "!?"]
+        results = [mcp.call("join", first=SAID, second=end).text for end in "!?"]
 
     assert {"add", "join"} <= names
     assert [f"{SAID}!", f"{SAID}?"] == results
@@ -150,9 +150,9 @@ def _speak_mcp(app: Platform) -> None:
 def _speak_a2a(app: Platform) -> None:
     """Send two messages to the agent of a card, and read their tasks again, where there are any."""
     agent = app.a2a()
-    for said in (SAID, "again"):
-        answer = agent.send(said)
-        assert said == "".join(answer.texts)
+    for text in (SAID, "again"):
+        answer = agent.send(text)
+        assert text == "".join(answer.texts)
         if answer.task_id:
             assert answer.texts == agent.task(answer.task_id).texts
             agent.send(json.dumps({"do": "forget", "name": answer.task_id}))

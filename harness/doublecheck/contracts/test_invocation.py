@@ -63,15 +63,15 @@ def test_the_payload_reaches_the_entrypoint(platform: Platform, payload: dict[st
 @for_each(cost=2, headers=HEADERS)
 def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) -> None:
     """The entrypoint sees the three named headers and custom ones, and those of no other request."""
-    other = {name: f"{value}-2" for name, value in headers.items() if name in wire.NAMED}
-    other["session_id"] = headers["session_id"]
+    other_headers = {name: f"{value}-2" for name, value in headers.items() if name in wire.NAMED}
+    other_headers["session_id"] = headers["session_id"]
     customs = set(headers) - set(wire.NAMED)
 
-    seen = wire.echo(platform, {"prompt": ""}, headers)["headers"]
-    next_seen = wire.echo(platform, {"prompt": ""}, other)["headers"]
+    received = wire.echo(platform, {"prompt": ""}, headers)["headers"]
+    next_seen = wire.echo(platform, {"prompt": ""}, other_headers)["headers"]
 
-    assert headers == {name: seen.get(name) for name in headers}
-    assert other == {name: next_seen.get(name) for name in other}
+    assert headers == {name: received.get(name) for name in headers}
+    assert other_headers == {name: next_seen.get(name) for name in other_headers}
     assert set() == customs & set(next_seen)
 
 
@@ -89,22 +89,22 @@ def test_user_and_session_may_be_absent(platform: Platform, absent: tuple[str, .
             "(U-INVOKE-HEADERS)"
         )
 
-    seen = wire.echoed(answer)["headers"]
-    assert {**dict.fromkeys(BOTH), **sent} == {name: seen.get(name) for name in BOTH}
+    received = wire.echoed(answer)["headers"]
+    assert {**dict.fromkeys(BOTH), **sent} == {name: received.get(name) for name in BOTH}
 
 
 @clause("INV-04")
-@for_each(said=inputs.texts(carriage_returns=True).map(lambda text: f"{text}\0\x1b\x7f{text}"))
-def test_a_returned_string_is_json(platform: Platform, said: str) -> None:
+@for_each(text=inputs.texts(carriage_returns=True).map(lambda text: f"{text}\0\x1b\x7f{text}"))
+def test_a_returned_string_is_json(platform: Platform, text: str) -> None:
     """A returned string arrives inside JSON, with any characters."""
-    assert said == wire.returned(wire.invoke(platform, {"do": "say", "prompt": said}))
+    assert text == wire.returned(wire.invoke(platform, {"do": "say", "prompt": text}))
 
 
 @clause("INV-04")
-@for_each(said=Input(st.sampled_from(TRICKY), TRICKY))
-def test_a_returned_string_stays_a_string(platform: Platform, said: str) -> None:
+@for_each(text=Input(st.sampled_from(TRICKY), TRICKY))
+def test_a_returned_string_stays_a_string(platform: Platform, text: str) -> None:
     """It is not read, even if it is empty, or looks like JSON or Markdown."""
-    assert said == wire.returned(wire.invoke(platform, {"do": "say", "prompt": said}))
+    assert text == wire.returned(wire.invoke(platform, {"do": "say", "prompt": text}))
 
 
 @clause("INV-04")
@@ -139,7 +139,11 @@ def test_an_exception_in_a_stream_does_not_take_the_application_down(platform: P
 @clause("INV-08")
 def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
     """Each broken body is answered with a 4xx status and an error that says something."""
-    answers = {body: _send_raw(platform, body) for body in BROKEN_BODIES}
+    headers = {"Content-Type": "application/json", **wire.CALLER}
+    answers = {
+        body: platform.request("POST", "/invoke", headers=headers, content=body)
+        for body in BROKEN_BODIES
+    }
 
     statuses = {body: answer.status_code for body, answer in answers.items()}
     assert {} == {body: status for body, status in statuses.items() if not 400 <= status < 500}
@@ -162,7 +166,7 @@ def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: L
         _in_sandbox(platform, id_, f"kept = {id_!r}")
     for id_ in ids:
         assert [f"{id_}\n"] == _texts(_in_sandbox(platform, id_, "print(kept)"))
-    assert ["NameError"] == [one.get("ename") for one in _in_sandbox(platform, ids[0], "lost")]
+    assert ["NameError"] == [out.get("ename") for out in _in_sandbox(platform, ids[0], "lost")]
     assert [f"{ids[0]}\n"] == _texts(_in_sandbox(platform, ids[0], "print(kept)"))
 
 
@@ -174,19 +178,14 @@ def _is_error(answer: httpx.Response) -> bool:
     return isinstance(document, dict) and bool(document.get("error"))
 
 
-def _goes_on(platform: Platform, said: str) -> None:
+def _goes_on(platform: Platform, prompt: str) -> None:
     try:
-        after = wire.invoke(platform, {"do": "say", "prompt": said})
+        after = wire.invoke(platform, {"do": "say", "prompt": prompt})
     except UnreachableError as error:
         raise AssertionError("The exception took the application down.") from error
-    assert said == wire.returned(after)
+    assert prompt == wire.returned(after)
     for probe in ("/ping", "/readiness"):
         wire.probe(platform, probe)
-
-
-def _send_raw(platform: Platform, body: bytes) -> httpx.Response:
-    headers = {"Content-Type": "application/json", **wire.CALLER}
-    return platform.request("POST", "/invoke", headers=headers, content=body)
 
 
 def _in_sandbox(

@@ -74,9 +74,9 @@ def test_a_dict_of_an_async_function_arrives(mcp_client: McpClient, text: str) -
 @for_each(fields=inputs.payloads())
 def test_a_dict_of_a_sync_function_arrives(mcp_client: McpClient, fields: dict[str, Any]) -> None:
     """Every value arrives as it was returned, with its type."""
-    given = {"ratio": 0.25, "exact": True, "tags": [" ü\n", ""], "fields": fields}
+    arguments = {"ratio": 0.25, "exact": True, "tags": [" ü\n", ""], "fields": fields}
 
-    assert wire.same(given, structured_of(mcp_client.call("describe", **given)))
+    assert wire.same(arguments, structured_of(mcp_client.call("describe", **arguments)))
     placed = structured_of(mcp_client.call("place", order={"customer": "ann"}))
     order = {"customer": "ann", "items": []}
     assert wire.same({"order": order, "size": "small", "express": None}, placed)
@@ -85,9 +85,9 @@ def test_a_dict_of_a_sync_function_arrives(mcp_client: McpClient, fields: dict[s
 @clause("MCP-06")
 def test_an_agent_is_a_tool_that_takes_a_prompt(mcp_client: McpClient) -> None:
     """Its schema has only the prompt, which is required, and its docstring is the description."""
-    found = [tool for tool in mcp_client.tools() if tool.name == "shout"]
-    assert 1 == len(found), f"it is listed {len(found)} times"
-    tool, properties = found[0], found[0].input_schema.get("properties", {})
+    matches = [tool for tool in mcp_client.tools() if tool.name == "shout"]
+    assert 1 == len(matches), f"it is listed {len(matches)} times"
+    tool, properties = matches[0], matches[0].input_schema.get("properties", {})
 
     assert ["prompt"] == list(properties)
     assert "string" == properties["prompt"].get("type"), json.dumps(tool.input_schema)
@@ -167,29 +167,29 @@ def test_docstrings_are_the_descriptions(mcp_client: McpClient) -> None:
 @clause("MCP-04")
 def test_a_complex_object_is_in_the_schema(mcp_client: McpClient) -> None:
     """The schema has the nested objects, an enum and an optional parameter."""
-    place = _schema(mcp_client.tools(), "place")
-    order, size = _property(place, "order"), _property(place, "size")
+    schema = _schema(mcp_client.tools(), "place")
+    order, size = _property(schema, "order"), _property(schema, "size")
     items = _property(order, "items")
     item = _described(items.get("items"))
 
-    assert (["order"], ["customer"]) == (place.get("required"), order.get("required"))
-    assert ("object", "array", "object") == tuple(one.get("type") for one in (order, items, item))
+    assert (["order"], ["customer"]) == (schema.get("required"), order.get("required"))
+    assert ("object", "array", "object") == tuple(part.get("type") for part in (order, items, item))
     assert "string" == _property(order, "customer").get("type")
     assert {"name": "string", "count": "integer"} == _types(item)
     assert ["name"] == item.get("required")
     assert ["large", "small"] == sorted(_values(size))
-    assert {"boolean", "null"} == _alternatives(_property(place, "express"))
+    assert {"boolean", "null"} == _alternatives(_property(schema, "express"))
 
 
 @clause("MCP-04")
-@for_each(given=ORDERS)
-def test_a_complex_object_arrives_as_such(mcp_client: McpClient, given: dict[str, Any]) -> None:
+@for_each(arguments=ORDERS)
+def test_a_complex_object_arrives_as_such(mcp_client: McpClient, arguments: dict[str, Any]) -> None:
     """The function gets the object, with its defaults, and the member of the enum."""
-    items = [{"count": 1, **item} for item in given["order"].get("items", [])]
-    order = {**given["order"], "items": items}
-    expected = {"size": "small", "express": None, **given, "order": order}
+    items = [{"count": 1, **item} for item in arguments["order"].get("items", [])]
+    order = {**arguments["order"], "items": items}
+    expected = {"size": "small", "express": None, **arguments, "order": order}
 
-    assert wire.same(expected, structured_of(mcp_client.call("place", **given)))
+    assert wire.same(expected, structured_of(mcp_client.call("place", **arguments)))
 
 
 def _takes(tools: Any, name: str) -> tuple[dict[str, Any], list[str]]:
@@ -199,9 +199,9 @@ def _takes(tools: Any, name: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def _schema(tools: Any, name: str) -> Schema:
-    found: list[McpTool] = [tool for tool in tools if tool.name == name]
-    assert found, f"there is no tool {name!r} among {', '.join(tool.name for tool in tools)}"
-    return _described(_resolved(found[0].input_schema, found[0].input_schema))
+    matches: list[McpTool] = [tool for tool in tools if tool.name == name]
+    assert matches, f"there is no tool {name!r} among {', '.join(tool.name for tool in tools)}"
+    return _described(_resolved(matches[0].input_schema, matches[0].input_schema))
 
 
 def _property(schema: Schema, name: str) -> Schema:
@@ -214,20 +214,20 @@ def _described(schema: Any) -> Schema:
 
 
 def _types(schema: Schema) -> dict[str, Any]:
-    return {name: one.get("type") for name, one in _described(schema.get("properties")).items()}
+    return {name: kind.get("type") for name, kind in _described(schema.get("properties")).items()}
 
 
 def _values(schema: Schema) -> list[Any]:
     """Return the values that a schema allows, in either notation."""
     if "enum" in schema:
         return list(schema["enum"])
-    return [one.get("const") for one in schema.get("oneOf", schema.get("anyOf", ()))]
+    return [option.get("const") for option in schema.get("oneOf", schema.get("anyOf", ()))]
 
 
 def _alternatives(schema: Schema) -> set[str]:
     """Return the types that a schema allows, in either notation."""
     if "anyOf" in schema or "oneOf" in schema:
-        return {one.get("type") for one in schema.get("anyOf") or schema["oneOf"]}
+        return {option.get("type") for option in schema.get("anyOf") or schema["oneOf"]}
     kinds = schema.get("type", ())
     return {kinds} if isinstance(kinds, str) else set(kinds)
 
@@ -238,13 +238,13 @@ def _resolved(schema: Any, root: Any) -> Any:
     A single schema in ``allOf`` stands for itself.
     """
     if isinstance(schema, list):
-        return [_resolved(one, root) for one in schema]
+        return [_resolved(item, root) for item in schema]
     if not isinstance(schema, dict):
         return schema
     named = schema.get("$ref")
     if isinstance(named, str):
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**_target(named, root), **rest}
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**_target(named, root), **siblings}
     if len(schema.get("allOf", ())) == 1:
         schema = {**schema["allOf"][0], **{k: v for k, v in schema.items() if k != "allOf"}}
         return _resolved(schema, root)

@@ -40,27 +40,28 @@ def test_a_service_speaks_mcp_at_its_address(service: Service) -> None:
 
 
 @clause("MCP-01")
-@pytest.mark.parametrize("asked", [mcp.VERSION, NO_VERSION], ids=["known", "unknown"])
+@pytest.mark.parametrize("requested", [mcp.VERSION, NO_VERSION], ids=["known", "unknown"])
 def test_a_session_begins_with_an_agreement(
-    platform: Platform, mcp_server: McpServer, asked: str
+    platform: Platform, mcp_server: McpServer, requested: str
 ) -> None:
     """The server names a version of MCP, itself and its tools.
 
     A version that nobody knows is answered with one that the server knows.
     """
-    params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": mcp.CLIENT}
+    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": mcp.CLIENT}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     response = platform.send(mcp.request(mcp_server, None, message))
     agreed = mcp.read_result(response)
-    version, told = agreed.get("protocolVersion"), agreed.get("serverInfo")
+    version, server_info = agreed.get("protocolVersion"), agreed.get("serverInfo")
     capabilities = agreed.get("capabilities")
-    _end(platform, mcp_server, str(version), response.headers.get("mcp-session-id"))
+    if (session_id := response.headers.get("mcp-session-id")) is not None:
+        platform.send(mcp.end(mcp_server, McpSession(str(version), session_id, {})).request)
 
     assert isinstance(version, str), agreed
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", version), agreed
     assert FIRST_VERSION <= version < NO_VERSION, agreed
-    assert isinstance(told, dict), agreed
-    assert told.get("name"), agreed
+    assert isinstance(server_info, dict), agreed
+    assert server_info.get("name"), agreed
     assert isinstance(capabilities, dict), agreed
     assert isinstance(capabilities.get("tools"), dict), agreed
 
@@ -73,11 +74,11 @@ def test_an_answer_has_the_id_of_its_request(
     """One answer of JSON-RPC 2.0 for each request, with its id, of the same type."""
     for method in ("ping", "tools/list"):
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": id_, "method": method, "params": {}}
-        found = ask(platform, mcp_server, mcp_session, message)
+        answers = ask(platform, mcp_server, mcp_session, message)
 
         assert [("2.0", id_, type(id_).__name__, True)] == [
-            (one.get("jsonrpc"), one.get("id"), type(one.get("id")).__name__, "result" in one)
-            for one in found
+            (it.get("jsonrpc"), it.get("id"), type(it.get("id")).__name__, "result" in it)
+            for it in answers
         ]
 
 
@@ -89,10 +90,10 @@ def test_a_method_that_is_not_there_is_refused(
     unknown = {"jsonrpc": "2.0", "id": 1, "method": "doublecheck/nothing", "params": {}}
     broken = mcp.request(mcp_server, mcp_session, unknown)
 
-    answered = platform.send(broken)
-    assert _is_refused(answered), answered.text
-    answered = platform.send(type(broken)("POST", broken.url, broken.headers, b'{"jsonrpc'))
-    assert _is_refused(answered), answered.text
+    response = platform.send(broken)
+    assert _is_refused(response), response.text
+    response = platform.send(type(broken)("POST", broken.url, broken.headers, b'{"jsonrpc'))
+    assert _is_refused(response), response.text
     [after] = ask(platform, mcp_server, mcp_session, {**unknown, "method": "ping"})
     assert {} == _without_metadata(after["result"])
 
@@ -100,10 +101,10 @@ def test_a_method_that_is_not_there_is_refused(
 @clause("MCP-01")
 def test_sessions_do_not_disturb_each_other(platform: Platform, mcp_server: McpServer) -> None:
     """Two are used in turns, and one of them is still used after the other was ended."""
-    with client(platform, mcp_server) as one, client(platform, mcp_server) as other:
-        names = [sorted(tool.name for tool in each.tools()) for each in (one, other, one, other)]
-        other.close()
-        names += [sorted(tool.name for tool in each.tools()) for each in (one, other, one)]
+    with client(platform, mcp_server) as first, client(platform, mcp_server) as second:
+        names = [sorted(tool.name for tool in mcp.tools()) for mcp in (first, second) * 2]
+        second.close()
+        names += [sorted(tool.name for tool in mcp.tools()) for mcp in (first, second, first)]
 
     assert names[0]
     assert [names[0]] * 7 == names
@@ -113,17 +114,12 @@ def _is_refused(response: Any) -> bool:
     """Whether an answer is an error, of HTTP or of JSON-RPC."""
     if 400 <= response.status_code < 500:
         return True
-    found = mcp_servers.answers(response)
-    return response.is_success and bool(found) and all("error" in one for one in found)
+    answers = mcp_servers.answers(response)
+    return response.is_success and bool(answers) and all("error" in answer for answer in answers)
 
 
 def _without_metadata(result: Any) -> Any:
     return {name: value for name, value in result.items() if name != "_meta"}
-
-
-def _end(platform: Platform, server: McpServer, version: str, id_: str | None) -> None:
-    if id_ is not None:
-        platform.send(mcp.end(server, McpSession(version, id_, {})).request)
 
 
 AUTHORIZATION = "Authorization"
@@ -153,7 +149,8 @@ def test_the_key_is_accepted_each_time(platform: Platform, keyed: McpServer) -> 
 @clause("MCP-02")
 def test_no_session_begins_without_the_key(platform: Platform, keyed: McpServer) -> None:
     """Not without any key, with a part or another form of it, nor with the key elsewhere."""
-    _require_accepted(platform, keyed)
+    with client(platform, keyed) as accepted:
+        accepted.ask("ping")
 
     statuses = {
         name: platform.send(mcp.initialize(server).request).status_code
@@ -181,7 +178,7 @@ def test_nothing_is_done_in_a_session_without_the_key(
     statuses = {
         name: _status(platform, request) for name, request in _requests(wrong, session).items()
     }
-    offered = {name: one for name, one in statuses.items() if accepted.get(name, 200) < 400}
+    offered = {name: status for name, status in statuses.items() if accepted.get(name, 200) < 400}
     assert {} == _accepted(offered)
 
     ping = mcp.ask(keyed, session, "ping", {}).request
@@ -194,17 +191,17 @@ def test_the_key_of_another_service_is_refused(
     platform: Platform, service: Service, make_service: Make
 ) -> None:
     """Each service takes its own key alone, in and out of a session."""
-    other = make_service(f"{platform.target.mcp}{mcp.PATH}")
-    for one, key in ((service, other), (other, service)):
-        session = open_session(platform, one.server)
-        wrong = replace(one.server, headers=key.server.headers)
+    other_service = make_service(f"{platform.target.mcp}{mcp.PATH}")
+    for target, key in ((service, other_service), (other_service, service)):
+        session = open_session(platform, target.server)
+        wrong = replace(target.server, headers=key.server.headers)
 
         statuses = {
             name: _status(platform, request) for name, request in _requests(wrong, session).items()
         }
 
         assert {} == _accepted(statuses)
-        platform.send(mcp.end(one.server, session).request)
+        platform.send(mcp.end(target.server, session).request)
 
 
 def _wrong(server: McpServer) -> Mapping[str, McpServer]:
@@ -216,10 +213,10 @@ def _wrong(server: McpServer) -> Mapping[str, McpServer]:
         **{name: {AUTHORIZATION: value} for name, value in other_schemes.items()},
         **{name: {name: key} for name in ("X-API-Key", "Api-Key", "X-Authorization")},
     }
-    found = {name: replace(server, headers=one) for name, one in headers.items()}
+    servers = {name: replace(server, headers=fields) for name, fields in headers.items()}
     for name in ("api_key", "key", "access_token", "Authorization"):
-        found[f"?{name}="] = McpServer(f"{server.url}?{name}={key}")
-    return found
+        servers[f"?{name}="] = McpServer(f"{server.url}?{name}={key}")
+    return servers
 
 
 def _requests(server: McpServer, session: McpSession) -> Mapping[str, Request]:
@@ -241,11 +238,6 @@ def _status(platform: Platform, request: Request) -> int:
         return response.status_code
 
 
-def _require_accepted(platform: Platform, server: McpServer) -> None:
-    with client(platform, server) as mcp:
-        mcp.ask("ping")
-
-
 def _accepted(statuses: Mapping[str, int]) -> dict[str, int]:
     """Return the statuses that are no refusal (U-MCP-UNAUTHORIZED)."""
-    return {name: one for name, one in statuses.items() if not 400 <= one < 500}
+    return {name: status for name, status in statuses.items() if not 400 <= status < 500}

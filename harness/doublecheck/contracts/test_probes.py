@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
 from doublecheck.client._sync.platform import Platform
@@ -25,10 +24,10 @@ UNHEALTHY = re.compile(r"\b(error|fail\w*|unhealthy|unavailable|down|exception)\
 @clause("PRB-01")
 def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
     """Each time, to anybody; of the reference application it is known which string it is."""
-    said = [wire.probe(platform, "/ping") for _ in range(TIMES)]
+    texts = [wire.probe(platform, "/ping") for _ in range(TIMES)]
 
     if platform.target.reference_app:
-        assert [actions.PING] * TIMES == said
+        assert [actions.PING] * TIMES == texts
 
 
 @clause("PRB-01", reference_app=True)
@@ -38,11 +37,11 @@ def test_ping_calls_the_ping_function_each_time(platform: Platform) -> None:
     The entrypoint does not block, and an answer may be late: both are what PRB-06 is about.
     """
     before = wire.probe(platform, "/ping")
-    said, heard = _pinged_meanwhile(platform, "wait", lambda: wire.probe(platform, "/ping"))
+    reply, pings = _pinged_meanwhile(platform, "wait", lambda: wire.probe(platform, "/ping"))
     after = wire.probe(platform, "/ping")
 
-    assert actions.BUSY == said, "the ping function is not called"
-    assert (actions.PING, True, actions.PING) == (before, actions.BUSY in heard, after)
+    assert actions.BUSY == reply, "the ping function is not called"
+    assert (actions.PING, True, actions.PING) == (before, actions.BUSY in pings, after)
 
 
 @clause("PRB-02")
@@ -70,15 +69,17 @@ def test_liveness_answers_with_a_result(platform: Platform) -> None:
 @pytest.mark.parametrize("probe", PROBES)
 def test_probes_exist_without_a_ping_function(platform: Platform, probe: str) -> None:
     """An application with only an entrypoint has all four; ping says that it is well, in short."""
-    answer = _of_the_bare_application(platform, probe)
+    if platform.target.kind == "live":
+        pytest.skip("not observable: needs the reference application without a ping function")
+    answer = platform.request("GET", f"/runtimes/{actions.BARE_NAME}{probe}")
     if probe == "/ping" and answer.status_code == 404:
         pytest.skip("not observable: /ping is not there without a ping function (U-PROBE-ERROR)")
 
-    said = wire.probe_text(answer)
+    text = wire.probe_text(answer)
 
     if probe == "/ping":
-        assert len(said) <= SHORT, said
-        assert not UNHEALTHY.search(said), f"{said!r} is no healthy status"
+        assert len(text) <= SHORT, text
+        assert not UNHEALTHY.search(text), f"{text!r} is no healthy status"
 
 
 @clause("PRB-06")
@@ -99,11 +100,11 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
     The entrypoint blocks until the ping function has been called twice.
     """
     for _ in range(wire.PINGS):
-        said, heard = _pinged_meanwhile(platform, "block", lambda: wire.ping(platform))
-        if actions.BUSY in heard:
+        reply, pings = _pinged_meanwhile(platform, "block", lambda: wire.ping(platform))
+        if actions.BUSY in pings:
             break  # otherwise the counted pings were answered too late
 
-    assert (actions.BUSY, True) == (said, actions.BUSY in heard)
+    assert (actions.BUSY, True) == (reply, actions.BUSY in pings)
 
 
 @clause("PRB-07")
@@ -113,18 +114,11 @@ def test_all_four_probes_are_registered(platform: Platform, probe: str) -> None:
     assert wire.probe(platform, probe)
 
 
-def _of_the_bare_application(platform: Platform, probe: str) -> httpx.Response:
-    """Return the answer of a probe of the application that has no ping function."""
-    if platform.target.kind == "live":
-        pytest.skip("not observable: needs the reference application without a ping function")
-    return platform.request("GET", f"/runtimes/{actions.BARE_NAME}{probe}")
-
-
 def _pinged_meanwhile(platform: Platform, do: str, ping: Callable[[], str]) -> tuple[str, set[str]]:
     """Return the answer of an entrypoint that lasts until it is pinged, and those of the pings."""
-    heard = set()
+    answers = set()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(wire.invoke, platform, {"do": do})
         while not running.done():
-            heard.add(ping())
-    return wire.returned(running.result()), heard
+            answers.add(ping())
+    return wire.returned(running.result()), answers

@@ -168,9 +168,9 @@ def test_the_environments_credentials_come_next(
 
 
 @clause("RUN-03")
-@pytest.mark.parametrize("left", [(), KEYS[:1], KEYS[1:]], ids=["none", "key", "secret"])
+@pytest.mark.parametrize("present", [(), KEYS[:1], KEYS[1:]], ids=["none", "key", "secret"])
 def test_it_says_that_credentials_are_missing(
-    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch, left: tuple[str, ...]
+    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch, present: tuple[str, ...]
 ) -> None:
     """Without both, the error names what is missing, also after a call that had them.
 
@@ -179,11 +179,11 @@ def test_it_says_that_credentials_are_missing(
     assert "ok" == _ran("1", state)[1]["status"]
     for name in KEYS:
         monkeypatch.setenv(name.removeprefix("PLATFORM_"), keys[name])
-    _set(monkeypatch, {name: keys[name] if name in left else None for name in KEYS})
+    _set(monkeypatch, {name: keys[name] if name in present else None for name in KEYS})
 
     with pytest.raises(CredentialsMissingError) as caught:
         run_code("1", PYTHON, state)
-    assert [] == [name for name in KEYS if name not in left and name not in str(caught.value)]
+    assert [] == [name for name in KEYS if name not in present and name not in str(caught.value)]
 
 
 def _ran(code: str, state: State, language: str = PYTHON) -> tuple[State, State]:
@@ -193,7 +193,7 @@ def _ran(code: str, state: State, language: str = PYTHON) -> tuple[State, State]
 
 def _stream(data: State, name: str = "stdout") -> str:
     """Return what code wrote to a stream, in one output or in several."""
-    return "".join(one["text"] for one in data["outputs"] if one.get("name") == name)
+    return "".join(output["text"] for output in data["outputs"] if output.get("name") == name)
 
 
 def _refused(state: State) -> None:

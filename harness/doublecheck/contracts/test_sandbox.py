@@ -55,19 +55,19 @@ def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
 def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
     """Later executions find every kind of state, also after an error, JavaScript and a command."""
     first = sandbox.run("pass")
-    place = sandboxes.leave(sandbox, "one")
+    paths = sandboxes.leave(sandbox, "one")
 
     failure(sandbox.run("1 / 0"))
     failure(sandbox.run("throw new Error('on purpose')", JAVASCRIPT))
     ran = sandbox.exec_bash("true")
 
     for _ in range(2):
-        seen = sandboxes.seen(sandbox, place)
-        assert sandboxes.with_mark("one", seen) == seen
+        state = sandboxes.read_state(sandbox, paths)
+        assert sandboxes.with_mark("one", state) == state
     for number in ("1\n", "2\n", "3\n"):
         counts = [sandbox.run(FIRSTS[name], name) for name in (PYTHON, JAVASCRIPT)]
-        assert [number] * 2 == [printed(one) for one in counts]
-        assert {first.session_id} == {ran.session_id, *(one.session_id for one in counts)}
+        assert [number] * 2 == [printed(result) for result in counts]
+        assert {first.session_id} == {ran.session_id, *(result.session_id for result in counts)}
 
 
 @clause("SBX-03", writes=True)
@@ -80,23 +80,23 @@ def test_the_instance_is_destroyed_after_thirty_minutes(
     (U-TTL-EXTENDS, U-TTL-AFTER).
     """
     used, unused = sandbox, sandbox.with_session("unused")
-    more = {language: sandbox.with_session(language) for language in (JAVASCRIPT, COMMAND)}
-    places = [sandboxes.leave(one, "one", ttl_s=None) for one in (used, unused)]
+    others = {language: sandbox.with_session(language) for language in (JAVASCRIPT, COMMAND)}
+    places = [sandboxes.leave(box, "one", ttl_s=None) for box in (used, unused)]
     firsts = {
-        name: _run(one, FIRSTS[name], name, ttl_s=None).session_id for name, one in more.items()
+        name: _run(box, FIRSTS[name], name, ttl_s=None).session_id for name, box in others.items()
     }
     firsts[""] = succeeded(unused.run("pass", ttl_s=None)).session_id
 
     clock.advance(BEFORE_THE_END)
-    seen = sandboxes.seen(used, places[0], ttl_s=None)
-    assert sandboxes.with_mark("one", seen) == seen
+    state = sandboxes.read_state(used, places[0], ttl_s=None)
+    assert sandboxes.with_mark("one", state) == state
     clock.advance(PAST_IT)
 
-    _is_gone(more[JAVASCRIPT], JAVASCRIPT, firsts[JAVASCRIPT])
-    _is_gone(more[COMMAND], COMMAND, firsts[COMMAND])
+    _is_gone(others[JAVASCRIPT], JAVASCRIPT, firsts[JAVASCRIPT])
+    _is_gone(others[COMMAND], COMMAND, firsts[COMMAND])
     if _is_gone(unused, PYTHON, firsts[""]):
-        seen = sandboxes.seen(unused, places[1], ttl_s=None)
-        assert sandboxes.with_mark(None, seen) == seen
+        state = sandboxes.read_state(unused, places[1], ttl_s=None)
+        assert sandboxes.with_mark(None, state) == state
 
 
 def _run(
@@ -175,7 +175,7 @@ def test_the_streams_are_apart(sandbox: Sandbox) -> None:
     nothing, value = sandbox.run("pass"), sandbox.run(f"{code}6 * 7")
     failed, after = sandbox.run(f"{code}1 / 0"), sandbox.run("print(end='after')")
 
-    streams = [(printed(one), printed(one, "stderr")) for one in (nothing, value, after)]
+    streams = [(printed(result), printed(result, "stderr")) for result in (nothing, value, after)]
     assert [("", ""), (out, err), ("after", "")] == streams
     assert out == printed(failed)
     assert printed(failed, "stderr").startswith(err)
@@ -184,14 +184,14 @@ def test_the_streams_are_apart(sandbox: Sandbox) -> None:
 @clause("SBX-06", writes=True)
 def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
     """An output has name, value and traceback, the status is not ok, and the next code runs."""
-    for what, (code, language, name, value) in ERRORS.items():
+    for kind, (code, language, name, value) in ERRORS.items():
         error = failure(sandbox.run(code, language))
 
-        assert (name, value or error.evalue) == (error.ename, error.evalue), what
-        assert error.evalue, what
+        assert (name, value or error.evalue) == (error.ename, error.evalue), kind
+        assert error.evalue, kind
         _has_traceback(error.traceback, name, "broken_here" if "broken_here" in code else "")
         following = "print('after')" if language == PYTHON else "console.log('after')"
-        assert "after\n" == printed(succeeded(sandbox.run(following, language))), what
+        assert "after\n" == printed(succeeded(sandbox.run(following, language))), kind
 
 
 @clause("SBX-06", writes=True)
@@ -208,16 +208,16 @@ def test_the_value_of_an_error_is_its_message(sandbox: Sandbox, message: str) ->
 def test_executions_are_counted(sandbox: Sandbox) -> None:
     """From 1 on, each by one, whatever it came to, and for each instance by itself."""
     codes = ["nothing = 1", "print(1)", "1 / 0", "6 * 7", "def f(:", "6 * 7"]
-    other = sandbox.with_session("other")
+    other_session = sandbox.with_session("other")
 
     results = [sandbox.run(code) for code in codes]
-    others = [other.run("nothing = 1"), other.run("6 * 7")]
+    others = [other_session.run("nothing = 1"), other_session.run("6 * 7")]
 
-    assert [1, 2, 3, 4, 5, 6] == [one.execution_count for one in results]
-    assert [1, 2] == [one.execution_count for one in others]
-    for one in (*results, *others):
-        counts = {output.execution_count for output in one.outputs}
-        assert counts <= {None, one.execution_count}, one.outputs
+    assert [1, 2, 3, 4, 5, 6] == [result.execution_count for result in results]
+    assert [1, 2] == [result.execution_count for result in others]
+    for result in (*results, *others):
+        counts = {output.execution_count for output in result.outputs}
+        assert counts <= {None, result.execution_count}, result.outputs
 
 
 _PYTHON = """
@@ -244,15 +244,15 @@ LANGUAGES = {
 @clause("SBX-08", writes=True)
 def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
     """Code of each language runs, of several lines and with its own state in one session."""
-    firsts = [succeeded(sandbox.run(one[0], name)) for name, one in LANGUAGES.items()]
-    told = [succeeded(sandbox.run(one[1], name)) for name, one in LANGUAGES.items()]
-    valued = [succeeded(sandbox.run(one[2], name)) for name, one in LANGUAGES.items()]
-    again = [succeeded(sandbox.run(one[1], name)) for name, one in LANGUAGES.items()]
+    firsts = [succeeded(sandbox.run(codes[0], name)) for name, codes in LANGUAGES.items()]
+    printed_first = [succeeded(sandbox.run(codes[1], name)) for name, codes in LANGUAGES.items()]
+    valued = [succeeded(sandbox.run(codes[2], name)) for name, codes in LANGUAGES.items()]
+    again = [succeeded(sandbox.run(codes[1], name)) for name, codes in LANGUAGES.items()]
 
     expected = {"squares": [0, 1, 4, 9], "text": "ü 日本語 🦉"}
-    assert [expected] * 4 == [json.loads(printed(one)) for one in (*told, *again)]
-    assert [["42"], ["42"]] == [texts_of_values(one) for one in valued]
-    assert 1 == len({one.session_id for one in (*firsts, *told, *valued)})
+    assert [expected] * 4 == [json.loads(printed(result)) for result in (*printed_first, *again)]
+    assert [["42"], ["42"]] == [texts_of_values(result) for result in valued]
+    assert 1 == len({result.session_id for result in (*firsts, *printed_first, *valued)})
 
 
 @clause("SBX-08", writes=True)
@@ -265,6 +265,6 @@ def test_javascript_has_promises(sandbox: Sandbox) -> None:
 
 def _has_traceback(traceback: tuple[str, ...] | None, name: str, where: str) -> None:
     """Fail unless a traceback names the error, and more than its last line."""
-    told = plain("\n".join(traceback or ()))
-    assert name in told, f"the traceback does not name {name}: {told!r}"
-    assert where in told, f"the traceback does not tell where {name} was raised: {told!r}"
+    text = plain("\n".join(traceback or ()))
+    assert name in text, f"the traceback does not name {name}: {text!r}"
+    assert where in text, f"the traceback does not tell where {name} was raised: {text!r}"

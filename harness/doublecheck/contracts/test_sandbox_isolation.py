@@ -30,7 +30,7 @@ def test_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
     name = sandbox.session_id
     ids = (f"{name}-a", f"{name}-A", f"{name}_a", f"x{name}-a")
 
-    _are_separate([replace(sandbox, session_id=one) for one in ids])
+    _are_separate([replace(sandbox, session_id=session_id) for session_id in ids])
 
 
 @clause("SBX-04", writes=True)
@@ -42,17 +42,17 @@ def test_sessions_do_not_see_each_other(sandbox: Sandbox) -> None:
 @clause("SBX-04", writes=True)
 def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
     """Neither its failures nor its deletion take anything with them; a new one inherits nothing."""
-    other, new = sandbox.with_session("other"), sandbox.with_session("new")
-    place = sandboxes.leave(sandbox, "one")
-    sandboxes.leave(other, "other")
+    other_session, new = sandbox.with_session("other"), sandbox.with_session("new")
+    paths = sandboxes.leave(sandbox, "one")
+    sandboxes.leave(other_session, "other")
 
-    failure(other.run("1 / 0"))
-    _has_everything(sandbox, place)
-    other.end()
+    failure(other_session.run("1 / 0"))
+    _has_everything(sandbox, paths)
+    other_session.end()
 
-    seen = sandboxes.seen(new, place)
-    assert sandboxes.with_mark(None, seen) == seen
-    _has_everything(sandbox, place)
+    state = sandboxes.read_state(new, paths)
+    assert sandboxes.with_mark(None, state) == state
+    _has_everything(sandbox, paths)
 
 
 @clause("SBX-12", writes=True)
@@ -75,36 +75,36 @@ def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
     """Fail unless each has an instance of its own, and keeps what it was given."""
     _need_names(*sandboxes)
     ids = [
-        succeeded(one.run(f"kept = {number}")).session_id for number, one in enumerate(sandboxes)
+        succeeded(box.run(f"kept = {number}")).session_id for number, box in enumerate(sandboxes)
     ]
 
-    kept = [printed(one.run("print(kept)")) for one in sandboxes]
+    values = [printed(box.run("print(kept)")) for box in sandboxes]
 
-    assert [f"{number}\n" for number in range(len(sandboxes))] == kept
+    assert [f"{number}\n" for number in range(len(sandboxes))] == values
     assert len(ids) == len(set(ids)), ids
 
 
-def _keep_apart(one: Sandbox, other: Sandbox) -> None:
+def _keep_apart(first: Sandbox, second: Sandbox) -> None:
     """Fail if a kind of state of one is in the other, before or after the other has its own."""
-    _need_names(one, other)
-    place = sandboxes.leave(one, "one")
-    seen = sandboxes.seen(other, place)
-    assert sandboxes.with_mark(None, seen) == seen
-    sandboxes.leave(other, "other")
+    _need_names(first, second)
+    paths = sandboxes.leave(first, "one")
+    state = sandboxes.read_state(second, paths)
+    assert sandboxes.with_mark(None, state) == state
+    sandboxes.leave(second, "other")
 
-    seen = sandboxes.seen(other, place)
-    assert sandboxes.with_mark("other", seen) == seen
-    _has_everything(one, place)
+    state = sandboxes.read_state(second, paths)
+    assert sandboxes.with_mark("other", state) == state
+    _has_everything(first, paths)
 
 
-def _has_everything(sandbox: Sandbox, place: sandboxes.Place) -> None:
-    seen = sandboxes.seen(sandbox, place)
-    assert sandboxes.with_mark("one", seen) == seen
+def _has_everything(sandbox: Sandbox, paths: sandboxes.Paths) -> None:
+    state = sandboxes.read_state(sandbox, paths)
+    assert sandboxes.with_mark("one", state) == state
 
 
 def _need_names(*sandboxes: Sandbox) -> None:
     """Skip where it was chosen that a session is named by its id alone."""
-    named_alike = len({one.name for one in sandboxes}) < len(sandboxes)
+    named_alike = len({sandbox.name for sandbox in sandboxes}) < len(sandboxes)
     if named_alike and ledger.choose("U-USER-SESSION-ID") == "session":
         pytest.skip(
             f"{Verdict.NOT_OBSERVABLE.value}: sessions are named by their ids alone "
@@ -159,10 +159,10 @@ def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
 
     assert ("42\n", code.session_id) == (ran.stdout, ran.session_id)
     assert "from-shell\n" == printed(sandbox.run("print(end=open('seen').read())"))
-    for other in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
-        theirs = other.exec_bash(f"cd {home}; cat from-code")
-        assert (theirs.exit_code != 0, "") == (True, theirs.stdout)
-        assert code.session_id != theirs.session_id
+    for other_session in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
+        result = other_session.exec_bash(f"cd {home}; cat from-code")
+        assert (result.exit_code != 0, "") == (True, result.stdout)
+        assert code.session_id != result.session_id
 
 
 @clause("SBX-10", writes=True)
@@ -172,10 +172,10 @@ def test_uploaded_files_are_seen_and_downloaded(sandbox: Sandbox, content: bytes
     path = f"{_home(sandbox)}/{FILE}"
 
     for uploaded in (b"before", content):
-        told = sandbox.upload(path, uploaded)
+        stored_path = sandbox.upload(path, uploaded)
 
         assert uploaded == sandbox.download(path)
-        assert [_digest(uploaded)] * 2 == _seen(sandbox, path, told)
+        assert [_digest(uploaded)] * 2 == _digests(sandbox, path, stored_path)
 
 
 @clause("SBX-10", writes=True)
@@ -185,8 +185,8 @@ def test_files_of_other_sessions_are_not_downloaded(sandbox: Sandbox) -> None:
     sandbox.upload(path, b"mine")
     assert b"mine" == sandbox.download(path)
 
-    for other in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
-        assert _refuses(other, path), f"{path} of another session can be downloaded"
+    for other_session in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
+        assert _refuses(other_session, path), f"{path} of another session can be downloaded"
     assert _refuses(sandbox, f"{path}-never"), "a file that was never there can be downloaded"
 
 
@@ -196,7 +196,7 @@ def _home(sandbox: Sandbox) -> str:
     return str(home).rstrip("/")
 
 
-def _seen(sandbox: Sandbox, *paths: str) -> list[str]:
+def _digests(sandbox: Sandbox, *paths: str) -> list[str]:
     """Return the digests of files as code reads them."""
     read = (
         "import hashlib, json\n"

@@ -52,8 +52,8 @@ def test_a_service_lists_the_tools_of_its_backend(
     platform: Platform, service: Service, direct: McpServer
 ) -> None:
     """The same ones, with the same descriptions and schemas, each time."""
-    with client(platform, direct) as there, service.client() as through:
-        expected = sorted(there.tools(), key=lambda tool: tool.name)
+    with client(platform, direct) as backend, service.client() as through:
+        expected = sorted(backend.tools(), key=lambda tool: tool.name)
         assert expected
         for _ in range(2):
             assert expected == sorted(through.tools(), key=lambda tool: tool.name)
@@ -71,8 +71,8 @@ def test_the_tools_of_a_backend_work_through_its_service(through: McpClient, tex
 @clause("SVC-01", writes=True, reference_app=True)
 def test_an_error_of_a_backend_is_one_through_its_service(through: McpClient) -> None:
     """The next call has a result."""
-    for tool, given in (("add", {"a": "many", "b": 1}), ("nobodys", {}), ("join", {})):
-        assert is_refused(through, tool, given), f"{tool}({given}) is told as a success"
+    for tool, arguments in (("add", {"a": "many", "b": 1}), ("nobodys", {}), ("join", {})):
+        assert is_refused(through, tool, arguments), f"{tool}({arguments}) is told as a success"
         assert "5" == text_of(through.call("add", a=2, b=3))
 
 
@@ -82,25 +82,25 @@ def test_the_access_record_has_the_specified_shape(
 ) -> None:
     """Each record maps its own service alone to an address and a key; these are its own."""
     services = [service, make_service(direct.url), make_service(direct.url)]
-    for one in services:
-        url, headers = one.access.get("httpUrl"), one.access.get("headers")
-        assert isinstance(url, str), one.record
-        assert isinstance(headers, dict), one.record
+    for item in services:
+        url, headers = item.access.get("httpUrl"), item.access.get("headers")
+        assert isinstance(url, str), item.record
+        assert isinstance(headers, dict), item.record
         authorization = headers.get("Authorization")
-        assert isinstance(authorization, str), one.record
+        assert isinstance(authorization, str), item.record
         scheme, _, key = authorization.partition(" ")
 
-        assert ["mcpServers"] == list(one.record), one.record
-        assert [one.name] == list(one.record["mcpServers"]), one.record
+        assert ["mcpServers"] == list(item.record), item.record
+        assert [item.name] == list(item.record["mcpServers"]), item.record
         assert urlsplit(url).scheme in ("http", "https"), url
         assert urlsplit(url).netloc, url
-        assert f"/mcp/{one.name}" == url[-len(f"/mcp/{one.name}") :]
+        assert f"/mcp/{item.name}" == url[-len(f"/mcp/{item.name}") :]
         assert ("Bearer", True) == (scheme, bool(key)), f"no key in {authorization!r}"
-        with one.client() as tools:
-            assert tools.tools(), f"the record of {one.name} gives no access"
+        with item.client() as tools:
+            assert tools.tools(), f"the record of {item.name} gives no access"
 
-    assert 3 == len({one.access["headers"]["Authorization"] for one in services})
-    gateways = {one.access["httpUrl"].removesuffix(f"/mcp/{one.name}") for one in services}
+    assert 3 == len({item.access["headers"]["Authorization"] for item in services})
+    gateways = {item.access["httpUrl"].removesuffix(f"/mcp/{item.name}") for item in services}
     assert 1 == len(gateways), gateways
 
 
@@ -148,39 +148,39 @@ class Things:
 
     def tool(self, operation: str) -> McpTool:
         """Return the tool of an operation; how its id becomes the name is left open."""
-        found = [tool for tool in self.tools if _plain(operation) in _plain(tool.name)]
-        assert 1 == len(found), f"{operation} is not one of {[tool.name for tool in self.tools]}"
-        return found[0]
+        matches = [tool for tool in self.tools if _plain(operation) in _plain(tool.name)]
+        assert 1 == len(matches), f"{operation} is not one of {[tool.name for tool in self.tools]}"
+        return matches[0]
 
-    def arguments(self, operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments by the names that the tool has for them.
 
         That of a body is left open: it is the one that no other parameter has.
         """
-        names = {_plain(one): one for one in self.tool(operation).input_schema["properties"]}
-        wanted = {_plain(name): value for name, value in given.items() if name != "body"}
-        missing = wanted.keys() - names.keys()
+        names = {_plain(key): key for key in self.tool(operation).input_schema["properties"]}
+        wanted_values = {_plain(name): value for name, value in values.items() if name != "body"}
+        missing = wanted_values.keys() - names.keys()
         assert not missing, f"{operation} takes {sorted(names)}"
-        found = {names[name]: value for name, value in wanted.items()}
-        if "body" in given:
-            bodies = [one for name, one in names.items() if name not in wanted]
+        arguments = {names[name]: value for name, value in wanted_values.items()}
+        if "body" in values:
+            bodies = [key for name, key in names.items() if name not in wanted_values]
             assert 1 == len(bodies), f"{operation} takes {sorted(names)}"
-            found[bodies[0]] = given["body"]
-        return found
+            arguments[bodies[0]] = values["body"]
+        return arguments
 
-    def call(self, operation: str, **given: Any) -> dict[str, Any]:
+    def call(self, operation: str, **values: Any) -> dict[str, Any]:
         """Call the tool of an operation; return what the API was asked by it.
 
         Fail if the API was not asked once, or the tool did not return what the API answered.
         """
         before = len(self.api.asked)
-        result = self.client.call(self.tool(operation).name, **self.arguments(operation, given))
+        result = self.client.call(self.tool(operation).name, **self.arguments(operation, values))
         assert not result.is_error, result.text
-        asked = self.api.asked[before:]
-        assert 1 == len(asked), f"{operation} asked the API {len(asked)} times"
-        if asked[0]["method"] != "DELETE":
-            assert any(wire.same(asked[0], one) for one in _objects(result)), result
-        return asked[0]
+        requests = self.api.asked[before:]
+        assert 1 == len(requests), f"{operation} asked the API {len(requests)} times"
+        if requests[0]["method"] != "DELETE":
+            assert any(wire.same(requests[0], document) for document in _objects(result)), result
+        return requests[0]
 
 
 @pytest.fixture(scope="module")
@@ -205,21 +205,21 @@ def things(platform: Platform) -> Iterator[Things]:
 def test_each_operation_of_a_definition_is_a_tool(things: Things) -> None:
     """Every operation is one, whatever its method, and there is no other tool."""
     assert len(OPERATIONS) == len(things.tools)
-    assert len(OPERATIONS) == len({things.tool(one).name for one in OPERATIONS})
+    assert len(OPERATIONS) == len({things.tool(operation).name for operation in OPERATIONS})
 
 
 @clause("SVC-02", writes=True)
-@for_each(given=QUERIES)
+@for_each(query=QUERIES)
 def test_parameters_of_query_and_header_reach_the_backend(
-    things: Things, given: dict[str, Any]
+    things: Things, query: dict[str, Any]
 ) -> None:
     """Texts, lists, numbers and booleans, also none of them; what is left out is not sent."""
-    asked = things.call("findThings", **given)
+    sent = things.call("findThings", **query)
 
-    expected = {name: _written(name, value) for name, value in given.items() if name != "X-Trace"}
-    assert ("GET", ["things"], None) == (asked["method"], asked["path"], asked["body"])
-    assert expected == asked["query"]
-    assert given.get("X-Trace") == asked["trace"]
+    expected = {name: _written(name, value) for name, value in query.items() if name != "X-Trace"}
+    assert ("GET", ["things"], None) == (sent["method"], sent["path"], sent["body"])
+    assert expected == sent["query"]
+    assert query.get("X-Trace") == sent["trace"]
 
 
 @clause("SVC-02", writes=True)
@@ -227,11 +227,11 @@ def test_parameters_of_query_and_header_reach_the_backend(
 def test_parameters_of_the_path_reach_the_backend(things: Things, name: str) -> None:
     """One of them, or several, each in its place."""
     for operation, method in (("changeThing", "PUT"), ("removeThing", "DELETE")):
-        given: dict[str, Any] = {"body": {}} if method == "PUT" else {}
-        asked = things.call(operation, thing=name, **given)
-        assert (method, ["things", name], {}) == (asked["method"], asked["path"], asked["query"])
-    asked = things.call("findPart", thing=name, part=0)
-    assert ("GET", ["things", name, "parts", "0"]) == (asked["method"], asked["path"])
+        arguments: dict[str, Any] = {"body": {}} if method == "PUT" else {}
+        sent = things.call(operation, thing=name, **arguments)
+        assert (method, ["things", name], {}) == (sent["method"], sent["path"], sent["query"])
+    sent = things.call("findPart", thing=name, part=0)
+    assert ("GET", ["things", name, "parts", "0"]) == (sent["method"], sent["path"])
 
 
 @clause("SVC-02", writes=True)
@@ -240,12 +240,12 @@ def test_a_body_reaches_the_backend_and_its_answer_comes_back(
     things: Things, body: dict[str, Any]
 ) -> None:
     """Whole, with every kind of value."""
-    asked = things.call("addThing", body=body)
-    assert ("POST", ["things"]) == (asked["method"], asked["path"])
-    assert wire.same(body, asked["body"])
-    asked = things.call("correctThing", thing="t", body=body)
-    assert ("PATCH", ["things", "t"]) == (asked["method"], asked["path"])
-    assert wire.same(body, asked["body"])
+    sent = things.call("addThing", body=body)
+    assert ("POST", ["things"]) == (sent["method"], sent["path"])
+    assert wire.same(body, sent["body"])
+    sent = things.call("correctThing", thing="t", body=body)
+    assert ("PATCH", ["things", "t"]) == (sent["method"], sent["path"])
+    assert wire.same(body, sent["body"])
 
 
 @clause("SVC-02", writes=True)
@@ -254,8 +254,8 @@ def test_an_error_of_the_backend_is_told_as_one(things: Things, status: int) -> 
     """The API was asked, and its answer is not told as a success; the next call has a result."""
     before = len(things.api.asked)
 
-    given = things.arguments("failThing", {"status": status})
-    assert is_refused(things.client, things.tool("failThing").name, given)
+    arguments = things.arguments("failThing", {"status": status})
+    assert is_refused(things.client, things.tool("failThing").name, arguments)
 
     assert len(things.api.asked) > before
     assert things.call("findThings", word="next")
@@ -284,8 +284,8 @@ def _objects(result: McpResult) -> Iterator[dict[str, Any]]:
 def _within(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         yield value
-        for one in value.values():
-            yield from _within(one)
+        for item in value.values():
+            yield from _within(item)
 
 
 def _plain(name: str) -> str:

@@ -51,7 +51,7 @@ def test_each_tool_has_a_valid_schema(platform: Platform) -> None:
 
     for schema in schemas.values():
         validators.validator_for(schema).check_schema(schema)
-    assert dict.fromkeys(schemas, "object") == {n: one.get("type") for n, one in schemas.items()}
+    assert {schema.get("type") for schema in schemas.values()} <= {"object"}
 
 
 @clause("MCP-02", smoke=True)
@@ -68,15 +68,15 @@ def test_an_mcp_server_refuses_without_its_key(platform: Platform) -> None:
     )
     servers = [McpServer(platform.target.mcp + mcp.PATH, headers) for headers in wrong]
 
-    statuses = [platform.send(mcp.initialize(one).request).status_code for one in servers]
+    statuses = [platform.send(mcp.initialize(server).request).status_code for server in servers]
 
-    assert [] == [one for one in statuses if one not in REFUSED], statuses
+    assert [] == [status for status in statuses if status not in REFUSED], statuses
 
 
 @clause("A2A-02", smoke=True)
 def test_an_empty_message_is_refused(platform: Platform) -> None:
     """A message without its parts is an error in the terms of the protocol; nothing runs."""
-    assert _refused(_asked(platform, "send", {})) in ERRORS_OF_JSON_RPC
+    assert _refused(_rpc(platform, "send", {})) in ERRORS_OF_JSON_RPC
 
 
 @clause("A2A-02", smoke=True, writes=True)
@@ -84,21 +84,21 @@ def test_a_message_is_answered_or_refused(platform: Platform) -> None:
     """The answer is a task, a message, or an error in the terms of the protocol."""
     agent = _agent(platform)
 
-    answer = _asked(platform, "send", a2a.message(agent, ["hello"], {}))
+    answer = _rpc(platform, "send", a2a.message(agent, ["hello"], {}))
 
     if "error" in answer:
         assert _refused(answer) in ERRORS_OF_JSON_RPC
     else:
         result = answer.get("result")
         assert isinstance(result, dict), answer
-        said = result.get("task") or result.get("message") or result
-        assert "status" in said or "parts" in said, answer
+        content = result.get("task") or result.get("message") or result
+        assert "status" in content or "parts" in content, answer
 
 
 @clause("A2A-04", smoke=True)
 def test_an_unknown_task_is_refused(platform: Platform) -> None:
     """Nobody has made a task of this id."""
-    assert _refused(_asked(platform, "task", {"id": uuid.uuid4().hex})) in ERRORS_OF_JSON_RPC
+    assert _refused(_rpc(platform, "task", {"id": uuid.uuid4().hex})) in ERRORS_OF_JSON_RPC
 
 
 @clause("INV-04", smoke=True, writes=True)
@@ -153,8 +153,8 @@ def test_a_wrong_signature_is_refused(platform: Platform) -> None:
     """The refusal is about the signature: a right one is refused for its tool."""
     if platform.target.credentials is None:
         not_observable(f"needs a key pair, set in {KEYS}")
-    known = platform.target.address().credentials
-    wrong = Credentials(known.access_key, known.secret_key[::-1])
+    credentials = platform.target.address().credentials
+    wrong = Credentials(credentials.access_key, credentials.secret_key[::-1])
 
     refused = wire.control_plane(platform, NO_TOOL, credentials=wrong)
 
@@ -168,8 +168,8 @@ def _require_about_the_signature(platform: Platform, refused: httpx.Response) ->
         return
     keys = platform.target.credentials
     if keys is None or _code(wire.control_plane(platform, NO_TOOL)) == _code(refused):
-        told = "the request is refused for its tool, whatever its signature"
-        not_observable(f"{told}; the full level asks with {variable('tool_id')}")
+        reason = "the request is refused for its tool, whatever its signature"
+        not_observable(f"{reason}; the full level asks with {variable('tool_id')}")
 
 
 def _code(refused: httpx.Response) -> str:
@@ -187,7 +187,7 @@ def _agent(platform: Platform) -> a2a.Agent:
     return card.read(platform.send(card.request))
 
 
-def _asked(platform: Platform, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def _rpc(platform: Platform, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to any method of JSON-RPC, whatever its status."""
     answer = platform.send(a2a.request(_agent(platform), method, params))
     document = wire.json_of(answer)

@@ -61,7 +61,7 @@ _CARRIED_OUT = (Verdict.FAILED, *NOT_ASKED, Verdict.PASSED)
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a clause that has several checks."""
-    carried_out = [one for one in verdicts if one in _CARRIED_OUT]
+    carried_out = [verdict for verdict in verdicts if verdict in _CARRIED_OUT]
     return min(carried_out or verdicts, key=list(Verdict).index)
 
 
@@ -155,7 +155,7 @@ def select(
     everything.
     """
     marks = {item.nodeid: mark for item in items if (mark := item.get_closest_marker(CLAUSE))}
-    seen = {
+    covered = {
         _subject(mark)
         for mark in marks.values()
         if not mark.kwargs["smoke"]
@@ -168,10 +168,10 @@ def select(
         if mark is None:
             return True
         if level == SMOKE:
-            few = mark.args[0].id in _FEW_REQUESTS
+            sends_few = mark.args[0].id in _FEW_REQUESTS
             needs = mark.kwargs["reference_app"] or mark.kwargs["writes"]
-            return bool(mark.kwargs["smoke"] or (few and not needs))
-        return not mark.kwargs["smoke"] or not (in_process or _subject(mark) in seen)
+            return bool(mark.kwargs["smoke"] or (sends_few and not needs))
+        return not mark.kwargs["smoke"] or not (in_process or _subject(mark) in covered)
 
     selected = [item for item in items if is_selected(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in selected])

@@ -63,15 +63,15 @@ def json_of(response: httpx.Response) -> Any:
         pytest.fail(f"HTTP {response.status_code} without JSON: {response.text!r}")
 
 
-def same(expected: Any, found: Any) -> bool:
+def same(expected: Any, actual: Any) -> bool:
     """Whether two values are equal as JSON, where true is no number."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        return expected.keys() == found.keys() and all(
-            same(one, found[name]) for name, one in expected.items()
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(
+            same(value, actual[name]) for name, value in expected.items()
         )
-    if isinstance(expected, list) and isinstance(found, list):
-        return len(expected) == len(found) and all(map(same, expected, found))
-    return bool(expected == found) and isinstance(expected, bool) == isinstance(found, bool)
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(same, expected, actual))
+    return bool(expected == actual) and isinstance(expected, bool) == isinstance(actual, bool)
 
 
 def echo(
@@ -83,9 +83,9 @@ def echo(
 
 def echoed(response: httpx.Response) -> dict[str, Any]:
     """Return what an answer says of the payload and the headers; names in lower case."""
-    seen = parsed(returned(response))
-    seen["headers"] = {name.lower(): value for name, value in seen["headers"].items()}
-    return seen
+    received = parsed(returned(response))
+    received["headers"] = {name.lower(): value for name, value in received["headers"].items()}
+    return received
 
 
 def stream(
@@ -95,8 +95,8 @@ def stream(
 
     With a ``gate`` it yields the next one when that is released, and gives up if it is not.
     """
-    given = {"do": "stream", "chunks": [*chunks], "within_s": READ_WITHIN_S, **fields}
-    return platform.stream("", headers=CALLER, **given)
+    order = {"do": "stream", "chunks": [*chunks], "within_s": READ_WITHIN_S, **fields}
+    return platform.stream("", headers=CALLER, **order)
 
 
 def release(platform: Platform, gate: str) -> None:
@@ -124,8 +124,8 @@ def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:
     They are raw or JSON, all alike. A string that looks like one of JSON is told apart by the
     others, and by what was ``sent``.
     """
-    read = [_json_or_none(one) for one in data]
-    if [*data] == [*sent] or not all(isinstance(one, str) for one in read):
+    read = [_json_or_none(text) for text in data]
+    if [*data] == [*sent] or not all(isinstance(value, str) for value in read):
         return [*data]
     return read
 
@@ -140,22 +140,22 @@ def stream_error(data: str) -> str | None:
     return error if isinstance(error, str) else None
 
 
-def probe(platform: Platform, path: str, **how: Any) -> str:
+def probe(platform: Platform, path: str, **options: Any) -> str:
     """Return what a probe says; fail if that is an error, or nothing."""
-    return probe_text(platform.request("GET", path, **how))
+    return probe_text(platform.request("GET", path, **options))
 
 
 def probe_text(response: httpx.Response) -> str:
     """Return what the answer of a probe says (U-PROBE-BODIES); fail if that is nothing."""
     assert response.status_code == 200, f"HTTP {response.status_code}: {response.text}"
-    said: Any = response.text.strip()
+    text: Any = response.text.strip()
     with contextlib.suppress(ValueError):
-        said = json.loads(said)
-    if isinstance(said, dict):
-        said = said.get("status", said)
-    said = said.strip() if isinstance(said, str) else said
-    assert said not in (None, "", {}, []), f"nothing is said: {response.text!r}"
-    return said if isinstance(said, str) else response.text
+        text = json.loads(text)
+    if isinstance(text, dict):
+        text = text.get("status", text)
+    text = text.strip() if isinstance(text, str) else text
+    assert text not in (None, "", {}, []), f"nothing is said: {response.text!r}"
+    return text if isinstance(text, str) else response.text
 
 
 def ping(platform: Platform) -> str:

@@ -137,11 +137,11 @@ async def _fail_late(payload: Payload) -> AsyncIterator[str]:
 def reached(neighbour: Mapping[str, Any]) -> list[str]:
     """Return which secrets of a neighbour can be reached: none if it is isolated."""
     pid, secret = neighbour["pid"], neighbour["secret"]
-    found = [f"its file {path}" for path in neighbour["files"] if _reads(path, secret)]
-    found += [f"the environment of process {one}" for one in _processes() if _holds(one, secret)]
+    places = [f"its file {path}" for path in neighbour["files"] if _reads(path, secret)]
+    places += [f"the environment of process {id_}" for id_ in _processes() if _holds(id_, secret)]
     if _is_there(neighbour) and _may_signal(pid):
-        found.append(f"its process {pid}, to signal it")
-    return found
+        places.append(f"its process {pid}, to signal it")
+    return places
 
 
 def _processes() -> list[int]:
@@ -151,7 +151,7 @@ def _processes() -> list[int]:
         return []
 
 
-def _begun(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """Return when a process was started, in ticks of the machine; "" if that cannot be read."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
@@ -161,8 +161,8 @@ def _begun(pid: int) -> str:
 
 def _is_there(neighbour: Mapping[str, Any]) -> bool:
     """Whether the process of that number is the neighbour's, as far as can be seen."""
-    begun = _begun(neighbour["pid"])
-    return neighbour["pid"] != os.getpid() and begun in ("", neighbour["begun"])
+    started = _start_time(neighbour["pid"])
+    return neighbour["pid"] != os.getpid() and started in ("", neighbour["begun"])
 
 
 def _may_signal(pid: int) -> bool:

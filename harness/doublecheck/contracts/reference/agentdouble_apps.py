@@ -60,21 +60,21 @@ def reference_executor() -> A2AApp:
     from a2a.server.tasks import TaskStore
 
     app = agentdouble.A2AApp(executor.NAME)
-    kept: dict[str, Any] = {}
-    steps = executor.Steps(kept)
+    tasks: dict[str, Any] = {}
+    steps = executor.Steps(tasks)
 
-    @app.task_store(kept=kept)
-    class Kept(TaskStore):
-        kept: dict[str, Any]
+    @app.task_store(tasks=tasks)
+    class Store(TaskStore):
+        tasks: dict[str, Any]
 
         def save_task(self, task: Any) -> None:
-            self.kept[task.id] = task
+            self.tasks[task.id] = task
 
         async def get_task(self, task_id: str) -> Any:
-            return self.kept.get(task_id)
+            return self.tasks.get(task_id)
 
         def delete_task(self, task_id: str) -> None:
-            self.kept.pop(task_id, None)
+            self.tasks.pop(task_id, None)
 
     @app.agent_executor(runner="echo")
     class Executor(AgentExecutor):

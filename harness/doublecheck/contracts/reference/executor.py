@@ -29,10 +29,10 @@ Tasks = MutableMapping[str, Any]
 
 
 class Steps:
-    """The actions of the executor; ``kept`` is the content of the task store."""
+    """The actions of the executor; ``tasks`` is the content of the task store."""
 
-    def __init__(self, kept: Tasks) -> None:
-        self._kept = kept
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
         self._gates: dict[str, asyncio.Event] = {}
 
     async def do(self, context: Any, event_queue: Any) -> None:
@@ -51,7 +51,7 @@ class Steps:
             await updater.add_artifact([_text_part(text)])
 
         if do == "heard":
-            await say(_heard(context))
+            await say(_received(context))
         elif do == "steps":
             await self._steps(order["gate"], texts, say)
         else:
@@ -64,7 +64,7 @@ class Steps:
     def _obey(self, word: str, name: str) -> None:
         gate = self._gates.get(name)
         if word == "forget":
-            self._kept.pop(name, None)
+            self._tasks.pop(name, None)
         elif gate is not None:
             gate.set()
 
@@ -88,10 +88,10 @@ def _order(message: Any) -> dict[str, Any]:
     return order if isinstance(order, dict) else {"do": "say", "texts": texts}
 
 
-def _heard(context: Any) -> str:
+def _received(context: Any) -> str:
     texts = _texts(context.message)
-    heard = {"texts": texts, "task": context.task_id, "context": context.context_id}
-    return json.dumps(heard)
+    received = {"texts": texts, "task": context.task_id, "context": context.context_id}
+    return json.dumps(received)
 
 
 def _texts(message: Any) -> list[str]:

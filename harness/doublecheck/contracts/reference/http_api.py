@@ -46,25 +46,25 @@ class Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "number": next(self.server.numbers),
             "method": self.command,
-            "path": [unquote(one) for one in path.path.split("/")[2:]],
+            "path": [unquote(part) for part in path.path.split("/")[2:]],
             "query": parse_qs(path.query, keep_blank_values=True),
             "trace": self.headers.get("X-Trace"),
             "body": json.loads(body) if body else None,
         }
-        self.server.asked.append(asked)
-        if asked["path"][0] == "failures":
-            self._answer(int(asked["path"][1]), {"error": FAILED + asked["path"][1]})
+        self.server.asked.append(request)
+        if request["path"][0] == "failures":
+            self._answer(int(request["path"][1]), {"error": FAILED + request["path"][1]})
         elif self.command == "DELETE":
             self._answer(204, None)
         else:
-            self._answer(201 if self.command == "POST" else 200, asked)
+            self._answer(201 if self.command == "POST" else 200, request)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _tell  # noqa: N815
 
-    def log_message(self, *_said: Any) -> None:
+    def log_message(self, *_arguments: Any) -> None:
         """Log nothing."""
 
     def _answer(self, status: int, document: Any) -> None:
@@ -124,8 +124,8 @@ def _path(name: str, kind: str = "string") -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "type": kind}
 
 
-def _query(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "in": "query", **more}
+def _query(name: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", **fields}
 
 
 def _list(kind: str, form: str) -> dict[str, Any]:

@@ -9,25 +9,25 @@ from agentkit.apps import AgentkitA2aApp
 from reference.executor import NAME, Steps
 
 app = AgentkitA2aApp()
-kept: dict = {}
-steps = Steps(kept)
+tasks: dict = {}
+steps = Steps(tasks)
 
 
 @app.task_store()
-class Kept(TaskStore):
+class Store(TaskStore):
     """Keeps tasks where the executor can forget them; its methods are named as this SDK has them."""
 
     async def save(self, task, context=None):
         """Keep a task."""
-        kept[task.id] = task
+        tasks[task.id] = task
 
     async def get(self, task_id, context=None):
         """Return a task, or None."""
-        return kept.get(task_id)
+        return tasks.get(task_id)
 
     async def delete(self, task_id, context=None):
         """Forget a task."""
-        kept.pop(task_id, None)
+        tasks.pop(task_id, None)
 
 
 @app.agent_executor()

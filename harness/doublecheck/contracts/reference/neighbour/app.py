@@ -45,7 +45,7 @@ def _written(file: Path) -> bool:
     return True
 
 
-def _begun() -> str:
+def _start_time() -> str:
     """Return when this process was started, in ticks of the machine; "" if that cannot be read."""
     try:
         return Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
@@ -62,9 +62,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Return where the secret is."""
-        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
-        files = forget() if asked.get("do") == "forget" else hide()
-        self._answer({"pid": os.getpid(), "begun": _begun(), "secret": SECRET, "files": files})
+        order = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        files = forget() if order.get("do") == "forget" else hide()
+        self._answer({"pid": os.getpid(), "begun": _start_time(), "secret": SECRET, "files": files})
 
     def _answer(self, document: dict[str, Any]) -> None:
         content = json.dumps(document).encode()

@@ -31,14 +31,14 @@ async def root_agent(message: Message, session: Session) -> AsyncIterator[str | 
     """Perform the action that the message names, or echo the message."""
     try:
         order = json.loads(message.text)
-        deed = _DEEDS[order.pop("do")]
+        action = _ACTIONS[order.pop("do")]
     except (ValueError, KeyError, AttributeError, TypeError):
         yield message.text
         return
-    if deed is _heard:
+    if action is _received:
         order["message"] = message
-    async for said in deed(session, **order):
-        yield said
+    async for part in action(session, **order):
+        yield part
 
 
 async def _stream(
@@ -99,7 +99,7 @@ async def _save(session: Session, names: list[str]) -> AsyncIterator[Any]:
     yield ", ".join(names)
 
 
-async def _heard(session: Session, message: Message) -> AsyncIterator[Any]:
+async def _received(session: Session, message: Message) -> AsyncIterator[Any]:
     texts = [part.wire.get("text") for part in message.parts]
     yield json.dumps(
         {"parts": texts, "app": session.app_name, "user": session.user_id, "session": session.id}
@@ -111,7 +111,7 @@ async def _history(session: Session) -> AsyncIterator[Any]:
     yield json.dumps([event.text for event in events if event.author == "user"])
 
 
-_DEEDS: dict[str, Any] = {
+_ACTIONS: dict[str, Any] = {
     "stream": _stream,
     "release": _release,
     "tool": _tool,
@@ -119,6 +119,6 @@ _DEEDS: dict[str, Any] = {
     "events": _events,
     "parts": _parts,
     "save": _save,
-    "heard": _heard,
+    "heard": _received,
     "history": _history,
 }

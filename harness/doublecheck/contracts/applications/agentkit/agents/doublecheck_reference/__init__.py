@@ -38,17 +38,17 @@ class Reference(BaseAgent):
         text = _text(ctx.user_content)
         try:
             order = json.loads(text)
-            deed = _DEEDS[order.pop("do")]
+            action = _ACTIONS[order.pop("do")]
         except (ValueError, KeyError, AttributeError, TypeError):
-            deed, order = _say, {"text": text}
-        async for event in deed(ctx, **order):
+            action, order = _say, {"text": text}
+        async for event in action(ctx, **order):
             if not event.partial or _streaming(ctx):
                 yield event
 
 
 async def _say(ctx: Any, text: str) -> AsyncIterator[Event]:
-    yield _said(ctx, text, partial=True)
-    yield _said(ctx, text)
+    yield _text_event(ctx, text, partial=True)
+    yield _text_event(ctx, text)
 
 
 async def _stream(
@@ -56,32 +56,32 @@ async def _stream(
 ) -> AsyncIterator[Event]:
     if gate is None:
         for chunk in chunks:
-            yield _said(ctx, chunk, partial=True)
-        yield _said(ctx, "".join(chunks))
+            yield _text_event(ctx, chunk, partial=True)
+        yield _text_event(ctx, "".join(chunks))
         return
     released = _gates[gate] = asyncio.Semaphore(0)
     try:
         for chunk in chunks:
-            yield _said(ctx, chunk, partial=True)
+            yield _text_event(ctx, chunk, partial=True)
             await asyncio.wait_for(released.acquire(), within_s)
     except asyncio.TimeoutError:
         raise RuntimeError(f"{chunk!r} was not read within {within_s:g} s") from None
     finally:
         del _gates[gate]
-    yield _said(ctx, "".join(chunks))
+    yield _text_event(ctx, "".join(chunks))
 
 
 async def _release(ctx: Any, gate: str) -> AsyncIterator[Event]:
     released = _gates.get(gate)
     if released is not None:
         released.release()
-    yield _said(ctx, "no such stream" if released is None else "released")
+    yield _text_event(ctx, "no such stream" if released is None else "released")
 
 
 async def _tool(ctx: Any, word: str) -> AsyncIterator[Event]:
     for letter in word:
-        yield _said(ctx, letter, partial=True)
-    yield _said(ctx, word)
+        yield _text_event(ctx, letter, partial=True)
+    yield _text_event(ctx, word)
     call = types.FunctionCall(id="call-1", name="count_letters", args={"word": word})
     yield _event(ctx, "model", types.Part(function_call=call))
     response = types.FunctionResponse(id=call.id, name=call.name, response={"letters": len(word)})
@@ -103,7 +103,7 @@ async def _call(
 
 async def _events(ctx: Any, texts: list[str]) -> AsyncIterator[Event]:
     for text in texts:
-        yield _said(ctx, text)
+        yield _text_event(ctx, text)
 
 
 async def _parts(ctx: Any, texts: list[str]) -> AsyncIterator[Event]:
@@ -119,22 +119,22 @@ async def _save(ctx: Any, names: list[str]) -> AsyncIterator[Event]:
             filename=name,
             artifact=types.Part(text=f"the content of {name}"),
         )
-    yield _said(ctx, ", ".join(names))
+    yield _text_event(ctx, ", ".join(names))
 
 
-async def _heard(ctx: Any) -> AsyncIterator[Event]:
+async def _received(ctx: Any) -> AsyncIterator[Event]:
     texts = [part.text for part in ctx.user_content.parts]
-    found = ctx.session
-    told = {"parts": texts, "app": found.app_name, "user": found.user_id, "session": found.id}
-    yield _said(ctx, json.dumps(told))
+    session = ctx.session
+    context = {"parts": texts, "app": session.app_name, "user": session.user_id}
+    yield _text_event(ctx, json.dumps({**context, "session": session.id}))
 
 
 async def _history(ctx: Any) -> AsyncIterator[Event]:
-    said = [_text(event.content) for event in ctx.session.events if event.author == "user"]
-    yield _said(ctx, json.dumps(said))
+    texts = [_text(event.content) for event in ctx.session.events if event.author == "user"]
+    yield _text_event(ctx, json.dumps(texts))
 
 
-def _said(ctx: Any, text: str, *, partial: bool | None = None) -> Event:
+def _text_event(ctx: Any, text: str, *, partial: bool | None = None) -> Event:
     return _event(ctx, "model", types.Part(text=text), partial=partial)
 
 
@@ -156,7 +156,7 @@ def _text(content: types.Content | None) -> str:
     return "".join(part.text or "" for part in parts or ())
 
 
-_DEEDS: dict[str, Any] = {
+_ACTIONS: dict[str, Any] = {
     "stream": _stream,
     "release": _release,
     "tool": _tool,
@@ -164,7 +164,7 @@ _DEEDS: dict[str, Any] = {
     "events": _events,
     "parts": _parts,
     "save": _save,
-    "heard": _heard,
+    "heard": _received,
     "history": _history,
 }
 

@@ -14,8 +14,8 @@ class Second(BaseAgent):
     """Says the message back, and who says so."""
 
     async def _run_async_impl(self, ctx: Any) -> AsyncIterator[Event]:
-        said = "".join(part.text or "" for part in ctx.user_content.parts)
-        part = types.Part(text=f"the second application: {said}")
+        text = "".join(part.text or "" for part in ctx.user_content.parts)
+        part = types.Part(text=f"the second application: {text}")
         yield Event(
             invocation_id=ctx.invocation_id,
             author=ctx.agent.name,
