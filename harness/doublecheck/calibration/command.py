@@ -62,14 +62,14 @@ def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
 
     document = _read(file) if file.exists() else _new()
     chosen, evidence = (_table(document, name) for name in ("unknowns", "evidence"))
-    for one in findings:
-        if not one.settled:
+    for finding in findings:
+        if not finding.settled:
             continue
-        if one.lived:
-            chosen[one.unknown] = one.answer
+        if finding.lived:
+            chosen[finding.unknown] = finding.answer
         else:
-            chosen.pop(one.unknown, None)
-        evidence[one.unknown] = _evidence(one, target)
+            chosen.pop(finding.unknown, None)
+        evidence[finding.unknown] = _evidence(finding, target)
     _replace(file, tomlkit.dumps(document))
 
 
@@ -107,8 +107,8 @@ def _evidence(finding: Finding, target: str) -> Table:
         {"answer": finding.answer, "target": target, "date": finding.date, "seen": finding.meaning}
     )
     exchanges = tomlkit.array()
-    for one in finding.exchanges:
-        exchanges.append(tomlkit.string(one, multiline=True))
+    for exchange in finding.exchanges:
+        exchanges.append(tomlkit.string(exchange, multiline=True))
     table.add("exchanges", exchanges.multiline(True))
     return table
 
@@ -138,20 +138,20 @@ def calibrate(
     planned = plan(sources)
     if "url" not in planned.facts:
         raise TargetError("Give the address of the deployment to calibrate with --url.")
-    target, found = opened(sources, planned), []
+    target, results = opened(sources, planned), []
     with Platform(target) as platform:
-        for one in findings.calibrate(platform, slow=slow, only=only):
-            _progress(one)
-            found.append(one)
-    settled = any(one.settled for one in found)
+        for finding in findings.calibrate(platform, slow=slow, only=only):
+            _progress(finding)
+            results.append(finding)
+    settled = any(finding.settled for finding in results)
     if settled:
-        write(output, target.url, found)
+        write(output, target.url, results)
     if as_json:
-        print(json.dumps(_document(target.url, found), indent=2))  # noqa: T201
+        print(json.dumps(_document(target.url, results), indent=2))  # noqa: T201
     else:
         console = Console()
-        show(found, console)
-        console.print(Text(_sum(found, output)), soft_wrap=True)
+        show(results, console)
+        console.print(Text(_sum(results, output)), soft_wrap=True)
     return SETTLED if settled else NOTHING_SETTLED
 
 
@@ -164,29 +164,29 @@ def _check(only: Sequence[str]) -> None:
 
 
 def _sources(options: Mapping[str, Any]) -> Sources:
-    given = {key: value for key, value in options.items() if value not in (None, False)}
-    return Sources(given, project=nearest_project(), spelled="--{}".format)
+    given_options = {key: value for key, value in options.items() if value not in (None, False)}
+    return Sources(given_options, project=nearest_project(), spelled="--{}".format)
 
 
-def _document(target: str, found: Sequence[Finding]) -> dict[str, Any]:
-    return {"target": target, "findings": [asdict(one) | {"settled": one.settled} for one in found]}
+def _document(target: str, results: Sequence[Finding]) -> dict[str, Any]:
+    return {"target": target, "findings": [asdict(it) | {"settled": it.settled} for it in results]}
 
 
-def render(found: Sequence[Finding]) -> Markup:
+def render(results: Sequence[Finding]) -> Markup:
     """Return the findings as a notebook shows them."""
     console = Console(file=io.StringIO(), force_terminal=True, force_jupyter=False, width=_COLUMNS)
-    show(found, console)
+    show(results, console)
     return pre(coloured(console.file.getvalue()))  # type: ignore[attr-defined]
 
 
-def show(found: Sequence[Finding], console: Console) -> None:
+def show(results: Sequence[Finding], console: Console) -> None:
     """Print the settled unknowns as a table, and group the others by reason."""
     console.print()
-    settled = [one for one in found if one.settled]
+    settled = [finding for finding in results if finding.settled]
     if settled:
         console.print(_printed_table(settled))
         console.print()
-    for reason, unknowns in _unsettled(found).items():
+    for reason, unknowns in _unsettled(results).items():
         console.print(Text(f"not settled: {visible(reason)}", "yellow"), soft_wrap=True)
         console.print(Padding(Text(", ".join(unknowns), "dim"), (0, 0, 1, 2)))
 
@@ -196,34 +196,34 @@ def _printed_table(settled: Sequence[Finding]) -> rich_table.Table:
     table.add_column("unknown", no_wrap=True)
     table.add_column("answer", no_wrap=True)
     table.add_column("")
-    for one in settled:
-        table.add_row(one.unknown, *_table_row(one))
+    for finding in settled:
+        table.add_row(finding.unknown, *_table_row(finding))
     return table
 
 
-def _unsettled(found: Sequence[Finding]) -> Mapping[str, Sequence[str]]:
+def _unsettled(results: Sequence[Finding]) -> Mapping[str, Sequence[str]]:
     """Group the unknowns without an answer by their reason."""
     by_reason: dict[str, list[str]] = {}
-    for one in found:
-        if not one.settled:
-            by_reason.setdefault(one.reason, []).append(one.unknown)
+    for finding in results:
+        if not finding.settled:
+            by_reason.setdefault(finding.reason, []).append(finding.unknown)
     return by_reason
 
 
-def _table_row(one: Finding) -> tuple[Text, Text]:
-    default = ledger.find(one.unknown).default.name == one.answer
-    meaning = one.meaning if one.lived else f"{one.meaning} (the double cannot live that yet)"
-    return Text(one.answer, "green" if default else "bold magenta"), Text(meaning)
+def _table_row(finding: Finding) -> tuple[Text, Text]:
+    default = ledger.find(finding.unknown).default.name == finding.answer
+    meaning = finding.meaning + ("" if finding.lived else " (not supported by the double yet)")
+    return Text(finding.answer, "green" if default else "bold magenta"), Text(meaning)
 
 
-def _sum(found: Sequence[Finding], output: Path) -> str:
-    settled = [one for one in found if one.settled]
-    told = f"{len(settled)} of {len(found)} settled"
+def _sum(results: Sequence[Finding], output: Path) -> str:
+    settled = [finding for finding in results if finding.settled]
+    summary = f"{len(settled)} of {len(results)} settled"
     if not settled:
-        return f"{told}; no profile is written."
-    return f"{told}, in {output}. A double lives it: agentdouble serve --profile {output}"
+        return f"{summary}; no profile is written."
+    return f"{summary}, in {output}. A double lives it: agentdouble serve --profile {output}"
 
 
-def _progress(one: Finding) -> None:
+def _progress(finding: Finding) -> None:
     if sys.stderr.isatty():
-        print(f"{one.unknown}: {one.answer or 'not settled'}", file=sys.stderr)  # noqa: T201
+        print(f"{finding.unknown}: {finding.answer or 'not settled'}", file=sys.stderr)  # noqa: T201

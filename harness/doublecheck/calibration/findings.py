@@ -48,14 +48,14 @@ class Finding:
         """Whether the double can behave as this answer says."""
         unknown = ledger.find(self.unknown)
         answers = (unknown.default, *unknown.alternatives)
-        return any(one.built for one in answers if one.name == self.answer)
+        return any(answer.built for answer in answers if answer.name == self.answer)
 
     @property
     def meaning(self) -> str:
         """The meaning of the answer, in the words of the ledger."""
         unknown = ledger.find(self.unknown)
         answers = (unknown.default, *unknown.alternatives)
-        return next((one.meaning for one in answers if one.name == self.answer), "")
+        return next((answer.meaning for answer in answers if answer.name == self.answer), "")
 
 
 class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.render"):
@@ -63,10 +63,10 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.re
 
     target: str
 
-    def __new__(cls, found: Iterable[Finding] = (), *, target: str = "") -> Findings:
-        made = super().__new__(cls, found)
-        made.target = target
-        return made
+    def __new__(cls, findings: Iterable[Finding] = (), *, target: str = "") -> Findings:
+        series = super().__new__(cls, findings)
+        series.target = target
+        return series
 
     def _with(self, some: tuple[Finding, ...]) -> Findings:
         return Findings(some, target=self.target)
@@ -74,7 +74,7 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.re
     @property
     def settled(self) -> tuple[Finding, ...]:
         """Those that have an answer."""
-        return tuple(one for one in self if one.settled)
+        return tuple(finding for finding in self if finding.settled)
 
     def write(self, path: str | Path) -> Path:
         """Write the answers to a new or existing profile and return its path.
@@ -104,12 +104,12 @@ def calibrate(
     ``only`` are the ids to probe; ``slow`` also runs the slow probes. ``patience`` says how time
     passes on the platform. Raises LedgerError for an id that does not exist.
     """
-    wanted = [ledger.find(id_).id for id_ in only]
+    ids = [ledger.find(id_).id for id_ in only]
     patience = patience or Patience.of(platform)
-    known = probes()
+    by_unknown = probes()
     for id_, unknown in ledger.unknowns().items():
-        if unknown.alternatives and (not wanted or id_ in wanted):
-            yield _finding(platform, unknown, known.get(id_), slow, patience)
+        if unknown.alternatives and (not ids or id_ in ids):
+            yield _finding(platform, unknown, by_unknown.get(id_), slow, patience)
 
 
 def _finding(
@@ -121,8 +121,8 @@ def _finding(
     platform.exchanges.clear()
     date = dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds")
     answer, reason = _probe_answer(platform, probe, patience)
-    seen = tuple(evidence(one) for one in platform.exchanges[-_KEPT:])
-    return Finding(unknown.id, answer, reason, date, seen)
+    exchanges = tuple(evidence(exchange) for exchange in platform.exchanges[-_KEPT:])
+    return Finding(unknown.id, answer, reason, date, exchanges)
 
 
 def _probe_answer(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, str]:
@@ -140,20 +140,20 @@ def _probe_answer(platform: Platform, probe: Probe, patience: Patience) -> tuple
 
 def evidence(exchange: Exchange) -> str:
     """Return request and answer in a few lines, without their secrets."""
-    shown = redacted(exchange)
-    request = shown.request
-    came = shown.error if shown.status is None else f"HTTP {shown.status}"
+    safe = redacted(exchange)
+    request = safe.request
+    came = safe.error if safe.status is None else f"HTTP {safe.status}"
     parts = [f"{request.method} {request.url}", _text(request.content), f"-> {came}"]
-    return "\n".join([one for one in (*parts, _text(shown.body)) if one])
+    return "\n".join([part for part in (*parts, _text(safe.body)) if part])
 
 
 def _text(content: bytes) -> str:
     text = _KEY.sub(rf"\1{HIDDEN}", content.decode(errors="replace"))
-    kept = "".join(
-        one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in text
+    printable = "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
     return (
-        kept
-        if len(kept) <= _BODY_CHARS
-        else f"{kept[:_BODY_CHARS]}... ({len(kept) - _BODY_CHARS} more characters)"
+        printable
+        if len(printable) <= _BODY_CHARS
+        else f"{printable[:_BODY_CHARS]}... ({len(printable) - _BODY_CHARS} more characters)"
     )

@@ -44,17 +44,17 @@ class Documents:
 
     def difference(self, kind: Kind, path: str, double: Any, live: Any) -> Difference:
         """Return a difference that shows the names of ids."""
-        shown = self._pairs.shown
-        return Difference(kind, path, shown(double, "double"), shown(live, "live"))
+        named = self._pairs.with_names
+        return Difference(kind, path, named(double, "double"), named(live, "live"))
 
     def surplus(
         self, double: Sequence[Any], live: Sequence[Any], path: str
     ) -> Iterator[Difference]:
         """Yield the elements that only the longer of two lists has."""
-        both = min(len(double), len(live))
-        for index, value in enumerate(double[both:], both):
+        common = min(len(double), len(live))
+        for index, value in enumerate(double[common:], common):
             yield self.difference("only double", f"{path}[{index}]", value, None)
-        for index, value in enumerate(live[both:], both):
+        for index, value in enumerate(live[common:], common):
             yield self.difference("only live", f"{path}[{index}]", None, value)
 
     def _objects(
@@ -73,8 +73,8 @@ class Documents:
     def _arrays(self, double: list[Any], live: list[Any], path: str) -> Iterator[Difference]:
         if double and live and self._fields.kind(path) == "traceback":
             return
-        for index, (ours, theirs) in enumerate(zip(double, live, strict=False)):
-            yield from self.compare(ours, theirs, f"{path}[{index}]")
+        for index, (item, live_item) in enumerate(zip(double, live, strict=False)):
+            yield from self.compare(item, live_item, f"{path}[{index}]")
         yield from self.surplus(double, live, path)
 
     def _strings(self, double: str, live: str, path: str) -> Iterator[Difference]:
@@ -98,16 +98,16 @@ class Documents:
         if self._fields.noun_of(double, path) or self._fields.noun_of(live, path):
             return False
         prose = self._fields.kind(path) == "prose"
-        ours = list(pieces(self._pairs.replaced(double, "double"), prose=prose))
-        theirs = list(pieces(self._pairs.replaced(live, "live"), prose=prose))
-        if len(ours) != len(theirs):
+        double_pieces = list(pieces(self._pairs.replaced(double, "double"), prose=prose))
+        live_pieces = list(pieces(self._pairs.replaced(live, "live"), prose=prose))
+        if len(double_pieces) != len(live_pieces):
             return False
-        for piece, other in zip(ours, theirs, strict=True):
-            if piece.noun != other.noun or (piece.noun is None and piece.text != other.text):
+        for first, second in zip(double_pieces, live_pieces, strict=True):
+            if first.noun != second.noun or (first.noun is None and first.text != second.text):
                 return False
         return all(
-            piece.noun in (None, TIME) or self._pairs.link(piece.text, other.text, "id")
-            for piece, other in zip(ours, theirs, strict=True)
+            piece.noun in (None, TIME) or self._pairs.link(piece.text, live.text, "id")
+            for piece, live in zip(double_pieces, live_pieces, strict=True)
         )
 
 
@@ -212,17 +212,17 @@ class _Comparison:
 
     def differences(self, double: Exchange, live: Exchange) -> Iterator[Difference]:
         if double.status != live.status:  # the bodies of different statuses are not comparable
-            ours, theirs = double.status or "no answer", live.status or "no answer"
-            yield Difference("value", "status", ours, theirs)
+            first, second = double.status or "no answer", live.status or "no answer"
+            yield Difference("value", "status", first, second)
             return
         if double.status is None:
             return
         kinds = _media_type(double), _media_type(live)
         if kinds[0] != kinds[1] and (double.body or live.body):
             yield Difference("value", "content-type", *kinds)
-        ours, theirs = (answer.headers.get(_SESSION, "") for answer in (double, live))
-        if ours and theirs and not self._pairs.link(ours, theirs, "MCP session"):
-            yield self._documents.difference("value", _SESSION, ours, theirs)
+        first, second = (answer.headers.get(_SESSION, "") for answer in (double, live))
+        if first and second and not self._pairs.link(first, second, "MCP session"):
+            yield self._documents.difference("value", _SESSION, first, second)
         if kinds == (MEDIA_TYPE, MEDIA_TYPE):
             yield from self._streams(_events(double), _events(live))
         else:
@@ -230,12 +230,12 @@ class _Comparison:
         if bool(double.error) != bool(live.error):
             yield Difference("value", "end", double.error or "whole", live.error or "whole")
         if double.body_cut or live.body_cut:
-            ours, theirs = (_CUT if answer.body_cut else "whole" for answer in (double, live))
-            yield Difference("value", "end", ours, theirs)
+            first, second = (_CUT if answer.body_cut else "whole" for answer in (double, live))
+            yield Difference("value", "end", first, second)
 
     def _streams(self, double: Sequence[Any], live: Sequence[Any]) -> Iterator[Difference]:
-        for index, (ours, theirs) in enumerate(zip(double, live, strict=False)):
-            yield from self._bodies(ours, theirs, f"events[{index}]$")
+        for index, (item, live_item) in enumerate(zip(double, live, strict=False)):
+            yield from self._bodies(item, live_item, f"events[{index}]$")
         yield from self._documents.surplus(double, live, "events")
 
     def _bodies(self, double: Any, live: Any, path: str) -> Iterator[Difference]:

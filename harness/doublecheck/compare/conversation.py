@@ -118,8 +118,8 @@ def _first(names: Collection[str]) -> str | None:
     return _ECHO if _ECHO in names else min(names, default=None)
 
 
-def _without(what: str, name: str | None) -> str | None:
-    return None if name else what
+def _without(reason: str, name: str | None) -> str | None:
+    return None if name else reason
 
 
 def _probes(platform: Platform) -> None:
@@ -155,14 +155,14 @@ def _sessions(platform: Platform, app: str, token: str) -> None:
         platform.delete_session(platform.create_session(app, user_id=user))
     session = platform.create_session(app, user_id=user, session_id=token, state={"key": "value"})
     try:
-        _turns(platform, session)
+        _run_turns(platform, session)
     finally:
         platform.delete_session(session)
     with suppress(RefusedError):
         platform.get_session(app, token, user_id=user)
 
 
-def _turns(platform: Platform, session: AgentSession) -> None:
+def _run_turns(platform: Platform, session: AgentSession) -> None:
     with suppress(RefusedError):
         platform.create_session(session.app_name, user_id=session.user_id, session_id=session.id)
     platform.run(session, "Hello.")

@@ -69,8 +69,8 @@ class Difference:
         if self.kind in ("only live", "only double"):
             value = self.live if self.kind == "only live" else self.double
             return f"{self.path}: {self.kind}: {value!r}{reason}"
-        what = "" if self.kind == "value" else f"{self.kind}: "
-        return f"{self.path}: {what}double {self.double!r}, live {self.live!r}{reason}"
+        label = "" if self.kind == "value" else f"{self.kind}: "
+        return f"{self.path}: {label}double {self.double!r}, live {self.live!r}{reason}"
 
 
 def worst(classes: Iterable[Class]) -> Class:
@@ -209,10 +209,10 @@ class Explaining:
         for unknown, effect in self._effects():
             if not effect.content or not is_path(path, effect.paths):
                 continue
-            ours, theirs = _place(double, effect.content), _place(live, effect.content)
-            if ours is not None and theirs is not None and ours != theirs:
-                place = max(ours, theirs, key=len).removeprefix("$")
-                return Contents(unknown, path + place, _at(double, ours), _at(live, theirs))
+            first, second = (_content_path(body, effect.content) for body in (double, live))
+            if first is not None and second is not None and first != second:
+                deepest = max(first, second, key=len).removeprefix("$")
+                return Contents(unknown, path + deepest, _at(double, first), _at(live, second))
         return None
 
     def _reason(self, difference: Difference) -> str | None:
@@ -264,31 +264,31 @@ def _is_about(effect: Effect, difference: Difference) -> bool:
 def _are_of(group: Collection[str], double: str, live: str) -> bool:
     """Whether two values are two different ones of a group, or both its only one."""
     pairs = permutations(group, 2) if len(group) > 1 else [(*group, *group)]
-    return any(is_text(double, [ours]) and is_text(live, [theirs]) for ours, theirs in pairs)
+    return any(is_text(double, [a]) and is_text(live, [b]) for a, b in pairs)
 
 
-def _place(document: Any, places: Sequence[str]) -> str | None:
+def _content_path(document: Any, places: Sequence[str]) -> str | None:
     """Return the place of the content, the deepest first: any document has something at ``$``."""
     deepest = sorted(places, key=len, reverse=True)
-    return next((place for place in deepest if _at(document, place) is not _ABSENT), None)
+    return next((path for path in deepest if _at(document, path) is not _ABSENT), None)
 
 
-def _at(document: Any, place: str) -> Any:
+def _at(document: Any, path: str) -> Any:
     """Return what a document has at a place; ``[*]`` makes a list of what each element has."""
-    return _down(document, list(_STEP.finditer(place)))
+    return _down(document, list(_STEP.finditer(path)))
 
 
 def _down(document: Any, steps: list[re.Match[str]]) -> Any:
     if not steps:
         return document
-    step, *rest = steps
+    step, *remaining = steps
     if step["name"] is not None:
         value = document.get(step["name"], _ABSENT) if isinstance(document, dict) else _ABSENT
-        return value if value is _ABSENT else _down(value, rest)
+        return value if value is _ABSENT else _down(value, remaining)
     if not isinstance(document, list):
         return _ABSENT
     if step["index"] != "*":
         index = int(step["index"])
-        return _down(document[index], rest) if index < len(document) else _ABSENT
-    values = [_down(item, rest) for item in document]
+        return _down(document[index], remaining) if index < len(document) else _ABSENT
+    values = [_down(item, remaining) for item in document]
     return _ABSENT if any(value is _ABSENT for value in values) else values

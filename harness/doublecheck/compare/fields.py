@@ -83,8 +83,8 @@ class Pairs:
 
     def seed(self, name: str, double: str, live: str) -> None:
         """Declare that two values mean the same, ``<name>``, before the comparison."""
-        known = double in self._live_of or live in self._double_of
-        if double and live and double != live and not known:
+        matched = double in self._live_of or live in self._double_of
+        if double and live and double != live and not matched:
             self._match(double, live, f"<{name}>")
 
     def link(self, double: str, live: str, noun: str) -> bool:
@@ -107,18 +107,18 @@ class Pairs:
 
         A platform that then answers for another name than the one asked for contradicts itself.
         """
-        ours, theirs = _parts(double), _parts(live)
-        self._call = (_number(ours[0]), _number(theirs[0]))
-        self._learn(ours, theirs, "")
+        double_parts, live_parts = _parts(double), _parts(live)
+        self._call = (_number(double_parts[0]), _number(live_parts[0]))
+        self._learn(double_parts, live_parts, "")
 
-    def shown(self, document: Any, side: Side) -> Any:
+    def with_names(self, document: Any, side: Side) -> Any:
         """Return a document of one side with the ids that have a name replaced by it."""
         if isinstance(document, str):
             return self._names[side].get(document) or self.replaced(document, side)
         if isinstance(document, Mapping):
-            return {name: self.shown(value, side) for name, value in document.items()}
+            return {name: self.with_names(value, side) for name, value in document.items()}
         if isinstance(document, (list, tuple)):
-            return [self.shown(value, side) for value in document]
+            return [self.with_names(value, side) for value in document]
         return document
 
     def replaced(self, text: str, side: Side) -> str:
@@ -138,8 +138,8 @@ class Pairs:
             for name in double.keys() & live.keys():
                 self._learn(double[name], live[name], name)
         elif isinstance(double, list) and isinstance(live, list):
-            for ours, theirs in zip(double, live):  # noqa: B905 (the rest has no counterpart)
-                self._learn(ours, theirs, key)
+            for item, live_item in zip(double, live):  # noqa: B905 (the rest has no counterpart)
+                self._learn(item, live_item, key)
         elif _is_name(double) and _is_name(live):
             self.link(double, live, key.removesuffix("Id") or "id")
 

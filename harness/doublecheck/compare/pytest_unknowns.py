@@ -253,8 +253,8 @@ def _write_relied_on(
         if verbosity > 1:
             lines = "".join(f"\n  {name}" for name in names)
         else:
-            more = len(names) - _FIRST
-            lines = f" {', '.join(names[:_FIRST])}{f' and {more} more' if more > 0 else ''}"
+            omitted = len(names) - _FIRST
+            lines = f" {', '.join(names[:_FIRST])}{f' and {omitted} more' if omitted > 0 else ''}"
         reporter.write_line(f"{id_} ({counted(len(names), 'test')}):{lines}")
 
 
@@ -272,12 +272,12 @@ def _write_swept(reporter: TerminalReporter, swept: Mapping[str, list[dict[str, 
     reporter.section(f"{counted(len(swept), 'test')} run {runs} times under alternatives", sep="-")
     sensitive = 0
     for test, of_test in sorted(swept.items()):
-        changed = [each for each in of_test if each["outcome"] != each["before"]]
+        changed = [run for run in of_test if run["outcome"] != run["before"]]
         sensitive += bool(changed)
-        for each in changed:
-            before, after = _WORDS[each["before"]], _WORDS[each["outcome"]]
+        for run in changed:
+            before, after = _WORDS[run["before"]], _WORDS[run["outcome"]]
             reporter.write_line(
-                f"{test}: sensitive to {each['unknown']}: {before} with `{each['in_force']}`, "
-                f"{after} with `{each['alternative']}`"
+                f"{test}: sensitive to {run['unknown']}: {before} with `{run['in_force']}`, "
+                f"{after} with `{run['alternative']}`"
             )
     reporter.write_line(f"{sensitive} sensitive, {len(swept) - sensitive} not")

@@ -57,7 +57,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 def _add_call(branch: Tree, call: Compared) -> None:
     twig = branch.add(_labelled(call.operation, call.cls))
-    reasons = Counter(each.because for each in call.differences if each.because)
+    reasons = Counter(difference.because for difference in call.differences if difference.because)
     for reason, count in reasons.items():
         twig.add(Text(f"{reason} explains {count} difference{'s' if count > 1 else ''}", "dim"))
     for difference in call.differences:

@@ -52,15 +52,15 @@ class Leftovers:
 
     def remove(self) -> tuple[str, ...]:
         """Remove the sessions; return the names of those that could not be removed."""
-        left = []
+        remaining = []
         for id_, name in self._sessions().items() - self._before.items():
             if name in self._used or any(part in name for part in self._names):
                 removed = False
                 with suppress(DoubleCheckError):
                     removed = self._platform.destroy_session(instance_id=id_)
                 if not removed:
-                    left.append(name)
-        return tuple(left)
+                    remaining.append(name)
+        return tuple(remaining)
 
     def _sessions(self) -> Mapping[str, str]:
         """Return the names of the living sandbox sessions by their ids; {} if there is no answer."""
@@ -91,7 +91,7 @@ def run(
     """
     pairs, unknowns = _seeded(double.target, live.target), _Unknowns(double)
     skipped = [_why_not(topic, double, live, allow_writes=allow_writes) for topic in topics]
-    writes = any(topic.does and not why for topic, why in zip(topics, skipped, strict=True))
+    writes = any(topic.does and not reason for topic, reason in zip(topics, skipped, strict=True))
     leftovers = [Leftovers(platform, names) for platform in (double, live) if writes]
     for platform in (double, live):
         platform.exchanges.body_limit = _BODY_LIMIT
@@ -100,16 +100,17 @@ def run(
         for topic, why in zip(topics, skipped, strict=True):
             part = Part(topic.name, skipped=why)
             if not why:
-                ours, theirs = _exchanges_of(topic, double), _exchanges_of(topic, live)
-                for left, exchanges in zip(leftovers, (ours, theirs)):  # noqa: B905 (may be none)
-                    left.note(exchanges)
-                part = Part(topic.name, tuple(_compared(unknowns.named(ours), theirs, pairs)))
+                first, second = _exchanges_of(topic, double), _exchanges_of(topic, live)
+                # there are no leftovers if nothing is written
+                for resources, exchanges in zip(leftovers, (first, second)):  # noqa: B905
+                    resources.note(exchanges)
+                part = Part(topic.name, tuple(_compared(unknowns.named(first), second, pairs)))
             on_part(part)
             parts.append(part)
     finally:
-        for left in leftovers:
-            if sessions := left.remove():
-                reason = f"{', '.join(sessions)} could not be removed from {left.url}"
+        for resources in leftovers:
+            if sessions := resources.remove():
+                reason = f"{', '.join(sessions)} could not be removed from {resources.url}"
                 parts.append(Part("removing its sessions", skipped=reason))
     return Comparison(double.url, live.url, tuple(parts))
 
@@ -182,25 +183,20 @@ def _compared(
     double: Sequence[Exchange], live: Sequence[Exchange], pairs: Pairs
 ) -> Iterator[Compared]:
     """Match the calls of two sides by operation and order, and yield the comparisons."""
-    ours = [operation(exchange.request) for exchange in double]
-    theirs = [operation(exchange.request) for exchange in live]
-    matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
+    names = [operation(exchange.request) for exchange in double]
+    live_names = [operation(exchange.request) for exchange in live]
+    matcher = difflib.SequenceMatcher(None, names, live_names, autojunk=False)
     for tag, start, end, live_start, live_end in matcher.get_opcodes():
         if tag == "equal":
-            for index in range(end - start):
-                yield _pair(
-                    ours[start + index], double[start + index], live[live_start + index], pairs
-                )
+            for index in range(start, end):
+                first, second = double[index], live[index - start + live_start]
+                pairs.learn(first.request, second.request)
+                changes = differences(first, second, pairs, names[index])
+                yield Compared(names[index], first, second, changes)
         else:
-            yield from (Compared(ours[index], double[index], None) for index in range(start, end))
+            yield from (Compared(names[index], double[index], None) for index in range(start, end))
             for index in range(live_start, live_end):
-                yield Compared(theirs[index], None, live[index])
-
-
-def _pair(name: str, double: Exchange, live: Exchange, pairs: Pairs) -> Compared:
-    """Compare one call that both sides made."""
-    pairs.learn(double.request, live.request)
-    return Compared(name, double, live, differences(double, live, pairs, name))
+                yield Compared(live_names[index], None, live[index])
 
 
 class _Unknowns:

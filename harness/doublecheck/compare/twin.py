@@ -49,14 +49,14 @@ def twin(
     far.
     """
     with ExitStack() as stack:
-        live = _other(other, target)
+        live = _other_target(other, target)
         with (
-            Platform(_double(double, profile, stack)) as ours,
-            Platform(live) as theirs,
+            Platform(_double(double, profile, stack)) as first,
+            Platform(live) as second,
             Bar("twin") as bar,
         ):
             allowed = allow_writes or live.allow_writes
-            return compare(ours, theirs, conversation, agent, allowed, bar.show)
+            return compare(first, second, conversation, agent, allowed, bar.show)
 
 
 def compare(
@@ -138,7 +138,7 @@ def _double(
     return open_target.require_answer(target)
 
 
-def _other(other: Platform | AsyncPlatform | str | None, target: str | None) -> Target:
+def _other_target(other: Platform | AsyncPlatform | str | None, target: str | None) -> Target:
     if other is None and target is None:
         raise TargetError(
             "Name the platform to compare the double with: twin(double, other), or target=..."

@@ -20,8 +20,8 @@ def write(path: Path, text: str) -> None:
 @contextlib.contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
     """Yield a temporary file in the same folder; remove it unless it was renamed."""
-    place = path.resolve()
-    descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name[:40]}.")
+    target = path.resolve()
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
     os.close(descriptor)
     new = Path(name)
     try:

@@ -23,8 +23,8 @@ class LazyNames(dict[str, str]):
     """The names that the module in ``file`` exports, sorted, with their modules."""
 
     def __init__(self, file: str) -> None:
-        found = _IMPORT.findall(Path(file).read_text("utf-8"))
-        super().__init__(sorted((name, home) for home, name in found))
+        imports = _IMPORT.findall(Path(file).read_text("utf-8"))
+        super().__init__(sorted((name, home) for home, name in imports))
 
     def load(self, name: str) -> Any:
         """Import and return the object with this name; raise KeyError for an unknown name."""

@@ -37,7 +37,7 @@ def element(name: str, *children: str | None, **attributes: Attribute) -> Markup
     ``class_`` is the attribute ``class``, ``data_x`` is ``data-x``. True gives an attribute without
     a value; False and None give no attribute.
     """
-    opened = f"<{name}{''.join(_attribute(*one) for one in attributes.items())}>"
+    opened = f"<{name}{''.join(_attribute(*item) for item in attributes.items())}>"
     if name in _EMPTY:
         return Markup(opened)
     return Markup(f"{opened}{joined(children)}</{name}>")
@@ -114,9 +114,9 @@ def box(*children: str | None) -> Markup:
     return element("div", *children, style="max-width:72em;line-height:1.5;text-align:left")
 
 
-def title(text: str, *beside: str | None) -> Markup:
+def title(text: str, *extras: str | None) -> Markup:
     """Return the title line of a display, followed by badges and the like."""
-    return element("div", element("b", text), *_spaced(beside), style="margin:.2em 0")
+    return element("div", element("b", text), *_spaced(extras), style="margin:.2em 0")
 
 
 def table(
@@ -125,9 +125,9 @@ def table(
     """Return a table; the columns named in ``right`` are aligned right, as numbers."""
     sides = ["right" if head in right else "left" for head in heads]
     bare = "background:none"
-    head = element("tr", *(_cell("th", *one) for one in zip(heads, sides, strict=True)), style=bare)
+    head = element("tr", *(_cell("th", *it) for it in zip(heads, sides, strict=True)), style=bare)
     body = [
-        element("tr", *(_cell("td", *one) for one in zip(row, sides, strict=True)), style=bare)
+        element("tr", *(_cell("td", *it) for it in zip(row, sides, strict=True)), style=bare)
         for row in rows
     ]
     style = "border-collapse:collapse;border:0;margin:.3em 0;font-size:.93em"
@@ -198,11 +198,11 @@ def image_of(mime_type: str, encoded: str) -> Markup | None:
         return None
 
 
-def clipped(text: str, limit: int = SHOWN_CHARS, *, whole: str = "") -> str:
-    """Return the beginning of a text and how much is cut; ``whole`` says where the rest is."""
+def clipped(text: str, limit: int = SHOWN_CHARS, *, source: str = "") -> str:
+    """Return the beginning of a text and how much is cut; ``source`` says where the rest is."""
     if len(text) <= limit:
         return text
-    where = f"; {whole} has it all" if whole else ""
+    where = f"; {source} has it all" if source else ""
     return f"{text[:limit]}\n… {len(text) - limit:,} more characters{where}"
 
 
@@ -286,7 +286,7 @@ def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0
     if line is not None or depth > _DEEPEST:
         return element("div", head, _leaf(value, line or "..."))
     branches = [
-        tree(one, name=key, opened=opened - 1, depth=depth + 1) for key, one in _branches(value)
+        tree(child, name=key, opened=opened - 1, depth=depth + 1) for key, child in _branches(value)
     ]
     more = len(value) - len(branches)
     summed = element("span", head, quiet(_counted(value)))
@@ -309,7 +309,7 @@ def _line(value: Any) -> str | None:
         return json.dumps(clipped(value, _OF_A_TEXT), ensure_ascii=False)
     if isinstance(value, (Mapping, list, tuple)) and len(value) > _ON_A_LINE:
         return None
-    if isinstance(value, (Mapping, list, tuple)) and any(_is_long(one) for one in _values(value)):
+    if isinstance(value, (Mapping, list, tuple)) and any(_is_long(item) for item in _values(value)):
         return None
     try:
         line = json.dumps(value, ensure_ascii=False, default=str)
@@ -334,8 +334,8 @@ def _leaf(value: Any, line: str) -> Markup:
 
 def _branches(value: Any) -> Iterator[tuple[str, Any]]:
     named = value.items() if isinstance(value, Mapping) else enumerate(value)
-    for (key, one), _ in zip(named, range(_OF_A_BRANCH), strict=False):
-        yield str(key), one
+    for (key, item), _ in zip(named, range(_OF_A_BRANCH), strict=False):
+        yield str(key), item
 
 
 def _counted(value: Any) -> str:

@@ -71,7 +71,7 @@ class Series(tuple[T_co, ...], Shown):
         return type(self)(some)
 
     def __repr__(self) -> str:
-        named = [repr(one) for one in tuple(self)[:_NAMED]]
+        named = [repr(item) for item in tuple(self)[:_NAMED]]
         while len(", ".join(named)) > _NAMED_CHARS:
             named.pop()
         if len(named) < len(self):
@@ -96,6 +96,6 @@ def without_token(url: str) -> str:
 
 def clock_time(seconds: float) -> str:
     """Return a duration as a clock shows it: ``29:58``."""
-    whole = max(int(seconds), 0)
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes:02}:{whole % 60:02}"
+    total = max(int(seconds), 0)
+    hours, minutes = divmod(total // 60, 60)
+    return f"{hours}:{minutes:02}:{total % 60:02}" if hours else f"{minutes:02}:{total % 60:02}"

@@ -19,6 +19,6 @@ def without_controls(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def _picture(found: re.Match[str]) -> str:
-    character = found[0]
+def _picture(match: re.Match[str]) -> str:
+    character = match[0]
     return chr(0x2400 + ord(character)) if character < " " else "\ufffd"

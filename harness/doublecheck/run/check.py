@@ -53,10 +53,10 @@ def check(
     """
     checks_process.require_runnable()
     checks_process.require_consistent(level, strict_should)
-    found = _subject(
+    checked = _subject(
         platform, target, allow_writes=allow_writes, level=level, examples=examples, seed=seed
     )
-    return checks_process.run_checks(found, only=only, strict_should=strict_should)
+    return checks_process.run_checks(checked, only=only, strict_should=strict_should)
 
 
 def _subject(
@@ -71,10 +71,10 @@ def _subject(
             f"Both a platform and the target {target!r} are given: check one at a time."
         )
     if not isinstance(platform, str):
-        found = subject.target_of(platform)
-        return subject.from_target(found, **of_the_run)
-    found, _ = Wanted(platform).open()
-    return subject.from_target(found, **of_the_run)
+        opened = subject.target_of(platform)
+        return subject.from_target(opened, **of_the_run)
+    opened, _ = Wanted(platform).open()
+    return subject.from_target(opened, **of_the_run)
 
 
 def calibrate(
@@ -94,30 +94,30 @@ def calibrate(
     Raises CalibrationError for an unknown that does not exist, UnreachableError, and
     InterruptedCalibrationError, which contains the findings so far.
     """
-    wanted = _wanted([only] if isinstance(only, str) else only)
+    ids = _ids([only] if isinstance(only, str) else only)
     with ExitStack() as stack:
-        found = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
-        target = open_target.require_answer(target_of(found))
+        opened = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
+        target = open_target.require_answer(target_of(opened))
         allowed = dataclasses.replace(target, allow_writes=target.allow_writes or allow_writes)
-        asked = stack.enter_context(Platform(allowed))
+        client = stack.enter_context(Platform(allowed))
         bar, came = stack.enter_context(Bar("unknowns")), list[Finding]()
         try:
-            for finding in findings.calibrate(asked, slow=slow, only=wanted):
+            for finding in findings.calibrate(client, slow=slow, only=ids):
                 came.append(finding)
-                bar.show(len(came), len(wanted), finding.unknown)
+                bar.show(len(came), len(ids), finding.unknown)
         except KeyboardInterrupt:
             found_so_far = Findings(came, target=target.url)
-            raise InterruptedCalibrationError(found_so_far, len(wanted)) from None
+            raise InterruptedCalibrationError(found_so_far, len(ids)) from None
     return Findings(came, target=target.url)
 
 
-def _wanted(only: Collection[str]) -> Collection[str]:
+def _ids(only: Collection[str]) -> Collection[str]:
     """Return the unknowns to probe: by default all that have alternatives."""
     try:
         named = [ledger.find(id_).id for id_ in only]
     except LedgerError as error:
         raise CalibrationError(str(error)) from None
-    return named or [id_ for id_, one in ledger.unknowns().items() if one.alternatives]
+    return named or [id_ for id_, unknown in ledger.unknowns().items() if unknown.alternatives]
 
 
 def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:
@@ -130,5 +130,5 @@ def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns
     if isinstance(platform, Platform):
         return platform.unknowns()
     opened = connect(platform) if isinstance(platform, str) else Platform(target_of(platform))
-    with opened as found:
-        return found.unknowns()
+    with opened as client:
+        return client.unknowns()

@@ -52,7 +52,7 @@ class ChecksProcess:
         self._report = Path(self._folder.name, "report.json")
         self._printed = Path(self._folder.name, "printed.txt")
         order = {
-            "path": [one for one in sys.path if one],
+            "path": [entry for entry in sys.path if entry],
             "arguments": list(arguments),
             "report": str(self._report),
         }
@@ -137,21 +137,21 @@ def check_target(
     """
     require_runnable()
     require_consistent(level, strict_should)
-    found = subject.from_target(target, level=level, **of_the_run)
-    return run_checks(found, only=only, strict_should=strict_should, on_begun=on_begun)
+    checked = subject.from_target(target, level=level, **of_the_run)
+    return run_checks(checked, only=only, strict_should=strict_should, on_begun=on_begun)
 
 
-async def check_target_async(target: Target, **given: Any) -> Report:
+async def check_target_async(target: Target, **options: Any) -> Report:
     """Check a platform in a thread; a cancelled call waits until the checks have ended."""
-    begun: list[ChecksProcess] = []
+    processes: list[ChecksProcess] = []
     context = contextvars.copy_context()
-    check = functools.partial(check_target, target, **given, on_begun=begun.append)
+    check = functools.partial(check_target, target, **options, on_begun=processes.append)
     checks = asyncio.get_running_loop().run_in_executor(None, context.run, check)
     with transport.interruptible():
         try:
             return await asyncio.shield(checks)
         except asyncio.CancelledError:
-            for process in begun:
+            for process in processes:
                 process.interrupt()
             await asyncio.wait({checks})
             checks.exception()  # that they were interrupted is no news

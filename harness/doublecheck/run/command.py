@@ -38,8 +38,8 @@ class RunOptions:
     @cached_property
     def sources(self) -> Sources:
         """The options about the platform, with the environment and the project."""
-        given = {name: value for name, value in self.platform.items() if value is not None}
-        return Sources(given, project=nearest_project(), spelled=self.spelled)
+        given_options = {name: value for name, value in self.platform.items() if value is not None}
+        return Sources(given_options, project=nearest_project(), spelled=self.spelled)
 
     @cached_property
     def plan(self) -> Plan:
@@ -59,15 +59,15 @@ class RunOptions:
 
     def arguments(self) -> list[str]:
         """Return the options as pytest options."""
-        given = [f"--platform-project={self.sources.project or ''}"]
+        arguments = [f"--platform-project={self.sources.project or ''}"]
         for name, value in self.sources.options.items():
             option = f"--platform-{name.replace('_', '-')}"
-            given.append(option if value is True else f"{option}={value}")
+            arguments.append(option if value is True else f"{option}={value}")
         if self.strict_should:
-            given.append("--platform-strict-should")
+            arguments.append("--platform-strict-should")
         if self.select is not None:
-            given += selection(self.select)
-        return given
+            arguments += selection(self.select)
+        return arguments
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     for run in runs:
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
         if run.verbose:
-            told = from_plan.lines(run.plan, run.sources.environ)
-            print(*told, sep="\n", file=sys.stderr)  # noqa: T201
+            lines = from_plan.lines(run.plan, run.sources.environ)
+            print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
         require_target(run)
     reports, codes = _run_all(runs)
     if reports:
@@ -169,8 +169,8 @@ def _require_double() -> None:
     try:
         agentdouble.Emulator  # noqa: B018 (its import may fail)
     except DoublesMissingExtraError as error:
-        what = "The double, which 'doublecheck run' without --url starts,"
-        raise MissingExtraError(what, install=f"agentdouble[{error.extra}]") from None
+        subject = "The double, which 'doublecheck run' without --url starts,"
+        raise MissingExtraError(subject, install=f"agentdouble[{error.extra}]") from None
 
 
 def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
@@ -180,6 +180,6 @@ def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
     return ExitCode.COULD_NOT_ASK
 
 
-def nothing_matches(given: str, example: str) -> TargetError:
+def nothing_matches(selection: str, example: str) -> TargetError:
     """Return the error for a selection without checks."""
-    return TargetError(f"No check matches {given}. Try {example}, or without it.")
+    return TargetError(f"No check matches {selection}. Try {example}, or without it.")

@@ -45,10 +45,10 @@ def connect(
     Raises TargetError for an unusable address, UnreachableError if nothing answers at an address of
     this machine, and MissingExtraError if a double is needed but not installed.
     """
-    wanted = Wanted(
+    request = Wanted(
         url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
     )
-    where, stop = wanted.open()
+    where, stop = request.open()
     if stop is None:
         return Platform(where, timeout_s=timeout_s)
     return _platform(where, timeout_s, stop)
@@ -76,18 +76,18 @@ async def connect_async(
 
     Its double stops with ``aclose()``, at the latest when the interpreter exits.
     """
-    wanted = Wanted(
+    request = Wanted(
         url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
     )
-    where, stop = await _open_in_thread(wanted)
+    where, stop = await _open_in_thread(request)
     if stop is None:
         return AsyncPlatform(where, timeout_s=timeout_s)
     return _async_platform(where, timeout_s, stop)
 
 
-async def _open_in_thread(wanted: Wanted) -> tuple[Target, Stop | None]:
+async def _open_in_thread(request: Wanted) -> tuple[Target, Stop | None]:
     """Open the target in a thread; if cancelled, stop a double that has already started."""
-    opening = asyncio.ensure_future(asyncio.to_thread(wanted.open))
+    opening = asyncio.ensure_future(asyncio.to_thread(request.open))
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:

@@ -19,7 +19,7 @@ _FORMAT = "{desc}: {bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 class Bar:
     """The progress of ``what``; use it in a with statement."""
 
-    def __init__(self, what: str, *, after_s: float = _AFTER_S) -> None:
+    def __init__(self, description: str, *, after_s: float = _AFTER_S) -> None:
         self._bar: Any = None
         if "ipykernel" in sys.modules or sys.stderr.isatty():
             with warnings.catch_warnings():
@@ -29,7 +29,7 @@ class Bar:
                 except ImportError:
                     return
                 self._bar = tqdm(
-                    desc=what, bar_format=_FORMAT, leave=False, delay=after_s, mininterval=0
+                    desc=description, bar_format=_FORMAT, leave=False, delay=after_s, mininterval=0
                 )
 
     def show(self, done: int, total: int, at: str = "") -> None:

@@ -56,7 +56,7 @@ def run(
 
 @contextlib.contextmanager
 def _clean_room() -> Iterator[None]:
-    kept = dict(os.environ)
+    environment = dict(os.environ)
     for name in _UNWANTED:
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -64,4 +64,4 @@ def _clean_room() -> Iterator[None]:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(kept)
+        os.environ.update(environment)

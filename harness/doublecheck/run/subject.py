@@ -42,7 +42,7 @@ def from_configuration(target: str | None, **of_the_run: Any) -> Subject:
     ``of_the_run`` are options of ``doublecheck run`` by name; None leaves one as it is. Raises an
     error if the platform cannot be used.
     """
-    options = {"target": target, **{name: one or None for name, one in of_the_run.items()}}
+    options = {"target": target, **{name: value or None for name, value in of_the_run.items()}}
     run = command.RunOptions(options, spelled=str)
     command.require_target(run)
     return Subject(run.plan.name, run.kind, run.url, run.arguments(), _environ())
@@ -59,9 +59,9 @@ def from_target(target: Target, **of_the_run: Any) -> Subject:
             f"The checks cannot use the session token of the key pair for {target.url}; "
             "pass a permanent key pair."
         )
-    target = replace(target, **{name: one for name, one in of_the_run.items() if one})
-    kept = {name: one for name, one in _environ().items() if not name.startswith(_OURS)}
-    environ = {**kept, **dict(_keys(target))}
+    target = replace(target, **{name: value for name, value in of_the_run.items() if value})
+    inherited = {name: value for name, value in _environ().items() if not name.startswith(_OURS)}
+    environ = {**inherited, **dict(_keys(target))}
     return Subject(target.name, target.kind, target.url, list(_options(target)), environ)
 
 
@@ -105,4 +105,4 @@ def _pair(credentials: Credentials | None, prefix: str) -> Iterator[tuple[str, s
 
 
 def _environ() -> dict[str, str]:
-    return {name: one for name, one in os.environ.items() if not name.startswith(_PYTESTS)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(_PYTESTS)}

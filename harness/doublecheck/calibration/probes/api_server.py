@@ -36,7 +36,7 @@ def list_apps(at: Probing) -> str:
 @probe("U-SESSION-FIELDS", "api_server", writes=True)
 def session_fields(at: Probing) -> str:
     """Look at a session that was just created."""
-    fields = _made(at).keys()
+    fields = _create(at).keys()
     if fields <= {"id", "events"}:
         return "id-only"
     if {"id", "appName", "userId"} <= fields:
@@ -47,8 +47,8 @@ def session_fields(at: Probing) -> str:
 @probe("U-SESSION-CREATE", "api_server", writes=True)
 def session_create(at: Probing) -> str:
     """Create a session with an id in the body."""
-    wanted = f"s-{at.token}"
-    return "fields" if _made(at, {"sessionId": wanted})["id"] == wanted else "ignored"
+    requested = f"s-{at.token}"
+    return "fields" if _create(at, {"sessionId": requested})["id"] == requested else "ignored"
 
 
 @probe("U-SESSION-DUPLICATE", "api_server", writes=True)
@@ -64,7 +64,7 @@ def session_duplicate(at: Probing) -> str:
 @probe("U-SESSION-LIST", "api_server", writes=True)
 def session_list(at: Probing) -> str:
     """List a user's sessions."""
-    _made(at)
+    _create(at)
     listed = at.ask("GET", _sessions(at)).json()
     if not isinstance(listed, list) or not listed:
         raise unlike("the list is", listed)
@@ -74,19 +74,19 @@ def session_list(at: Probing) -> str:
 @probe("U-SESSION-DELETE", "api_server", writes=True)
 def session_delete(at: Probing) -> str:
     """Delete a session twice; the second time it is unknown."""
-    path = f"{_sessions(at)}/{_made(at)['id']}"
-    known, unknown = at.ask("DELETE", path), at.ask("DELETE", path)
-    if known.status_code == 204:
+    path = f"{_sessions(at)}/{_create(at)['id']}"
+    first, unknown = at.ask("DELETE", path), at.ask("DELETE", path)
+    if first.status_code == 204:
         return "204"
     answers = {(200, 200): "null", (200, 404): "404-unknown"}
-    return one_of(answers, (known.status_code, unknown.status_code), "the answers are HTTP")
+    return one_of(answers, (first.status_code, unknown.status_code), "the answers are HTTP")
 
 
 def _agent(at: Probing) -> str:
     """Return the agent to call: the reference agent, if there is one."""
     document = at.ask("GET", "/list-apps").json()
     apps = document.get("apps", ()) if isinstance(document, dict) else document
-    names = [one["name"] if isinstance(one, dict) else str(one) for one in apps]
+    names = [app["name"] if isinstance(app, dict) else str(app) for app in apps]
     if not names:
         raise NotSettledError("no agent is listed")
     return REFERENCE_AGENT if REFERENCE_AGENT in names else names[0]
@@ -97,12 +97,12 @@ def _sessions(at: Probing) -> str:
     return f"/apps/{_agent(at)}/users/u-{at.token}/sessions"
 
 
-def _made(at: Probing, body: Any = None) -> dict[str, Any]:
+def _create(at: Probing, body: Any = None) -> dict[str, Any]:
     """Create a session that is deleted at the end."""
     path = _sessions(at)
-    made = _read(at.ask("POST", path, body or {}))
-    at.finally_(lambda: at.ask("DELETE", f"{path}/{made['id']}"))
-    return made
+    session = _read(at.ask("POST", path, body or {}))
+    at.finally_(lambda: at.ask("DELETE", f"{path}/{session['id']}"))
+    return session
 
 
 def _read(response: httpx.Response) -> dict[str, Any]:
@@ -163,17 +163,17 @@ def stream_error(at: Probing) -> str:
 def at_once(at: Probing) -> str:
     """Start a run in a session in which another run is waiting."""
     session = AgentSession(_session(at), _reference(at), f"u-{at.token}")
-    other = _session(at)
+    other_session = _session(at)
     waiting = {"do": "stream", "chunks": ["begun", "gone on"], "gate": at.token, "within_s": 20}
     run = at.platform.run_sse(session, json.dumps(waiting), streaming=True)
     next(run)
     second = background(lambda: at.ask("POST", "/run", _run_body(at, session.id, "second")))
     meanwhile = answered_meanwhile(
-        second, lambda: at.ask("POST", "/run", _run_body(at, other, "hello"))
+        second, lambda: at.ask("POST", "/run", _run_body(at, other_session, "hello"))
     )
     for _ in range(2):
         release = json.dumps({"do": "release", "gate": at.token})
-        at.ask("POST", "/run", _run_body(at, other, release))
+        at.ask("POST", "/run", _run_body(at, other_session, release))
     list(run)
     if second.result(30).status_code != 200:
         raise unlike("the second run is answered", f"HTTP {second.result().status_code}")
@@ -182,7 +182,7 @@ def at_once(at: Probing) -> str:
 
 def _session(at: Probing) -> str:
     """Create a session that is deleted at the end; return its id."""
-    return str(_made(at)["id"])
+    return str(_create(at)["id"])
 
 
 def _run_body(at: Probing, session: str, message: str) -> dict[str, Any]:

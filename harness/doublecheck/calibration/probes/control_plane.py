@@ -42,21 +42,21 @@ def characters(at: Probing) -> str:
 @probe("U-TOOL-NAMES", "control_plane", writes=True)
 def tool_names(at: Probing) -> str:
     """Create two tools with the same name."""
-    made = []
+    answers = []
     for _ in range(2):
         answer = at.act("CreateTool", Name=f"dc-{at.token[:12]}", ToolType="CodeEnv")
-        made.append(answer)
+        answers.append(answer)
         _delete(at, answer)
-    made[0].ok()
-    return "unique" if made[1].error else "any"
+    answers[0].ok()
+    return "unique" if answers[1].error else "any"
 
 
 @probe("U-TOOL-TTL-UNIT", "control_plane", writes=True)
 def ttl_unit(at: Probing) -> str:
     """Read the lifetime of a session that was created with a Ttl but no unit."""
     session = _create(at, at.token, Ttl=TTL_S).ok()["SessionId"]
-    shown = at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok()
-    lives = moment(shown, "ExpireAt") - moment(shown, "CreatedAt")
+    details = at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok()
+    lives = moment(details, "ExpireAt") - moment(details, "CreatedAt")
     for unit, name in ((1, "second"), (60, "minute")):
         if abs(lives - dt.timedelta(seconds=unit * TTL_S)) <= dt.timedelta(seconds=5):
             return name
@@ -66,18 +66,18 @@ def ttl_unit(at: Probing) -> str:
 @probe("U-TOOL-SESSION-PAUSED", "control_plane", writes=True)
 def session_paused(at: Probing) -> str:
     """Look at a paused session."""
-    one = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
-    at.act("PauseSession", **one).ok()
-    status = at.act("GetSession", **one).ok().get("Status")
+    session = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
+    at.act("PauseSession", **session).ok()
+    status = at.act("GetSession", **session).ok().get("Status")
     return one_of({"Paused": "paused", "Ready": "ready"}, status, "its Status is")
 
 
 @probe("U-TOOL-SESSION-ENDED", "control_plane", writes=True)
 def session_ended(at: Probing) -> str:
     """Look at a session that has been deleted."""
-    one = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
-    at.act("DeleteSession", **one).ok()
-    answer = at.act("GetSession", **one)
+    session = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
+    at.act("DeleteSession", **session).ok()
+    answer = at.act("GetSession", **session)
     if answer.error:
         return "not-found"
     if answer.result.get("Status") == "Terminated":
@@ -85,19 +85,19 @@ def session_ended(at: Probing) -> str:
     raise unlike("its Status is", answer.result.get("Status"))
 
 
-def _create(at: Probing, name: str, **more: object) -> Answer:
+def _create(at: Probing, name: str, **fields: object) -> Answer:
     """Create a session that is deleted at the end."""
-    given = more or {"Ttl": TTL_S, "TtlUnit": "second"}
-    answer = at.act("CreateSession", ToolId=at.tool_id, UserSessionId=name, **given)
+    lifetime = fields or {"Ttl": TTL_S, "TtlUnit": "second"}
+    answer = at.act("CreateSession", ToolId=at.tool_id, UserSessionId=name, **lifetime)
     session = answer.result.get("SessionId")
     if session:
         at.finally_(lambda: at.act("DeleteSession", ToolId=at.tool_id, SessionId=session))
     return answer
 
 
-def _delete(at: Probing, made: Answer) -> None:
-    tool = made.result.get("ToolId")
+def _delete(at: Probing, answer: Answer) -> None:
+    tool = answer.result.get("ToolId")
     if tool:
         at.finally_(lambda: at.act("DeleteTool", ToolId=tool).ok())
-    elif not made.error:
+    elif not answer.error:
         raise NotSettledError("CreateTool names no ToolId")

@@ -28,17 +28,17 @@ _CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}
 @probe("U-INVOKE-HEADERS", "application", writes=True)
 def headers(at: Probing) -> str:
     """Invoke with the headers, and without."""
-    known, none = (_invoke(at, {"prompt": "hello"}, sent) for sent in (_CALLER, {}))
-    if known.status_code >= 400:
+    complete, bare = (_invoke(at, {"prompt": "hello"}, sent) for sent in (_CALLER, {}))
+    if complete.status_code >= 400:
         raise NotSettledError(
-            f"an invocation with both headers is answered HTTP {known.status_code}"
+            f"an invocation with both headers is answered HTTP {complete.status_code}"
         )
-    legible(known.text, "an invocation is answered")
-    if none.status_code == 400:
+    legible(complete.text, "an invocation is answered")
+    if bare.status_code == 400:
         return "enforced"
-    if none.is_success:
+    if bare.is_success:
         return "not-enforced"
-    raise unlike("without the headers the answer is", f"HTTP {none.status_code}")
+    raise unlike("without the headers the answer is", f"HTTP {bare.status_code}")
 
 
 @probe("U-INVOKE-ENVELOPE", "application", writes=True)
@@ -61,10 +61,10 @@ def error(at: Probing) -> str:
     if answer.is_success:
         raise NotSettledError("the application does not raise: it is not the reference application")
     try:
-        told = answer.json().get("error")
+        problem = answer.json().get("error")
     except (ValueError, AttributeError):
         return "text"
-    if isinstance(told, dict) and {"message", "type"} <= told.keys():
+    if isinstance(problem, dict) and {"message", "type"} <= problem.keys():
         return "json"
     raise unlike("the body is", answer.text)
 
@@ -106,8 +106,8 @@ def probe_bodies(at: Probing) -> str:
 @probe("U-PROBE-ERROR", "application", reference=True)
 def probe_error(at: Probing) -> str:
     """Request /ping of the reference application that has no ping function."""
-    there = at.ask("POST", f"{_BARE}/invoke", {"prompt": "hello"}, headers=_CALLER)
-    if not there.is_success:
+    invocation = at.ask("POST", f"{_BARE}/invoke", {"prompt": "hello"}, headers=_CALLER)
+    if not invocation.is_success:
         raise NotSettledError(f"the application without a ping function is not at {_BARE}")
     answer = at.ask("GET", f"{_BARE}/ping")
     if answer.status_code == 404:
@@ -149,10 +149,10 @@ def _invoke(at: Probing, payload: dict[str, Any], sent: dict[str, str] | None = 
 
 
 def _data(answer: httpx.Response) -> list[str]:
-    found = data_of(answer.content)
-    if not found:
+    events = data_of(answer.content)
+    if not events:
         raise NotSettledError(f"the answer is no stream of events: {answer.text[:100]!r}")
-    return found
+    return events
 
 
 _CARD = "/.well-known/agent-card.json"
@@ -162,7 +162,7 @@ _CARD = "/.well-known/agent-card.json"
 def task(at: Probing) -> str:
     """Read the versions in the card."""
     card = json_of(at.ask("GET", _CARD).text)
-    versions = [one.get("protocolVersion", "") for one in card.get("supportedInterfaces", ())]
+    versions = [entry.get("protocolVersion", "") for entry in card.get("supportedInterfaces", ())]
     if any(version.startswith("1.") for version in versions):
         return "both"
     if str(card.get("protocolVersion", "")).startswith("0.3"):
@@ -200,7 +200,7 @@ def _service(at: Probing) -> dict[str, Any]:
     backend = urlsplit(at.platform.target.mcp)
     port = backend.port or (443 if backend.scheme == "https" else 80)
     where = {"Domain": backend.hostname, "Port": port, "ProtocolType": backend.scheme}
-    made = at.act(
+    service_id = at.act(
         "CreateMCPService",
         Name=f"dc-{at.token[:12]}",
         Path="/mcp",
@@ -208,6 +208,6 @@ def _service(at: Probing) -> dict[str, Any]:
         BackendType="Custom",
         BackendConfiguration={"CustomConfiguration": where},
     ).ok()["MCPServiceId"]
-    at.finally_(lambda: at.act("DeleteMCPService", MCPServiceId=made))
-    found: dict[str, Any] = at.act("GetMCPService", MCPServiceId=made).ok()["MCPService"]
-    return found
+    at.finally_(lambda: at.act("DeleteMCPService", MCPServiceId=service_id))
+    service: dict[str, Any] = at.act("GetMCPService", MCPServiceId=service_id).ok()["MCPService"]
+    return service

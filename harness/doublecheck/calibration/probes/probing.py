@@ -129,8 +129,8 @@ class Answer:
     def ok(self) -> Mapping[str, Any]:
         """Return the Result; raise NotSettledError for a refusal."""
         if self.error or self.status != 200:
-            told = f"{self.error.get('Code')}: {self.error.get('Message')}"
-            raise NotSettledError(f"the control plane refuses (HTTP {self.status}): {told}")
+            refusal = f"{self.error.get('Code')}: {self.error.get('Message')}"
+            raise NotSettledError(f"the control plane refuses (HTTP {self.status}): {refusal}")
         return self.result
 
 
@@ -141,13 +141,13 @@ class Probing:
     platform: Platform
     patience: Patience
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
-    _left: ExitStack = field(default_factory=ExitStack)
+    _cleanup: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Probing:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._left.close()
+        self._cleanup.close()
 
     def finally_(self, undo: Callable[[], object]) -> None:
         """Register a function to call at the end, last one first; its refusals are ignored."""
@@ -156,7 +156,7 @@ class Probing:
             with suppress(DoubleCheckError, NotSettledError):
                 undo()
 
-        self._left.callback(undone)
+        self._cleanup.callback(undone)
 
     def ask(
         self,
@@ -169,14 +169,14 @@ class Probing:
     ) -> httpx.Response:
         """Send a request, with a JSON body if given, and return the answer, unchanged."""
         content = b"" if body is None else calls.json_content(body)
-        given = {**({} if body is None else _JSON), **(headers or {})}
+        all_headers = {**({} if body is None else _JSON), **(headers or {})}
         return self.platform.send(
             calls.request(
                 self.platform.target,
                 method,
                 path,
                 surface=surface,
-                headers=given,
+                headers=all_headers,
                 content=content,
                 timeout_s=WITHIN_S,
             )
@@ -236,7 +236,7 @@ def printed(answer: Answer) -> str:
     data = inner(answer).get("data") or {}
     if "stdout" in data:
         return str(data["stdout"]).strip()
-    return "".join(str(one.get("text") or "") for one in data.get("outputs", ())).strip()
+    return "".join(str(output.get("text") or "") for output in data.get("outputs", ())).strip()
 
 
 def json_of(text: str) -> dict[str, Any]:
@@ -250,23 +250,23 @@ def json_of(text: str) -> dict[str, Any]:
     return document
 
 
-def legible(text: str, what: str) -> str:
+def legible(text: str, subject: str) -> str:
     """Decode a platform's text; raise NotSettledError if it is not UTF-8."""
     if "\ufffd" in text or visible(text) != text:
-        raise unlike(what, text)
+        raise unlike(subject, text)
     return text
 
 
-def unlike(what: str, found: object) -> NotSettledError:
+def unlike(subject: str, value: object) -> NotSettledError:
     """Return the error for an answer that fits none of the alternatives."""
-    return NotSettledError(f"{what}, which is none of the alternatives': {found!s:.200}")
+    return NotSettledError(f"{subject}, which is none of the alternatives': {value!s:.200}")
 
 
-def one_of(answers: Mapping[Any, str], found: Any, what: str) -> str:
+def one_of(answers: Mapping[Any, str], value: Any, subject: str) -> str:
     """Return the alternative for what was found; raise NotSettledError if it fits none."""
-    if found not in answers:
-        raise unlike(what, found)
-    return answers[found]
+    if value not in answers:
+        raise unlike(subject, value)
+    return answers[value]
 
 
 def background(function: Callable[[], T]) -> Future[T]:

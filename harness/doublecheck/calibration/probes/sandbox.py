@@ -50,13 +50,13 @@ def timeout(at: Probing) -> str:
 def at_once(at: Probing) -> str:
     """Run code while other code waits to be released."""
     at.begin()
-    held = _HeldCode(at, WITHIN_S)
-    first = background(lambda: at.run(held.code, timeout_s=held.timeout_s))
-    held.wait_until_begun()
+    gated = _HeldCode(at, WITHIN_S)
+    first = background(lambda: at.run(gated.code, timeout_s=gated.timeout_s))
+    gated.wait_until_begun()
     second = background(lambda: at.run("1"))
     # a refusal comes at once
     answered_meanwhile(second, lambda: at.run("true", "bash", ttl_s=None))
-    held.release()
+    gated.release()
     if first.result(WITHIN_S).error:
         raise NotSettledError(f"the first call is refused: {first.result().error}")
     return "refused" if second.result(WITHIN_S).error else "queued"
@@ -66,8 +66,8 @@ def at_once(at: Probing) -> str:
 def bash_state(at: Probing) -> str:
     """Set a variable with one command and print it with the next."""
     at.run("mark=kept", "bash").ok()
-    found = printed(at.run("echo value:$mark", "bash"))
-    return one_of({"value:kept": "kept", "value:": "fresh"}, found, "the command prints")
+    output = printed(at.run("echo value:$mark", "bash"))
+    return one_of({"value:kept": "kept", "value:": "fresh"}, output, "the command prints")
 
 
 @probe("U-KERNEL-NAMES", "sandbox", writes=True)
@@ -102,23 +102,23 @@ def paused(at: Probing) -> str:
     """Pause a session for a moment and look whether its end has moved."""
     session = at.begin()
     before = end_of(at, session)
-    one = {"ToolId": at.tool_id, "SessionId": session}
-    at.act("PauseSession", **one).ok()
+    target = {"ToolId": at.tool_id, "SessionId": session}
+    at.act("PauseSession", **target).ok()
     at.patience.wait(MOMENT_S)
-    at.act("ResumeSession", **one).ok()
+    at.act("ResumeSession", **target).ok()
     return "stops" if end_of(at, session) > before else "runs"
 
 
 @probe("U-TTL-DURING", "sandbox", writes=True, slow_s=_SHORT_S + 10)
 def during(at: Probing) -> str:
     """Run code that lasts longer than the session."""
-    held = _HeldCode(at, at.patience.real_s(_SHORT_S + 5) + WITHIN_S)
+    gated = _HeldCode(at, at.patience.real_s(_SHORT_S + 5) + WITHIN_S)
     at.run("0", ttl_s=_SHORT_S).ok()
-    running = background(lambda: at.run(held.code, ttl_s=None, timeout_s=held.timeout_s))
-    held.wait_until_begun()
+    running = background(lambda: at.run(gated.code, ttl_s=None, timeout_s=gated.timeout_s))
+    gated.wait_until_begun()
     at.patience.wait(_SHORT_S + 1)
-    held.release()
-    ended = running.result(held.timeout_s)
+    gated.release()
+    ended = running.result(gated.timeout_s)
     return "finishes" if not ended.error and inner(ended).get("success") else "killed"
 
 
@@ -140,10 +140,10 @@ def end_of(at: Probing, session: str) -> dt.datetime:
     return moment(at.act("GetSession", ToolId=at.tool_id, SessionId=session).ok(), "ExpireAt")
 
 
-def moment(shown: Any, field: str) -> dt.datetime:
+def moment(details: Any, field: str) -> dt.datetime:
     """Return a time that a session shows; raise NotSettledError if it does not show it."""
     try:
-        return dt.datetime.fromisoformat(str(shown.get(field)).replace("Z", "+00:00"))
+        return dt.datetime.fromisoformat(str(details.get(field)).replace("Z", "+00:00"))
     except ValueError:
         raise NotSettledError(f"the session shows no {field} that can be read") from None
 
@@ -176,8 +176,8 @@ _FAILED = 500  # an HTTP status from which on an answer is no refusal
 @probe("U-SNAPSHOT-ENABLED", "sandbox", "control_plane", writes=True)
 def enabled(at: Probing) -> str:
     """Take a snapshot of a session of a tool that was created without EnableSnapshot."""
-    made = at.act("CreateTool", Name=f"dc-{at.token[:12]}", ToolType="CodeEnv").ok()
-    tool = {"ToolId": made["ToolId"]}
+    created = at.act("CreateTool", Name=f"dc-{at.token[:12]}", ToolType="CodeEnv").ok()
+    tool = {"ToolId": created["ToolId"]}
     at.finally_(lambda: at.act("DeleteTool", **tool))
     session = at.act("CreateSession", **tool).ok()["SessionId"]
     answer = at.act("CreateSessionSnapshot", **tool, SessionId=session)
@@ -190,16 +190,16 @@ def carries(at: Probing) -> str:
     session = at.begin()
     at.run("mark = 1\nopen('mark', 'w').close()").ok()
     _resume(at, _take(at, session)).ok()
-    found = printed(at.run("import os; print('mark' in globals(), os.path.exists('mark'))"))
+    output = printed(at.run("import os; print('mark' in globals(), os.path.exists('mark'))"))
     answers = {"True True": "memory", "False True": "files"}
-    return one_of(answers, found, "variable and file are there")
+    return one_of(answers, output, "variable and file are there")
 
 
 @probe("U-SNAPSHOT-STATUS", "sandbox", "control_plane", writes=True)
 def status(at: Probing) -> str:
     """Read the Status of a snapshot's creation."""
-    found = _create(at, at.begin()).ok().get("Status")
-    return one_of({"Ready": "ready", "Creating": "creating"}, found, "its Status is")
+    state = _create(at, at.begin()).ok().get("Status")
+    return one_of({"Ready": "ready", "Creating": "creating"}, state, "its Status is")
 
 
 @probe("U-SNAPSHOT-RETENTION", "sandbox", "control_plane", writes=True)
@@ -263,8 +263,8 @@ def _create(at: Probing, session: str, **fields: Any) -> Answer:
     """Take a snapshot that is deleted at the end."""
     answer = at.act("CreateSessionSnapshot", ToolId=at.tool_id, SessionId=session, **fields)
     if not answer.error:
-        one = {"ToolId": at.tool_id, "SnapshotId": answer.result.get("SnapshotId")}
-        at.finally_(lambda: at.act("DeleteSessionSnapshot", **one))
+        target = {"ToolId": at.tool_id, "SnapshotId": answer.result.get("SnapshotId")}
+        at.finally_(lambda: at.act("DeleteSessionSnapshot", **target))
     return answer
 
 
@@ -274,8 +274,8 @@ def _take(at: Probing, session: str) -> str:
 
 def _resume(at: Probing, snapshot: str) -> Answer:
     """Resume a snapshot in place; a session of its own is ended at the end."""
-    one: Mapping[str, Any] = {"ToolId": at.tool_id, "SnapshotId": snapshot}
-    answer = at.act("ResumeSessionFromSnapshot", **one, CreateNewInstance=False)
+    target: Mapping[str, Any] = {"ToolId": at.tool_id, "SnapshotId": snapshot}
+    answer = at.act("ResumeSessionFromSnapshot", **target, CreateNewInstance=False)
     session = answer.result.get("SessionId")
     if session:
         at.finally_(lambda: at.act("DeleteSession", ToolId=at.tool_id, SessionId=session))
@@ -285,4 +285,4 @@ def _resume(at: Probing, snapshot: str) -> Answer:
 def _listed(at: Probing) -> tuple[str, ...]:
     query = {"ToolId": at.tool_id, "UserSessionId": at.session}
     listed = at.act("ListSessionSnapshots", **query).ok()["Snapshots"]
-    return tuple(one["SnapshotId"] for one in listed)
+    return tuple(snapshot["SnapshotId"] for snapshot in listed)

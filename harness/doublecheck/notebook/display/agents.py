@@ -41,111 +41,110 @@ _TEXT = "white-space:pre-wrap;overflow-wrap:anywhere"
 _SHOWN = 500
 
 
-def event(shown: AgentEvent) -> Markup:
+def event(event: AgentEvent) -> Markup:
     """Return an event."""
-    return box(_turn(shown))
+    return box(_event_row(event))
 
 
-def events(shown: Sequence[AgentEvent]) -> Markup:
+def events(events: Sequence[AgentEvent]) -> Markup:
     """Return a conversation; the increments of a text are folded."""
-    return box(*_turns(shown)) if shown else box(quiet("No events."))
+    return box(*_rows(events)) if events else box(quiet("No events."))
 
 
-def collected(shown: Sequence[Any]) -> Markup:
+def collected(events: Sequence[Any]) -> Markup:
     """Return the events of a stream; events of agents are shown as a conversation."""
-    if shown and all(isinstance(each, AgentEvent) for each in shown):
-        return events(shown)
-    left_out = len(shown) - _SHOWN
-    more = quiet(f"{left_out:,} earlier events are not shown.") if left_out > 0 else None
-    return box(more, *map(_streamed, shown[-_SHOWN:]), None if shown else quiet("No events."))
+    if events and all(isinstance(event, AgentEvent) for event in events):
+        return box(*_rows(events))
+    omitted = len(events) - _SHOWN
+    note = quiet(f"{omitted:,} earlier events are not shown.") if omitted > 0 else None
+    return box(note, *map(_streamed, events[-_SHOWN:]), None if events else quiet("No events."))
 
 
-def stream_event(shown: StreamEvent) -> Markup:
+def stream_event(event: StreamEvent) -> Markup:
     """Return an event of a streaming invocation."""
-    return box(_streamed(shown))
+    return box(_streamed(event))
 
 
-def session(shown: AgentSession) -> Markup:
+def session(session: AgentSession) -> Markup:
     """Return a session: its user, its state, and its history as a conversation."""
-    about = f"of {shown.user_id} with {shown.app_name}, {counted(len(shown.events), 'event')}"
+    about = f"of {session.user_id} with {session.app_name}, {counted(len(session.events), 'event')}"
     return box(
-        title("Session", code(shown.id), quiet(about)),
-        tree(dict(shown.state), name="state") if shown.state else None,
-        *_turns(shown.events),
+        title("Session", code(session.id), quiet(about)),
+        tree(dict(session.state), name="state") if session.state else None,
+        *_rows(session.events),
     )
 
 
-def sessions(shown: Sequence[AgentSession]) -> Markup:
+def sessions(sessions: Sequence[AgentSession]) -> Markup:
     """Return the sessions of a user, without their histories."""
     rows = [
-        [code(each.id), each.app_name, each.user_id, tree(dict(each.state), opened=0)]
-        for each in shown
+        [code(it.id), it.app_name, it.user_id, tree(dict(it.state), opened=0)] for it in sessions
     ]
     return box(
-        title(counted(len(shown), "session")),
+        title(counted(len(sessions), "session")),
         table(["session", "app", "user", "state"], rows) if rows else None,
     )
 
 
-def tool(shown: McpTool) -> Markup:
+def tool(tool: McpTool) -> Markup:
     """Return a tool: its signature, its description, and its folded schemas."""
-    return box(_tool(shown))
+    return box(_tool(tool))
 
 
-def tools(shown: Sequence[McpTool]) -> Markup:
+def tools(tools: Sequence[McpTool]) -> Markup:
     """Return the tools of a server."""
-    return box(title(counted(len(shown), "tool")), *map(_tool, shown))
+    return box(title(counted(len(tools), "tool")), *map(_tool, tools))
 
 
-def tool_result(shown: McpResult) -> Markup:
+def tool_result(result: McpResult) -> Markup:
     """Return a tool's result: its blocks, and its folded structured content."""
-    structured = shown.structured
+    structured = result.structured
     return box(
-        badge("error", BAD) if shown.is_error else None,
-        *(_block(block, BAD if shown.is_error else None) for block in shown.content),
+        badge("error", BAD) if result.is_error else None,
+        *(_block(block, BAD if result.is_error else None) for block in result.content),
         None if structured is None else tree(structured, name="structured", opened=0),
     )
 
 
-def answer(shown: A2aAnswer) -> Markup:
+def answer(answer: A2aAnswer) -> Markup:
     """Return an answer of an A2A application: its state, its texts, and the whole answer folded."""
-    return box(_streamed(shown))
+    return box(_streamed(answer))
 
 
-def _turns(shown: Sequence[AgentEvent]) -> Iterator[Markup]:
-    for partial, group in groupby(shown, key=_is_increment):
-        turns = [*group]
+def _rows(events: Sequence[AgentEvent]) -> Iterator[Markup]:
+    for partial, group in groupby(events, key=_is_increment):
+        run = [*group]
         if not partial:
-            yield from map(_turn, turns)
+            yield from map(_event_row, run)
             continue
-        text = clipped("".join(each.text for each in turns), 60)
-        summary = element("span", quiet(f"{counted(len(turns), 'increment')}: "), text)
-        lines = [element("div", code(json.dumps(each.text, ensure_ascii=False))) for each in turns]
-        yield _row(turns[0], folded(summary, *lines))
+        text = clipped("".join(turn.text for turn in run), 60)
+        summary = element("span", quiet(f"{counted(len(run), 'increment')}: "), text)
+        lines = [element("div", code(json.dumps(turn.text, ensure_ascii=False))) for turn in run]
+        yield _row(run[0], folded(summary, *lines))
 
 
-def _is_increment(shown: AgentEvent) -> bool:
-    only_text = all(set(part) <= {"text", "thought"} for part in shown.parts)
-    return shown.partial and shown.error is None and only_text
+def _is_increment(event: AgentEvent) -> bool:
+    only_text = all(set(part) <= {"text", "thought"} for part in event.parts)
+    return event.partial and event.error is None and only_text
 
 
-def _turn(shown: AgentEvent) -> Markup:
-    return _row(shown, *_event_parts(shown))
+def _event_row(event: AgentEvent) -> Markup:
+    return _row(event, *_event_parts(event))
 
 
-def _row(shown: AgentEvent, *content: str | None) -> Markup:
-    author = shown.author or shown.role or "?"
-    tone = BAD if shown.error is not None else INFO if author == "user" else ODD
+def _row(event: AgentEvent, *content: str | None) -> Markup:
+    author = event.author or event.role or "?"
+    tone = BAD if event.error is not None else INFO if author == "user" else ODD
     style = "flex:0 0 8em;text-align:right;overflow-wrap:anywhere"
     who = element("div", element("b", toned(author, tone)), style=style)
-    what = element("div", *content, style="flex:1 1 0;min-width:0")
-    return element("div", who, what, style="display:flex;gap:1em;padding:.15em 0")
+    body = element("div", *content, style="flex:1 1 0;min-width:0")
+    return element("div", who, body, style="display:flex;gap:1em;padding:.15em 0")
 
 
-def _event_parts(shown: AgentEvent) -> Iterator[Markup]:
-    for part in shown.parts:
+def _event_parts(event: AgentEvent) -> Iterator[Markup]:
+    for part in event.parts:
         if part.get("text"):
-            text = clipped(str(part["text"]), whole="event.text")
+            text = clipped(str(part["text"]), source="event.text")
             yield element("div", quiet(text) if part.get("thought") else text, style=_TEXT)
         if part.get("functionCall") is not None:
             call = part["functionCall"]
@@ -157,36 +156,36 @@ def _event_parts(shown: AgentEvent) -> Iterator[Markup]:
             kind = str(part["inlineData"].get("mimeType"))
             image = image_of(kind, str(part["inlineData"].get("data")))
             yield image or element("div", quiet(f"[{kind}]"))
-    if shown.error is not None:
-        yield element("div", toned(shown.error, BAD), style=_TEXT)
-    changes = (shown.raw.get("actions") or {}).get("stateDelta")
+    if event.error is not None:
+        yield element("div", toned(event.error, BAD), style=_TEXT)
+    changes = (event.raw.get("actions") or {}).get("stateDelta")
     if changes:
         yield tree(changes, name="state", opened=0)
 
 
-def _streamed(shown: Any) -> Markup:
-    if isinstance(shown, A2aAnswer):
-        about = joined([quiet(shown.kind), badge(shown.state) if shown.state else None], " ")
-        text = element("div", clipped(shown.text), style=_TEXT) if shown.texts else None
-        return element("div", folded(about, tree(shown.raw)), text)
-    if not isinstance(shown, StreamEvent):
-        return pre(clipped(str(shown)))
-    if shown.error is not None:
-        return pre(shown.error, tone=BAD)
+def _streamed(item: Any) -> Markup:
+    if isinstance(item, A2aAnswer):
+        about = joined([quiet(item.kind), badge(item.state) if item.state else None], " ")
+        text = element("div", clipped(item.text), style=_TEXT) if item.texts else None
+        return element("div", folded(about, tree(item.raw)), text)
+    if not isinstance(item, StreamEvent):
+        return pre(clipped(str(item)))
+    if item.error is not None:
+        return pre(item.error, tone=BAD)
     try:
-        return element("div", tree(json.loads(shown.data), opened=0))
+        return element("div", tree(json.loads(item.data), opened=0))
     except (ValueError, RecursionError):
-        return pre(clipped(shown.data))
+        return pre(clipped(item.data))
 
 
-def _tool(shown: McpTool) -> Markup:
-    schemas = [tree(shown.input_schema, name="takes", opened=2)]
-    if shown.output_schema is not None:
-        schemas.append(tree(shown.output_schema, name="returns", opened=2))
+def _tool(tool: McpTool) -> Markup:
+    schemas = [tree(tool.input_schema, name="takes", opened=2)]
+    if tool.output_schema is not None:
+        schemas.append(tree(tool.output_schema, name="returns", opened=2))
     return element(
         "div",
-        element("b", code(shown.signature)),
-        element("div", clipped(shown.description, 2000), style=_TEXT),
+        element("b", code(tool.signature)),
+        element("div", clipped(tool.description, 2000), style=_TEXT),
         folded(quiet("schemas"), *schemas),
         style="margin:.3em 0 .6em",
     )
@@ -195,6 +194,6 @@ def _tool(shown: McpTool) -> Markup:
 def _block(block: Mapping[str, Any], tone: str | None) -> Markup:
     kind = str(block.get("type"))
     if kind == "text":
-        return pre(clipped(str(block.get("text")), whole="result.text"), tone=tone)
+        return pre(clipped(str(block.get("text")), source="result.text"), tone=tone)
     image = image_of(str(block.get("mimeType")), str(block.get("data")))
     return (kind == "image" and image) or tree(block, name=kind, opened=0)

@@ -43,67 +43,67 @@ _EXCHANGES = ["request", "outcome", "ms"]
 _UNKNOWNS = ["unknown", "answer in force", "alternatives"]
 
 
-def session(shown: Session) -> Markup:
+def session(session: Session) -> Markup:
     """Return a session with its remaining time."""
-    return sessions((shown,))
+    return sessions((session,))
 
 
-def sessions(shown: Sequence[Session]) -> Markup:
+def sessions(sessions: Sequence[Session]) -> Markup:
     """Return sessions with their remaining times at the moment of the request."""
-    if not shown:
+    if not sessions:
         return box(quiet("No session is living. The first run_code() makes one."))
     rows = [
         [
-            joined((element("b", each.user_session_id), element("div", code(each.session_id)))),
-            toned(clock_time(each.remaining_s), WARNING if each.remaining_s < _SOON_S else GOOD),
-            each.deadline.strftime("%H:%M:%S %Z"),
-            str(each.executions),
+            joined((element("b", it.user_session_id), element("div", code(it.session_id)))),
+            toned(clock_time(it.remaining_s), WARNING if it.remaining_s < _SOON_S else GOOD),
+            it.deadline.strftime("%H:%M:%S %Z"),
+            str(it.executions),
         ]
-        for each in sorted(shown, key=lambda each: each.remaining_s)
+        for it in sorted(sessions, key=lambda session: session.remaining_s)
     ]
     return box(
-        title(counted(len(shown), "session")),
+        title(counted(len(sessions), "session")),
         table(["session", "remaining", "until", "executions"], rows, right=["executions"]),
     )
 
 
-def entry(shown: JournalEntry) -> Markup:
+def entry(entry: JournalEntry) -> Markup:
     """Return a request that a double served."""
-    at, _, *rest = _entry_row(shown)
-    return box(table(_JOURNAL, [[at, _entry_line(shown), *rest]]), *_entry_details(shown))
+    at, _, *columns = _entry_row(entry)
+    return box(table(_JOURNAL, [[at, _entry_line(entry), *columns]]), *_entry_details(entry))
 
 
-def journal(shown: Sequence[JournalEntry]) -> Markup:
+def journal(entries: Sequence[JournalEntry]) -> Markup:
     """Return the requests that a double served, the newest last."""
-    if not shown:
+    if not entries:
         return box(quiet("No request has been served."))
-    left_out = len(shown) - _SHOWN
-    more = f"the last {_SHOWN} of them; journal[:{left_out}] has the others"
+    omitted = len(entries) - _SHOWN
+    note = f"the last {_SHOWN} of them; journal[:{omitted}] has the others"
     return box(
-        title(counted(len(shown), "request"), quiet(more) if left_out > 0 else None),
-        table(_JOURNAL, [_entry_row(each) for each in shown[-_SHOWN:]], right=["ms"]),
+        title(counted(len(entries), "request"), quiet(note) if omitted > 0 else None),
+        table(_JOURNAL, [_entry_row(entry) for entry in entries[-_SHOWN:]], right=["ms"]),
     )
 
 
-def exchange(shown: Exchange) -> Markup:
+def exchange(exchange: Exchange) -> Markup:
     """Return a request and its outcome."""
-    _, *rest = _exchange_row(shown)
-    line = _request_line(shown.request.method, redacted(shown).request.url)
-    return box(table(_EXCHANGES, [[line, *rest]]), *_exchange_details(shown))
+    _, *columns = _exchange_row(exchange)
+    line = _request_line(exchange.request.method, redacted(exchange).request.url)
+    return box(table(_EXCHANGES, [[line, *columns]]), *_exchange_details(exchange))
 
 
-def exchanges(shown: Sequence[Exchange]) -> Markup:
+def exchanges(exchanges: Sequence[Exchange]) -> Markup:
     """Return requests and their outcomes, the newest last."""
-    if not shown:
+    if not exchanges:
         return box(quiet("Nothing has been asked yet."))
-    rows = [_exchange_row(each) for each in shown]
+    rows = [_exchange_row(exchange) for exchange in exchanges]
     return box(title(counted(len(rows), "exchange")), table(_EXCHANGES, rows, right=["ms"]))
 
 
-def unknowns(shown: Unknowns) -> Markup:
+def unknowns(unknowns: Unknowns) -> Markup:
     """Return a ledger; the unknowns relied on are visible, the others folded."""
-    relied_on = list(shown.relied_on.values())
-    others = [each for each in shown.values() if not each.relied_on]
+    relied_on = list(unknowns.relied_on.values())
+    others = [unknown for unknown in unknowns.values() if not unknown.relied_on]
     return box(
         title("What the specification leaves open", quiet(f"{len(relied_on)} relied on")),
         table(_UNKNOWNS, map(_unknown_row, relied_on)) if relied_on else None,
@@ -111,55 +111,55 @@ def unknowns(shown: Unknowns) -> Markup:
     )
 
 
-def unknown(shown: Unknown) -> Markup:
+def unknown(unknown: Unknown) -> Markup:
     """Return one question with its answers."""
-    return box(table(_UNKNOWNS, [_unknown_row(shown)]), element("div", quiet(shown.evidence)))
+    return box(table(_UNKNOWNS, [_unknown_row(unknown)]), element("div", quiet(unknown.evidence)))
 
 
-def _entry_row(shown: JournalEntry) -> list[str | None]:
+def _entry_row(entry: JournalEntry) -> list[str | None]:
     return [
-        quiet(shown.at.strftime("%H:%M:%S")),
-        folded(_entry_line(shown), *_entry_details(shown)),
-        _status(shown.status),
-        "" if shown.duration_ms is None else f"{shown.duration_ms:.0f}",
-        ", ".join(shown.unknowns),
-        joined([badge(name, WARNING) for name in shown.faults], " "),
+        quiet(entry.at.strftime("%H:%M:%S")),
+        folded(_entry_line(entry), *_entry_details(entry)),
+        _status(entry.status),
+        "" if entry.duration_ms is None else f"{entry.duration_ms:.0f}",
+        ", ".join(entry.unknowns),
+        joined([badge(name, WARNING) for name in entry.faults], " "),
     ]
 
 
-def _entry_line(shown: JournalEntry) -> Markup:
-    url = urlsplit(shown.url)
+def _entry_line(entry: JournalEntry) -> Markup:
+    url = urlsplit(entry.url)
     path = url.path + (f"?{url.query}" if url.query else "")
-    return _request_line(shown.method, clipped(redacted_text(path), 200))
+    return _request_line(entry.method, clipped(redacted_text(path), 200))
 
 
 def _request_line(method: str, url: str) -> Markup:
     return element("span", element("b", method), " ", code(url))
 
 
-def _entry_details(shown: JournalEntry) -> Iterator[Markup]:
-    if shown.unread:
-        yield element("div", quiet(f"Nothing acted on: {', '.join(shown.unread)}."))
-    yield from _exchange_details(of_entry(shown))
+def _entry_details(entry: JournalEntry) -> Iterator[Markup]:
+    if entry.unread:
+        yield element("div", quiet(f"Nothing acted on: {', '.join(entry.unread)}."))
+    yield from _exchange_details(of_entry(entry))
 
 
-def _exchange_row(shown: Exchange) -> list[str | None]:
-    safe = redacted(shown)
+def _exchange_row(exchange: Exchange) -> list[str | None]:
+    safe = redacted(exchange)
     if safe.error is not None:
         outcome = badge(clipped(safe.error, 80), BAD)
     else:
         outcome = quiet("under way") if safe.status is None else _status(safe.status)
     line = _request_line(safe.request.method, safe.request.url)
-    details = _exchange_details(shown)
+    details = _exchange_details(exchange)
     return [folded(line, *details), outcome, f"{safe.elapsed_s * 1000:.0f}"]
 
 
-def _exchange_details(shown: Exchange) -> Iterator[Markup]:
-    safe = redacted(shown)
-    request, body = (each.decode("utf-8", "replace") for each in (safe.request.content, safe.body))
+def _exchange_details(exchange: Exchange) -> Iterator[Markup]:
+    safe = redacted(exchange)
+    request, body = (it.decode("utf-8", "replace") for it in (safe.request.content, safe.body))
     yield _section("Request", safe.request.headers, request)
     yield _section("Answer", safe.headers, body)
-    yield folded("curl", pre(clipped(curl(shown))))
+    yield folded("curl", pre(clipped(curl(exchange))))
 
 
 def _status(status: int | None) -> Markup:
@@ -186,16 +186,16 @@ def _body(body: str) -> Markup:
         return pre(clipped(body, _BODY_CHARS))
 
 
-def _unknown_row(shown: Unknown) -> list[str | None]:
-    id_ = element("b", shown.id, style="white-space:nowrap")
-    settled = badge("settled", GOOD) if shown.settled else None
-    relied_on = badge("relied on", WARNING) if shown.relied_on else None
+def _unknown_row(unknown: Unknown) -> list[str | None]:
+    id_ = element("b", unknown.id, style="white-space:nowrap")
+    settled = badge("settled", GOOD) if unknown.settled else None
+    relied_on = badge("relied on", WARNING) if unknown.relied_on else None
     alternatives = (
         element("div", code(name), quiet(f" {meaning}" if meaning != name else ""))
-        for name, meaning in shown.alternatives.items()
+        for name, meaning in unknown.alternatives.items()
     )
     return [
-        joined((id_, quiet(f" section {shown.section}"), element("div", shown.question))),
-        joined((code(shown.answer), settled, relied_on, element("div", shown.meaning))),
+        joined((id_, quiet(f" section {unknown.section}"), element("div", unknown.question))),
+        joined((code(unknown.answer), settled, relied_on, element("div", unknown.meaning))),
         joined(alternatives),
     ]

@@ -68,16 +68,16 @@ def safe(
     It always contains ``text/plain``, which also reports content that is too large or, if nothing
     else is left, not shown.
     """
-    kept: Bundle = {}
+    bundle: Bundle = {}
     for kind, content in data.items():
-        kept |= _safe(kind, content)
-    if HTML not in kept and SVG in data:
-        kept |= _svg(data[SVG])
-    if TEXT not in kept or (MARKDOWN in data and MARKDOWN not in kept):
-        kept[TEXT] = _in_words(data)
-    kept[TEXT] = "\n".join((kept[TEXT], *_too_large(data)))
-    known = {kind: _known(values) for kind, values in (metadata or {}).items() if kind in kept}
-    return kept, {kind: values for kind, values in known.items() if values}
+        bundle |= _safe(kind, content)
+    if HTML not in bundle and SVG in data:
+        bundle |= _svg(data[SVG])
+    if TEXT not in bundle or (MARKDOWN in data and MARKDOWN not in bundle):
+        bundle[TEXT] = _in_words(data)
+    bundle[TEXT] = "\n".join((bundle[TEXT], *_too_large(data)))
+    extras = {kind: _checked(it) for kind, it in (metadata or {}).items() if kind in bundle}
+    return bundle, {kind: values for kind, values in extras.items() if values}
 
 
 def _safe(kind: str, content: Any) -> Bundle:
@@ -154,18 +154,18 @@ def _is_base64(text: str) -> bool:
 
 def _small(content: Any) -> bool:
     """Whether a document is small enough for a page."""
-    left, size = [content], 0
-    while left and size < _LIMIT:
-        node = left.pop()
+    pending, size = [content], 0
+    while pending and size < _LIMIT:
+        node = pending.pop()
         if isinstance(node, Mapping):
-            left += [*node, *node.values()]
+            pending += [*node, *node.values()]
         elif isinstance(node, (list, tuple)):
-            left += node
+            pending += node
         size += len(node) if isinstance(node, str) else 8
     return size < _LIMIT
 
 
-def _known(metadata: Any) -> Bundle:
+def _checked(metadata: Any) -> Bundle:
     if not isinstance(metadata, Mapping):
         return {}
     return {
@@ -182,45 +182,45 @@ _RULE = re.compile(r"^(?:\x1b\[[\d;]*m)*-{60,}(?:\x1b\[[\d;]*m)*\n")
 _SPACES = re.compile(r" {3,}(?=Traceback \(most recent call last\))")
 
 
-def output(shown: Output) -> Markup:
+def output(output: Output) -> Markup:
     """Return an output of an execution."""
-    return box(_part(shown))
+    return box(_part(output))
 
 
-def error(shown: CodeError) -> Markup:
+def error(error: CodeError) -> Markup:
     """Return the error that ended an execution."""
-    return box(traceback(shown.traceback or f"{shown.ename}: {shown.evalue}"))
+    return box(traceback(error.traceback or f"{error.ename}: {error.evalue}"))
 
 
-def code_result(shown: CodeResult) -> Bundle:
+def code_result(result: CodeResult) -> Bundle:
     """Return the MIME bundle of a result; a single value also keeps its own MIME types."""
-    values = [each.data for each in shown.outputs if each.data]
-    alone = values[0] if len(shown.outputs) == 1 and values else {}
-    parts = list(_outputs(shown.outputs))
-    if not shown.success and (shown.error is None or shown.status != "error"):
-        parts.append(pre(shown.message, tone=BAD))
+    values = [item.data for item in result.outputs if item.data]
+    alone = values[0] if len(result.outputs) == 1 and values else {}
+    parts = list(_outputs(result.outputs))
+    if not result.success and (result.error is None or result.status != "error"):
+        parts.append(pre(result.message, tone=BAD))
     html = str(box(*parts))
-    return {**safe(alone)[0], TEXT: repr(shown), HTML: html}
+    return {**safe(alone)[0], TEXT: repr(result), HTML: html}
 
 
-def bash_result(shown: BashResult) -> Markup:
+def bash_result(result: BashResult) -> Markup:
     """Return a command, its output, and its exit code."""
-    if shown.exit_code is None:
-        outcome = badge(shown.status, WARNING)
+    if result.exit_code is None:
+        outcome = badge(result.status, WARNING)
     else:
-        outcome = badge(f"exit {shown.exit_code}", BAD if shown.exit_code else GOOD)
+        outcome = badge(f"exit {result.exit_code}", BAD if result.exit_code else GOOD)
     return box(
-        title("$", code(clipped(shown.command, 500)), outcome),
-        _stream("stdout", shown.stdout) if shown.stdout else None,
-        _stream("stderr", shown.stderr) if shown.stderr else None,
+        title("$", code(clipped(result.command, 500)), outcome),
+        _stream("stdout", result.stdout) if result.stdout else None,
+        _stream("stderr", result.stderr) if result.stderr else None,
     )
 
 
-def browser_info(shown: BrowserInfo) -> Markup:
+def browser_info(info: BrowserInfo) -> Markup:
     """Return the properties of a browser, without the address that opens it."""
-    pages = f"{shown.width} by {shown.height} pixels"
-    address = f"{shown.cdp_url} (cdp_url.reveal() returns it)"
-    return box(*(element("div", line) for line in (shown.user_agent, pages, address)))
+    pages = f"{info.width} by {info.height} pixels"
+    address = f"{info.cdp_url} (cdp_url.reveal() returns it)"
+    return box(*(element("div", line) for line in (info.user_agent, pages, address)))
 
 
 def traceback(text: str) -> Markup:
@@ -230,33 +230,33 @@ def traceback(text: str) -> Markup:
 
 
 def _outputs(several: tuple[Output, ...]) -> Iterator[Markup]:
-    for (kind, name), group in groupby(several, key=lambda each: (each.output_type, each.name)):
+    for (kind, name), group in groupby(several, key=lambda item: (item.output_type, item.name)):
         if kind == "stream":
-            yield _stream(name, "".join(each.text or "" for each in group))
+            yield _stream(name, "".join(item.text or "" for item in group))
         else:
             yield from map(_part, group)
 
 
-def _part(shown: Output) -> Markup:
-    if shown.output_type == "error":
-        lines = "\n".join(shown.traceback or ())
-        return traceback(lines or f"{shown.ename}: {shown.evalue}")
-    if shown.output_type == "stream":
-        return _stream(shown.name, shown.text or "")
-    return _value(shown)
+def _part(output: Output) -> Markup:
+    if output.output_type == "error":
+        lines = "\n".join(output.traceback or ())
+        return traceback(lines or f"{output.ename}: {output.evalue}")
+    if output.output_type == "stream":
+        return _stream(output.name, output.text or "")
+    return _value(output)
 
 
 def _stream(name: str | None, text: str) -> Markup:
     """Return the text of a stream, cut to a readable length."""
-    shown = coloured(clipped(text, whole=f"result.{name}"))
-    block = pre(shown, tone=WARNING if name == "stderr" else None)
+    coloured_text = coloured(clipped(text, source=f"result.{name}"))
+    block = pre(coloured_text, tone=WARNING if name == "stderr" else None)
     return scrolled(block) if text.count("\n") > _LINES else block
 
 
-def _value(shown: Output) -> Markup:
+def _value(output: Output) -> Markup:
     """Return a value in its richest form that is safe for the page."""
-    data = shown.data or {}
-    images = [image(kind, content) for kind, content in images_of(shown)]
+    data = output.data or {}
+    images = [image(kind, content) for kind, content in images_of(output)]
     if images:
         return element("div", *images)
     harmless = safe({kind: data[kind] for kind in data if kind != HTML})[0]

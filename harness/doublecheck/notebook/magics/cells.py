@@ -83,9 +83,9 @@ def fail(failure: FailedCellError | None, *, raises: bool) -> None:
         return
     if raises:
         raise failure
-    told = "\n".join(failure.lines)
-    shown = str(box(traceback(told)))
-    publish_display_data({"text/plain": told, "text/html": shown})
+    text = "\n".join(failure.lines)
+    html = str(box(traceback(text)))
+    publish_display_data({"text/plain": text, "text/html": html})
 
 
 def failure_of(result: CodeResult) -> FailedCellError | None:

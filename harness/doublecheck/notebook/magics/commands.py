@@ -48,7 +48,7 @@ HELP = """\
 
 def run(line: str, platforms: Platforms) -> object:
     """Run a subcommand and return the value to show; raise UsageError for an unknown one."""
-    name, _, rest = line.strip().partition(" ")
+    name, _, arguments = line.strip().partition(" ")
     if not name:
         write_line(status(platforms))
         return None
@@ -56,7 +56,7 @@ def run(line: str, platforms: Platforms) -> object:
     if command is None:
         refuse_unknown("subcommand", name, COMMANDS)
     try:
-        return command(rest.strip(), platforms)
+        return command(arguments.strip(), platforms)
     except NotADoubleError as error:
         refuse(
             f"%sandbox {line.strip()} is for doubles only, and {error.url} is a live platform. "
@@ -64,30 +64,30 @@ def run(line: str, platforms: Platforms) -> object:
         )
 
 
-def _sessions(rest: str, platforms: Platforms) -> object:
-    _refuse_rest("sessions", rest)
+def _sessions(arguments: str, platforms: Platforms) -> object:
+    _refuse_rest("sessions", arguments)
     sessions = _platform(platforms).sessions()
     if not sessions:
         write_line("No session is living: the first cell makes one.")
     return sessions or None
 
 
-def _destroy(rest: str, platforms: Platforms) -> None:
+def _destroy(line: str, platforms: Platforms) -> None:
     parser = _parser("destroy")
     parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
-    arguments = parser.parse_args(words(rest))
+    arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
     if not platform.destroy_session(user_id=arguments.user, session_id=arguments.session):
         refuse_absent(platform, arguments.user, arguments.session)
     write_line(f"The session {arguments.session!r} is destroyed; its state is gone.")
 
 
-def _snapshot(rest: str, platforms: Platforms) -> None:
+def _snapshot(line: str, platforms: Platforms) -> None:
     """Take a snapshot of a session under a name; one that had the name is deleted."""
     parser = _parser("snapshot")
     parser.add_argument("name")
     parser.add_argument("--session", default=DEFAULT_SESSION)
-    arguments = parser.parse_args(words(rest))
+    arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
     if not _is_living(platform, arguments):
         refuse_absent(platform, arguments.user, arguments.session)
@@ -109,7 +109,7 @@ def _resume(name: str, platforms: Platforms) -> None:
     platform = _platform(platforms)
     snapshot = platforms.snapshots.get((platform.url, name))
     if snapshot is None:
-        names = [each for url, each in platforms.snapshots if url == platform.url]
+        names = [saved for url, saved in platforms.snapshots if url == platform.url]
         refuse_unknown("snapshot", name, names)
     platform.resume_session(snapshot)
     write_line(f"The session is as it was in {name!r}.")
@@ -121,27 +121,27 @@ def _is_living(platform: Platform, arguments: argparse.Namespace) -> bool:
     return platform._call(call) is not None
 
 
-def _clock(rest: str, platforms: Platforms) -> None:
-    action, _, duration = rest.partition(" ")
+def _clock(arguments: str, platforms: Platforms) -> None:
+    action, _, duration = arguments.partition(" ")
     platform = _platform(platforms)
     if action == "advance":
         platform.clock.advance(parse_duration(duration))
-    elif rest == "freeze":
+    elif arguments == "freeze":
         platform.clock.freeze()
-    elif rest == "unfreeze":
+    elif arguments == "unfreeze":
         platform.clock.unfreeze()
-    elif rest:
+    elif arguments:
         refuse(
             "%sandbox clock takes freeze, unfreeze, or advance and a duration, 30m say, "
-            f"not {rest!r}."
+            f"not {arguments!r}."
         )
     write_line(_time(platform))
 
 
-def _log(rest: str, platforms: Platforms) -> object:
+def _log(line: str, platforms: Platforms) -> object:
     parser = Parser("%sandbox log", add_help=False, allow_abbrev=False)
     parser.add_argument("--last", type=int)
-    last = parser.parse_args(words(rest)).last
+    last = parser.parse_args(words(line)).last
     if last is not None and last < 1:
         refuse(f"--last is how many of the last entries to show, 5 say, not {last}.")
     entries = _platform(platforms).journal()
@@ -150,19 +150,19 @@ def _log(rest: str, platforms: Platforms) -> object:
     return (entries if last is None else entries[-last:]) or None
 
 
-def _use(rest: str, platforms: Platforms) -> None:
-    named = platforms.use(rest)
+def _use(name: str, platforms: Platforms) -> None:
+    named = platforms.use(name)
     write_line(f"Cells run on {named or 'a double, which starts with the first of them'}.")
 
 
-def _reset(rest: str, platforms: Platforms) -> None:
-    _refuse_rest("reset", rest)
+def _reset(arguments: str, platforms: Platforms) -> None:
+    _refuse_rest("reset", arguments)
     platform = _platform(platforms)
     platform.reset()
     write_line(f"{platform.url} has no session, an empty log, and its clock is set back.")
 
 
-def _help(_rest: str, _platforms: Platforms) -> None:
+def _help(_arguments: str, _platforms: Platforms) -> None:
     write_line(HELP)
 
 
@@ -176,9 +176,9 @@ def _platform(platforms: Platforms) -> Platform:
     return platforms.current().platform
 
 
-def _refuse_rest(name: str, rest: str) -> None:
-    if rest:
-        refuse(f"%sandbox {name} takes no further arguments, but got {rest!r}.")
+def _refuse_rest(name: str, arguments: str) -> None:
+    if arguments:
+        refuse(f"%sandbox {name} takes no further arguments, but got {arguments!r}.")
 
 
 def _time(platform: Platform) -> str:
@@ -211,8 +211,8 @@ def status(platforms: Platforms) -> str:
     lines = [f"Cells run on {current}."]
     if current.platform.target.admin:
         sessions = ", ".join(
-            f"{each.user_session_id} ({format_duration(each.remaining_s)} left)"
-            for each in current.platform.sessions()
+            f"{session.user_session_id} ({format_duration(session.remaining_s)} left)"
+            for session in current.platform.sessions()
         )
         lines.append(f"Sessions: {sessions or 'none yet'}.")
     others = [name for name in platforms.names() if name != current.name]

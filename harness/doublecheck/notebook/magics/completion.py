@@ -68,34 +68,34 @@ def _offer(context: CompletionContext, platforms: Platforms) -> Offer | None:
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     if _CELL.match(lines[first]) and context.cursor_line > first:
         above = "".join(f"{line}\n" for line in lines[first + 1 : context.cursor_line])
-        rest = context.line_with_cursor[len(before) :]
-        after = "\n".join([rest, *lines[context.cursor_line + 1 :]])
+        line_end = context.line_with_cursor[len(before) :]
+        after = "\n".join([line_end, *lines[context.cursor_line + 1 :]])
         options_line = lines[first].removeprefix("%%sandbox")
         return _code(above + before, after, options_line, platforms)
     magic = _LINE.fullmatch(before)
     if magic is None:
         return None
-    *given, fragment = magic[2].split(" ")
+    *earlier, fragment = magic[2].split(" ")
     if magic[1] == "%%sandbox":
-        words = [name for name in options.option_names() if name not in given]
+        words = [name for name in options.option_names() if name not in earlier]
     else:
-        words = [] if any(given) else [*commands.COMMANDS]
+        words = [] if any(earlier) else [*commands.COMMANDS]
     return fragment, [word for word in words if word.startswith(fragment)]
 
 
 def _code(before: str, after: str, options_line: str, platforms: Platforms) -> Offer:
     """Complete a cell's code, as the session's kernel does."""
-    given = options.parse(options_line)
-    named = platforms.started(given.on)
-    if named is None or not named.platform.target.admin or given.language == options.BASH:
+    parsed = options.parse(options_line)
+    named = platforms.started(parsed.on)
+    if named is None or not named.platform.target.admin or parsed.language == options.BASH:
         return "", ()
     # a separate connection: the notebook's platform lists its requests
     with Platform(named.platform.target, timeout_s=_PATIENCE_S) as platform:
         completion = platform.complete(
             before + after,
             len(before),
-            given.language,
-            user_id=given.user,
-            session_id=given.session,
+            parsed.language,
+            user_id=parsed.user,
+            session_id=parsed.session,
         )
     return before[completion.start :], completion.matches

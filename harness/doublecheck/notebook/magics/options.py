@@ -45,12 +45,12 @@ def refuse(message: str) -> NoReturn:
     raise UsageError(message)
 
 
-def refuse_unknown(what: str, word: str, words: Iterable[str]) -> NoReturn:
+def refuse_unknown(kind: str, word: str, words: Iterable[str]) -> NoReturn:
     """Fail the cell because of an unknown word, and suggest the nearest."""
-    known = list(words)
-    near = difflib.get_close_matches(word.lower(), known, n=1)
+    choices = list(words)
+    near = difflib.get_close_matches(word.lower(), choices, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    refuse(f"There is no {what} {word!r}. {hint}There are: {', '.join(known) or 'none'}.")
+    refuse(f"There is no {kind} {word!r}. {hint}There are: {', '.join(choices) or 'none'}.")
 
 
 BASH = "bash"
@@ -73,15 +73,15 @@ class CellOptions:
 
 def parse(line: str) -> CellOptions:
     """Return the options of a cell; raise UsageError for wrong ones."""
-    given = _parser().parse_args(words(line))
+    parsed = _parser().parse_args(words(line))
     return CellOptions(
-        session=given.session,
-        user=given.user,
-        language=given.language,
-        timeout_s=given.timeout,
-        on=given.on,
-        out=given.out,
-        raises=not given.no_raise_error,
+        session=parsed.session,
+        user=parsed.user,
+        language=parsed.language,
+        timeout_s=parsed.timeout,
+        on=parsed.on,
+        out=parsed.out,
+        raises=not parsed.no_raise_error,
     )
 
 
@@ -139,12 +139,12 @@ def parse_duration(text: str) -> dt.timedelta:
 
 def format_duration(seconds: float) -> str:
     """Format a duration as people write it: ``29m 58s``."""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remainder = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    parts = [(hours, "h"), (minutes, "m"), (rest, "s")]
+    parts = [(hours, "h"), (minutes, "m"), (remainder, "s")]
     return " ".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
 
 
-def _part(found: tuple[str, str]) -> dt.timedelta:
-    number, unit = found
+def _part(match: tuple[str, str]) -> dt.timedelta:
+    number, unit = match
     return dt.timedelta(**{_UNITS[unit]: float(number)})

@@ -81,8 +81,8 @@ class Platforms:
         if name.startswith(_URL):
             url = name.rstrip("/")
             variables = filter(None, map(self._of_variable, self.names()))
-            known = next((each for each in variables if each.url == url), None)
-            return Named(url, known or self._open(url, url))  # a known one has its keys
+            opened = next((platform for platform in variables if platform.url == url), None)
+            return Named(url, opened or self._open(url, url))  # a known one has its keys
         platform = self._of_variable(name)
         if platform is None:
             refuse(
@@ -148,8 +148,8 @@ def user_session_id(user: str, session: str) -> str:
 def refuse_absent(platform: Platform, user: str, session: str) -> NoReturn:
     """Raise UsageError for a session that is not living."""
     named = ", ".join(living(platform, user)) or "none"
-    there = f" Living are: {named}." if platform.target.admin else ""
-    refuse(f"There is no living session {session!r}.{there}")
+    hint = f" Living are: {named}." if platform.target.admin else ""
+    refuse(f"There is no living session {session!r}.{hint}")
 
 
 def living(platform: Platform, user: str) -> tuple[str, ...]:

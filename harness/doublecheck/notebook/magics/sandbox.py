@@ -55,11 +55,11 @@ class SandboxMagics(Magics):
             self._run(options.parse(line), cell)
         return None
 
-    def _run(self, given: CellOptions, cell: str) -> None:
+    def _run(self, parsed: CellOptions, cell: str) -> None:
         if not cell.strip():
             refuse("The cell is empty: write the code to run below %%sandbox.")
-        platform = self.platforms.for_cell(given.on).platform
-        cells.show(Cell(cell, given), platform, lambda result: self._store(given.out, result))
+        platform = self.platforms.for_cell(parsed.on).platform
+        cells.show(Cell(cell, parsed), platform, lambda result: self._store(parsed.out, result))
 
     def _store(self, name: str | None, result: object) -> None:
         if name is not None:
