@@ -88,9 +88,9 @@ class CredentialsMissingError(DoubleCheckError):
 class CredentialsRefusedError(DoubleCheckError):
     """A control plane, at ``url``, refuses the key pair in ``variables``."""
 
-    def __init__(self, url: str, told: str, variables: tuple[str, str]) -> None:
+    def __init__(self, url: str, detail: str, variables: tuple[str, str]) -> None:
         super().__init__(
-            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: {told}. "
+            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: {detail}. "
             "Nothing was checked. Correct the two variables, or skip the checks that need a "
             "signature: remove control_plane and sandbox from what the target offers."
         )
@@ -101,9 +101,9 @@ class CredentialsRefusedError(DoubleCheckError):
 class MissingExtraError(DoubleCheckError):
     """A part needs a package that is not installed; ``command`` installs it."""
 
-    def __init__(self, what: str, *, install: str) -> None:
+    def __init__(self, part: str, *, install: str) -> None:
         self.command = f"pip install '{install}'"
-        super().__init__(f"{what} is not installed. Install it: {self.command}")
+        super().__init__(f"{part} is not installed. Install it: {self.command}")
 
 
 class UnreachableError(DoubleCheckError):
@@ -120,9 +120,9 @@ class UnreachableError(DoubleCheckError):
 class WrongAddressError(DoubleCheckError):
     """The server at an address is not a platform; ``url`` is the requested URL."""
 
-    def __init__(self, url: str, what: str) -> None:
+    def __init__(self, url: str, expected: str) -> None:
         super().__init__(
-            f"{url} {what}, so it is not a platform. Is the address correct? Redirects are not "
+            f"{url} {expected}, so it is not a platform. Is the address correct? Redirects are not "
             "followed, because keys would be sent along."
         )
         self.url = url
@@ -184,11 +184,11 @@ class ResultError(DoubleCheckError):
     """
 
     def __init__(
-        self, what: str, *, result: Any, ename: str = "", evalue: str = "", traceback: str = ""
+        self, summary: str, *, result: Any, ename: str = "", evalue: str = "", traceback: str = ""
     ) -> None:
-        said = ": ".join(one for one in (ename, evalue) if one)
+        error = ": ".join(text for text in (ename, evalue) if text)
         end = f":\n{traceback}" if traceback else "."
-        super().__init__((f"{what} {said}" if said else what).rstrip(".:") + end)
+        super().__init__((f"{summary} {error}" if error else summary).rstrip(".:") + end)
         self.result = result
         self.ename = ename
         self.evalue = evalue
@@ -203,9 +203,11 @@ class NotADoubleError(DoubleCheckError):
     """Only a double supports this operation, but the platform is live."""
 
     def __init__(
-        self, what: str, url: str, *, advice: str = "connect() without a URL starts a double."
+        self, feature: str, url: str, *, advice: str = "connect() without a URL starts a double."
     ) -> None:
-        super().__init__(f"{what} exists only on a double, but {url} is a live platform. {advice}")
+        super().__init__(
+            f"{feature} exists only on a double, but {url} is a live platform. {advice}"
+        )
         self.url = url
 
 
@@ -244,13 +246,13 @@ class UnseenRequestError(UnexpectedHostError):
 
     def __init__(self, host: str, hosts: Sequence[str], library: str | None) -> None:
         super().__init__(host, hosts)
-        asking = library or "a library other than httpx"
-        told = (
-            f"The code under test sent a request to {host} with {asking}, which was blocked: "
+        sender = library or "a library other than httpx"
+        advice = (
+            f"The code under test sent a request to {host} with {sender}, which was blocked: "
             "platform_mock supports httpx only. Use the fixture platform_env, whose variables point "
             "every library at the double."
         )
-        self.args = (told,)
+        self.args = (advice,)
         self.library = library
 
 

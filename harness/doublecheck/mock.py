@@ -73,12 +73,14 @@ def _is_here(name: str) -> bool:
 
 def _library(frame: FrameType | None) -> str | None:
     """Return the HTTP library that sends the request; of several, the one that the code called."""
-    found = None
+    library = None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        found = next((one for one in _LIBRARIES if f"{module}.".startswith(f"{one}.")), found)
+        library = next(
+            (name for name in _LIBRARIES if f"{module}.".startswith(f"{name}.")), library
+        )
         frame = frame.f_back
-    return found
+    return library
 
 
 try:

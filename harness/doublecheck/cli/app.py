@@ -34,8 +34,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(value: bool) -> None:
+    if value:
         from agentdouble import __version__
 
         typer.echo(f"doublecheck {__version__}")

@@ -70,8 +70,8 @@ def run(
     from doublecheck.run import command
 
     runs = [
-        command.RunOptions({"target": one, **platform}, select, verbose, strict_should)
-        for one in (dict.fromkeys(target) if target else (None,))
+        command.RunOptions({"target": name, **platform}, select, verbose, strict_should)
+        for name in (dict.fromkeys(target) if target else (None,))
     ]
     code = command.run_checks(runs, command.Outputs(as_json, html))
     raise typer.Exit(code)

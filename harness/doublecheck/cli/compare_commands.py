@@ -57,10 +57,12 @@ def twin(
     live = configured(**platform)
     with (
         double_of(double, apps or (), profile) as target,
-        Platform(target) as ours,
-        Platform(live) as theirs,
+        Platform(target) as double_platform,
+        Platform(live) as live_platform,
     ):
-        comparison = compare(ours, theirs, None, agent, live.allow_writes, _progress)
+        comparison = compare(
+            double_platform, live_platform, None, agent, live.allow_writes, _progress
+        )
     if html is not None:
         try:
             atomic_files.write(html, rendering.page(comparison))

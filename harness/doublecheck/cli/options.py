@@ -44,13 +44,13 @@ def with_facts(
 
     def give(command: Command) -> Command:
         of_facts = {name: _parameter(BY_NAME[name], help_texts.get(name), panel) for name in names}
-        own = {
+        parameters = {
             name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         }
         # typer reads the signature and accepts no ** for options
-        command.__signature__ = inspect.Signature([*(of_facts | own).values()])  # type: ignore[attr-defined]
+        command.__signature__ = inspect.Signature([*(of_facts | parameters).values()])  # type: ignore[attr-defined]
         return command
 
     return give
@@ -63,10 +63,10 @@ def _parameter(fact: Fact, help_text: str | None, panel: str | None) -> inspect.
         help=help_text or fact.help,
         rich_help_panel=panel,
     )
-    taken = bool if fact.type == "flag" else str
+    kind = bool if fact.type == "flag" else str
     return inspect.Parameter(
         fact.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[taken | None, option],
+        annotation=Annotated[kind | None, option],
     )

@@ -39,10 +39,10 @@ def running_double(url: str) -> Target:
 def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """Return the environment; add the keys if ``url`` is a double of this user."""
     try:
-        found = running.at(urlsplit(url).port) if is_loopback(url) else []
+        doubles = running.at(urlsplit(url).port) if is_loopback(url) else []
     except ValueError:  # the port is not valid, so the address will be refused
-        found = []
-    return {**environ, **environment.variables(found[0])} if found else environ
+        doubles = []
+    return {**environ, **environment.variables(doubles[0])} if doubles else environ
 
 
 def answers_as_double(url: str) -> bool:

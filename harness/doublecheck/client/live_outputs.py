@@ -184,9 +184,9 @@ class _Receiver:
             except (StopAsyncIteration, httpx.TransportError):
                 return
             self._received += 1
-            found = event_stream.read(event.name, event.data, self._name)
-            if found is not None:
-                self._take(found)
+            feed_event = event_stream.read(event.name, event.data, self._name)
+            if feed_event is not None:
+                self._take(feed_event)
 
     def _take(self, event: event_stream.FeedEvent) -> None:
         self.begun = True

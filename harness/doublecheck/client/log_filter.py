@@ -37,7 +37,9 @@ def keep_noise_out() -> None:
     """Make these loggers pass on only the user's records; calls after the first do nothing."""
     for name in _LEAST:
         logger = logging.getLogger(name)
-        if logger.propagate and not any(isinstance(one, _HandingOn) for one in logger.handlers):
+        if logger.propagate and not any(
+            isinstance(handler, _HandingOn) for handler in logger.handlers
+        ):
             logger.addHandler(_HandingOn(name))
             logger.propagate = False
 
@@ -51,9 +53,9 @@ class _HandingOn(logging.Handler):
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Pass a record on, or drop it."""
-        ours = caller(sys._getframe(1)) == "ours"
-        if not ours or record.levelno >= _LEAST[self._top] or _has_level(record.name):
-            logging.getLogger().callHandlers(_short(record) if ours else record)
+        is_ours = caller(sys._getframe(1)) == "ours"
+        if not is_ours or record.levelno >= _LEAST[self._top] or _has_level(record.name):
+            logging.getLogger().callHandlers(_short(record) if is_ours else record)
         return True
 
 

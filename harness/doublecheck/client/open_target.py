@@ -50,8 +50,8 @@ def _located(sources: Sources, planned: Plan) -> Target:
     if planned.kind == "live":
         return from_plan.target(planned, sources.environ)
     environ = doubles.environment_of(planned.value("url"), sources.environ)
-    known = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
-    return from_plan.target(known, environ)
+    replanned = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
+    return from_plan.target(replanned, environ)
 
 
 Stop: TypeAlias = Callable[[], None]
@@ -98,28 +98,28 @@ class Wanted:
 
     def _at(self, url: str) -> Target:
         is_double = is_loopback(url) and answers_as_double(url)
-        found = Target.find(
+        target = Target.find(
             url,
             "double" if is_double else "live",
             environ=environment_of(url) if is_double else os.environ,
             **{fact.name: getattr(self, fact.name) for fact in _ARGUMENTS if fact.name != "url"},
         )
-        return replace(found, **({} if self.url else self._named_addresses()))
+        return replace(target, **({} if self.url else self._named_addresses()))
 
     def _named_addresses(self) -> dict[str, Any]:
         """Return the addresses of surfaces in the environment, which go with the URL there."""
         if not os.environ.get(variable("url")):
             return {}
         named = {name: os.environ.get(variable(name)) for name in _OF_SURFACES}
-        given = {name for name in _OF_SURFACES if getattr(self, name, None) is not None}
-        return {name: url for name, url in named.items() if url and name not in given}
+        named_here = {name for name in _OF_SURFACES if getattr(self, name, None) is not None}
+        return {name: url for name, url in named.items() if url and name not in named_here}
 
     def _configured(self, name: str) -> tuple[Target, Stop | None]:
         """Return the platform with this name in the configuration."""
         if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
             raise TargetError(f"The target {name!r} has its keys from the environment.")
-        given = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
-        sources = Sources(given, project=nearest_project(), spelled=str)
+        options = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
+        sources = Sources(options, project=nearest_project(), spelled=str)
         planned = plan(sources, name)
         if planned.in_process:
             return _own_double()

@@ -72,9 +72,9 @@ def problem(
     return _ask(target, [[surface]], patience_s).get(surface)
 
 
-def none_left(target: Target, found: Mapping[Surface, DoubleCheckError]) -> bool:
+def none_left(target: Target, problems: Mapping[Surface, DoubleCheckError]) -> bool:
     """Whether every surface that can be probed has a problem."""
-    return bool(found) and found.keys() >= set(map(probed, target.offered)) & _PROBES.keys()
+    return bool(problems) and problems.keys() >= set(map(probed, target.offered)) & _PROBES.keys()
 
 
 def probed(surface: Surface) -> Surface:
@@ -91,10 +91,10 @@ def _ask(
 
     async def ask(_on_output: OnOutput) -> Mapping[Surface, DoubleCheckError]:
         async with transport.client_async(**options) as client:
-            found = await asyncio.gather(
+            results = await asyncio.gather(
                 *(_ask_address(client, target, surfaces, patience_s) for surfaces in addresses)
             )
-        return {surface: error for errors in found for surface, error in errors.items()}
+        return {surface: error for errors in results for surface, error in errors.items()}
 
     return loop_thread.run(ask, lambda _output: None)
 
@@ -135,9 +135,9 @@ async def _ask_address(
     wrong = {surface: error for surface, error in answers.items() if error is not None}
     if len(wrong) < len(answers):  # what hangs meanwhile is for the checks of its surface
         return wrong
-    found = wrong or silent
-    first = next(iter(found.values()))
-    return {surface: found.get(surface, first) for surface in surfaces}
+    problems = wrong or silent
+    first = next(iter(problems.values()))
+    return {surface: problems.get(surface, first) for surface in surfaces}
 
 
 async def _probe(client: httpx.AsyncClient, request: calls.Request) -> DoubleCheckError | None:

@@ -30,7 +30,11 @@ _WITHIN_S = 5.0
 
 def section(log: CallLog) -> str:
     """Return the calls of a test as text, without secrets; "" if it made none."""
-    calls = [(target, one) for target, one in _all(log) if admin.PREFIX not in one.request.url]
+    calls = [
+        (target, exchange)
+        for target, exchange in _all(log)
+        if admin.PREFIX not in exchange.request.url
+    ]
     if not calls:
         return ""
     lines = [f"... {len(calls) - _SHOWN} earlier calls"] * (len(calls) > _SHOWN)
@@ -42,15 +46,17 @@ def section(log: CallLog) -> str:
 
 def _all(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
     """Yield the calls in the journals of doubles that were reset, and ours of other platforms."""
-    ours = list(_safe(log))
-    journals = {target.url: _journal(target) for target, one in ours if _is_reset(one)}
-    for target in {target.url: target for target, _ in ours}.values():
+    recorded = list(_safe(log))
+    journals = {
+        target.url: _journal(target) for target, exchange in recorded if _is_reset(exchange)
+    }
+    for target in {target.url: target for target, _ in recorded}.values():
         entries = journals.get(target.url)
         if entries is not None:
-            yield from ((target, one) for one in without_secrets(entries, target))
-    for target, one in ours:
-        if journals.get(target.url) is None or one.status is None:
-            yield target, one
+            yield from ((target, exchange) for exchange in without_secrets(entries, target))
+    for target, exchange in recorded:
+        if journals.get(target.url) is None or exchange.status is None:
+            yield target, exchange
 
 
 def _journal(target: Target) -> list[Exchange] | None:
@@ -84,7 +90,7 @@ def _operation(exchange: Exchange) -> str:
     parts = urlsplit(exchange.request.url)
     action, body = parse_qs(parts.query).get("Action"), body_of(exchange)
     if action:
-        return " in ".join(str(one) for one in (action[0], body.get("UserSessionId")) if one)
+        return " in ".join(str(part) for part in (action[0], body.get("UserSessionId")) if part)
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.path}{query} {body.get('method', '') if 'jsonrpc' in body else ''}".strip()
 
@@ -107,8 +113,8 @@ def _told(exchange: Exchange) -> Iterator[tuple[str, str]]:
         yield "answer", exchange.body.decode(errors="backslashreplace")
 
 
-def _indented(told: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for name, text in told:
+def _indented(sections: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, text in sections:
         lines = visible(_shortened(plain(text))).splitlines()
         if len(lines) == 1:
             yield f"    {name}: {lines[0]}"

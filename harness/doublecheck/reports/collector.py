@@ -60,10 +60,10 @@ class Collector:
 
     def checks(self) -> tuple[Check, ...]:
         """Return the checks that have a verdict, in the order of collection."""
-        place = {id_: index for index, id_ in enumerate(self._chosen)}
+        position = {id_: index for index, id_ in enumerate(self._chosen)}
         return tuple(
             replace(self._checks[id_], duration_s=round(self._seconds[id_], 4))
-            for id_ in sorted(self._checks, key=lambda id_: place.get(id_, len(place)))
+            for id_ in sorted(self._checks, key=lambda id_: position.get(id_, len(position)))
         )
 
     def pytest_configure(self, config: pytest.Config) -> None:

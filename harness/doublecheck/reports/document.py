@@ -108,21 +108,21 @@ def from_document(document: Mapping[str, Any]) -> Report:
     return _report(document, "The document")
 
 
-def _no_report(what: str, why: str) -> ReportError:
+def _no_report(source: str, problem: str) -> ReportError:
     return ReportError(
-        f"{what} is not a report: {why}. 'doublecheck run --json' prints one, of the format {FORMAT}."
+        f"{source} is not a report: {problem}. 'doublecheck run --json' prints one, of the format {FORMAT}."
     )
 
 
-def _report(document: Any, what: str) -> Report:
+def _report(document: Any, source: str) -> Report:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _no_report(what, f"it does not have the format {FORMAT}")
+        raise _no_report(source, f"it does not have the format {FORMAT}")
     try:
         return _read(document)
     except KeyError as error:
-        raise _no_report(what, f"{error} is missing or unknown") from None
+        raise _no_report(source, f"{error} is missing or unknown") from None
     except (TypeError, ValueError, AttributeError) as error:
-        raise _no_report(what, str(error)) from None
+        raise _no_report(source, str(error)) from None
 
 
 def _read(document: Mapping[str, Any]) -> Report:

@@ -47,9 +47,9 @@ def render(reports: Sequence[Report]) -> str:
     )
 
 
-def report(shown: Report) -> Markup:
+def report(report: Report) -> Markup:
     """Return the page of a report in a frame, for a notebook."""
-    return framed_page((shown,))
+    return framed_page((report,))
 
 
 def framed_page(reports: Sequence[Report]) -> Markup:
@@ -78,27 +78,27 @@ def _about(report: Report, name: str) -> Markup:
     )
 
 
-def _folded(rows: Sequence[Row], told: Sequence[str]) -> Markup | None:
+def _folded(rows: Sequence[Row], targets: Sequence[str]) -> Markup | None:
     """Return the clauses that were not checked, folded: the reasons, and a table."""
     reasons = not_carried_out(rows)
     ids = {id_ for named in reasons.values() for id_ in named}
     if not ids:
         return None
     lines = [
-        element("p", f"{f'{name}: ' if len(told) > 1 else ''}{reason}: {', '.join(named)}")
+        element("p", f"{f'{name}: ' if len(targets) > 1 else ''}{reason}: {', '.join(named)}")
         for (name, reason), named in reasons.items()
     ]
     summed = f"{counted(len(ids), 'clause')} not checked"
-    table = _table([row for row in rows if row.clause.id in ids], told)
+    table = _table([row for row in rows if row.clause.id in ids], targets)
     silent = any(Verdict.COULD_NOT_ASK in row.verdicts for row in rows if row.clause.id in ids)
     return element(
         "details", element("summary", summed), *lines, table, class_="folded", open=silent
     )
 
 
-def _table(rows: Sequence[Row], told: Sequence[str]) -> Markup:
-    heads = ["clause", "level", *(told if len(told) > 1 else ["verdict"]), ""]
-    head = element("thead", element("tr", *(element("th", one, scope="col") for one in heads)))
+def _table(rows: Sequence[Row], targets: Sequence[str]) -> Markup:
+    heads = ["clause", "level", *(targets if len(targets) > 1 else ["verdict"]), ""]
+    head = element("thead", element("tr", *(element("th", head_, scope="col") for head_ in heads)))
     return element("table", head, *(_group(rows) for rows in groups(rows).values()))
 
 
@@ -119,8 +119,8 @@ def _row(row: Row) -> Markup:
 
 
 def _verdict(cell: Cell, *, alone: bool) -> Markup:
-    shown = _badge(cell.outcome, cell.outcome) if cell.outcome else "-"
-    return element("td", shown, class_="verdict", data_target=None if alone else cell.name)
+    badge = _badge(cell.outcome, cell.outcome) if cell.outcome else "-"
+    return element("td", badge, class_="verdict", data_target=None if alone else cell.name)
 
 
 def _explained(row: Row) -> Markup:

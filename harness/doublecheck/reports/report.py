@@ -87,10 +87,10 @@ class Report(Shown, drawn_by="reports.html.report"):
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {word}" for word, count in self.counts().items())
-        told = counts or "nothing was checked"
+        summary = counts or "nothing was checked"
         cut = ", interrupted" if self.run.interrupted else ""
         clauses = counted(len(self.verdicts), "clause")
-        return f"<Report {self.name}: {clauses}, {told}{cut}, {self.run.duration_s:.1f} s>"
+        return f"<Report {self.name}: {clauses}, {summary}{cut}, {self.run.duration_s:.1f} s>"
 
     @property
     def cut_short(self) -> str | None:

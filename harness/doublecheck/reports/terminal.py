@@ -58,10 +58,10 @@ def matrix(reports: Sequence[Report]) -> Sequence[Row]:
 
 def names(reports: Sequence[Report]) -> Sequence[str]:
     """Return the reports' names; duplicates are numbered."""
-    given = [report.name for report in reports]
+    all_names = [report.name for report in reports]
     return [
-        f"{name} ({given[: index + 1].count(name)})" if given.count(name) > 1 else name
-        for index, name in enumerate(given)
+        f"{name} ({all_names[: index + 1].count(name)})" if all_names.count(name) > 1 else name
+        for index, name in enumerate(all_names)
     ]
 
 
@@ -70,8 +70,8 @@ def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
 
     Those that could not be asked are not among them, unless another platform could.
     """
-    found = [row for row in rows if any(map(_is_carried_out, row.cells))]
-    return sorted(found, key=lambda row: min(map(_rank, row.cells)))
+    carried = [row for row in rows if any(map(_is_carried_out, row.cells))]
+    return sorted(carried, key=lambda row: min(map(_rank, row.cells)))
 
 
 def not_carried_out(rows: Sequence[Row]) -> Mapping[tuple[str, str], Sequence[str]]:
@@ -100,10 +100,10 @@ def _place(cell: Cell) -> int:
 
 def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
     """Return the rows by the group of their clause, such as INV."""
-    found: dict[str, list[Row]] = {}
+    by_group: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.clause.id.partition("-")[0], []).append(row)
-    return found
+        by_group.setdefault(row.clause.id.partition("-")[0], []).append(row)
+    return by_group
 
 
 def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Cell:
@@ -142,11 +142,13 @@ def show(reports: Sequence[Report], console: Console) -> None:
 def summary(report: Report) -> str:
     """Return one line: the verdicts counted, the clauses without a check, and the duration."""
     counts = report.counts()
-    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    verdicts = ", ".join(f"{count} {word}" for word, count in counts.items())
     unchecked = len(clauses()) - sum(counts.values())
-    left_out = f"{unchecked} of {len(clauses())} clauses were not checked. " if unchecked else ""
+    unchecked_note = (
+        f"{unchecked} of {len(clauses())} clauses were not checked. " if unchecked else ""
+    )
     return (
-        f"{report.platform_description}: {told or 'nothing was checked'}. {left_out}"
+        f"{report.platform_description}: {verdicts or 'nothing was checked'}. {unchecked_note}"
         f"{report.effort}."
     )
 
@@ -154,9 +156,9 @@ def summary(report: Report) -> str:
 def _fold(rows: Sequence[Row], console: Console, *, several: bool) -> None:
     """Print the clauses that were not checked, a line for each reason."""
     for (name, reason), ids in not_carried_out(rows).items():
-        told = visible(f"{name}: {reason}" if several else reason)
+        line = visible(f"{name}: {reason}" if several else reason)
         console.print()
-        console.print(Text(told, _style(reason)), soft_wrap=True)
+        console.print(Text(line, _style(reason)), soft_wrap=True)
         console.print(Text(f"  {' '.join(ids)}", "dim"))
 
 
@@ -186,7 +188,9 @@ def _word(cell: Cell) -> str:
 
 
 def _explained(row: Row) -> Text:
-    return Text("\n").join([Text(row.clause.text), *(Text(one, "dim") for one in _reasons(row))])
+    return Text("\n").join(
+        [Text(row.clause.text), *(Text(reason, "dim") for reason in _reasons(row))]
+    )
 
 
 def _reasons(row: Row) -> Iterator[str]:

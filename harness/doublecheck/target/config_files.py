@@ -60,8 +60,8 @@ def read_project(path: Path) -> File | None:
     if document is None:
         return None
     where = f"{path} [tool.doublecheck"
-    known = {"target", "targets"}
-    if not isinstance(document, dict) or not document.keys() <= known:
+    keys = {"target", "targets"}
+    if not isinstance(document, dict) or not document.keys() <= keys:
         raise ConfigurationError(
             f"{where}] has two keys: target, the name of a target, and targets, with a table for "
             "each: [tool.doublecheck.targets.NAME].",
@@ -77,8 +77,8 @@ def read_project(path: Path) -> File | None:
 
 def nearest_project(folder: Path | None = None) -> Path | None:
     """Return the nearest pyproject.toml of a folder, by default the current one, or its parents."""
-    here = (folder or Path.cwd()).absolute()
-    paths = (parent / "pyproject.toml" for parent in (here, *here.parents))
+    start = (folder or Path.cwd()).absolute()
+    paths = (parent / "pyproject.toml" for parent in (start, *start.parents))
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -87,25 +87,25 @@ def read_value(fact: Fact, value: Any) -> Value:
     return READERS[fact.type](value)
 
 
-def shown(given: Any) -> str:
+def shown(value: Any) -> str:
     """Return a wrong value for a message: shortened, and without an address that has a user."""
-    text = repr(given)
+    text = repr(value)
     if "@" in text:
-        return f"what stands there ({type(given).__name__}, with a user in it)"
+        return f"what stands there ({type(value).__name__}, with a user in it)"
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
 
 
 def _table(path: Path, where: str, entries: Any) -> Table:
     if not isinstance(entries, dict):
         raise ConfigurationError(f"{where} must be a table.", source=str(path))
-    values = {key: _value(path, where, key, given) for key, given in entries.items()}
+    values = {key: _value(path, where, key, value_) for key, value_ in entries.items()}
     for key, value in values.items():
         if BY_KEY[key].type == "file":
             values[key] = str(path.parent / str(value))
     return Table(where, values)
 
 
-def _value(path: Path, where: str, name: str, given: Any) -> Value:
+def _value(path: Path, where: str, name: str, value: Any) -> Value:
     if name in BY_NAME and BY_NAME[name].secret:
         message = (
             f"{where}: {name} does not belong in a file, which others read. Put it in an "
@@ -118,10 +118,10 @@ def _value(path: Path, where: str, name: str, given: Any) -> Value:
     else:
         fact = BY_KEY[name]
         try:
-            return read_value(fact, given)
+            return read_value(fact, value)
         except ValueError as error:
             # the secret itself may have been written where the name of its variable belongs
-            wrong = type(given).__name__ if fact.secret else given
+            wrong = type(value).__name__ if fact.secret else value
             message = f"{where}: {name} must be {error}, not {shown(wrong)}."
     raise ConfigurationError(message, source=str(path), key=name)
 
@@ -168,14 +168,14 @@ def _one_of(*words: str) -> Callable[[Any], str]:
 
 def _surfaces(value: Any) -> frozenset[Surface]:
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-    known = ", ".join(sorted(SURFACES))
+    choices = ", ".join(sorted(SURFACES))
     if not isinstance(names, list | tuple) or not names:
-        raise ValueError(f"a list of surfaces: {known}")
+        raise ValueError(f"a list of surfaces: {choices}")
     unknown = [str(name) for name in names if name not in SURFACES]
     if unknown:
         near = difflib.get_close_matches(unknown[0], SURFACES, n=1)
         raise ValueError(
-            f"surfaces out of {known}" + (f" (did you mean {near[0]}?)" if near else "")
+            f"surfaces out of {choices}" + (f" (did you mean {near[0]}?)" if near else "")
         )
     return frozenset(surface for surface in SURFACES if surface in names)
 

@@ -65,11 +65,15 @@ def _pair(plan: Plan, environ: Mapping[str, str], prefix: str) -> Credentials | 
 
 def _api_keys(plan: Plan, environ: Mapping[str, str]) -> dict[Surface, Secret]:
     key = BY_NAME["api_key"].key
-    held = {one: environ[variable_of(one)] for one in KEYED if environ.get(variable_of(one))}
+    keys = {
+        surface_: environ[variable_of(surface_)]
+        for surface_ in KEYED
+        if environ.get(variable_of(surface_))
+    }
     if isinstance(named := plan.value(key), Mapping):
         for surface, name in named.items():
-            held[surface] = _required_variable(plan, environ, key, name)
-    return {surface: Secret(held[surface]) for surface in KEYED if surface in held}
+            keys[surface] = _required_variable(plan, environ, key, name)
+    return {surface: Secret(keys[surface]) for surface in KEYED if surface in keys}
 
 
 def _secret(plan: Plan, environ: Mapping[str, str], name: str) -> str | None:
@@ -109,12 +113,12 @@ def lines(plan: Plan, environ: Mapping[str, str]) -> list[str]:
         if key not in ("kind", "url")
     ]
     usual = (fact.variable for fact in FACTS if fact.secret)
-    held = [one for one in (*usual, *map(variable_of, KEYED)) if environ.get(one)]
+    variables = [name_ for name_ in (*usual, *map(variable_of, KEYED)) if environ.get(name_)]
     unused = "not of this platform, as DOUBLECHECK_URL would say"
     return [
         f"platform: {name} at {url.value} ({url.source})",
         *facts,
-        *([f"  secrets: {', '.join(held)}"] if held else []),
+        *([f"  secrets: {', '.join(variables)}"] if variables else []),
         *([f"  not used: {', '.join(plan.unused)} ({unused})"] if plan.unused else []),
     ]
 

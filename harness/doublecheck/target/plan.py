@@ -89,14 +89,14 @@ def plan(sources: Sources, name: str | None = None, chosen_by: str = BY_CALLER) 
     of_table = {
         key: SourcedValue(value, f"{table.where} {key}") for key, value in table.values.items()
     }
-    ours, others = _environment(sources)
+    own, others = _environment(sources)
     named = name not in RESERVED and chosen_by in (BY_CALLER, sources.option("target"))
-    nearer, farther = (of_table, ours) if named else (ours, of_table)
+    nearer, farther = (of_table, own) if named else (own, of_table)
     options = _read(sources.options, {fact.key: sources.option(fact.key) for fact in FACTS})
     facts = {**others, **farther, **nearer, **options}
     unused: list[str] = []
-    if "url" in facts and facts["url"] is not ours.get("url"):
-        strange = [key for key in _OF_SURFACES if key in facts and facts[key] is ours.get(key)]
+    if "url" in facts and facts["url"] is not own.get("url"):
+        strange = [key for key in _OF_SURFACES if key in facts and facts[key] is own.get(key)]
         unused = sorted(facts.pop(key).source for key in strange)
     kind: Kind = "double" if (table.values.get("kind") or name) == "double" else "live"
     planned = Plan(name, kind, facts, chosen_by, unused)
@@ -134,22 +134,22 @@ def _table(file: File | None, name: str) -> Table:
 def _environment(sources: Sources) -> tuple[dict[str, SourcedValue], dict[str, SourcedValue]]:
     """Return the facts in the harness's own variables, and those in others."""
     variables = {fact.key: fact.variable for fact in FACTS if fact.help}
-    held = {key: sources.environ.get(name) or None for key, name in variables.items()}
-    ours = {key: name for key, name in variables.items() if name.startswith("DOUBLECHECK_")}
-    others = {key: name for key, name in variables.items() if key not in ours}
-    return _read(held, ours), _read(held, others)
+    values = {key: sources.environ.get(name) or None for key, name in variables.items()}
+    own = {key: name for key, name in variables.items() if name.startswith("DOUBLECHECK_")}
+    others = {key: name for key, name in variables.items() if key not in own}
+    return _read(values, own), _read(values, others)
 
 
-def _read(given: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
+def _read(values_: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
     """Read the given values by key, each with its source; raise ConfigurationError."""
     values = {}
     for key, source in sources.items():
-        if given.get(key) is None:
+        if values_.get(key) is None:
             continue
         try:
-            values[key] = SourcedValue(read_value(BY_KEY[key], given[key]), source)
+            values[key] = SourcedValue(read_value(BY_KEY[key], values_[key]), source)
         except ValueError as error:
-            message = f"{source} must be {error}, not {shown(given[key])}."
+            message = f"{source} must be {error}, not {shown(values_[key])}."
             raise ConfigurationError(message, source=source, key=key) from None
     return values
 

@@ -32,18 +32,18 @@ _PLAN = pytest.StashKey["Plan"]()
 def add(group: pytest.OptionGroup) -> None:
     """Add the options."""
     for fact in OPTIONS:
-        told = _HELP.get(fact.name) or _in_pytest(fact.help or "")
+        help_text = _HELP.get(fact.name) or _in_pytest(fact.help or "")
         if fact.type == "flag":
             group.addoption(
-                f"--platform-{fact.option}", action="store_true", default=None, help=told
+                f"--platform-{fact.option}", action="store_true", default=None, help=help_text
             )
         else:
-            group.addoption(f"--platform-{fact.option}", metavar=fact.metavar, help=told)
+            group.addoption(f"--platform-{fact.option}", metavar=fact.metavar, help=help_text)
     group.addoption("--platform-project", help=argparse.SUPPRESS)
 
 
-def _in_pytest(told: str) -> str:
-    return told[:1].lower() + told[1:].removesuffix(".").replace("--", "--platform-")
+def _in_pytest(text: str) -> str:
+    return text[:1].lower() + text[1:].removesuffix(".").replace("--", "--platform-")
 
 
 def plan_of(config: pytest.Config) -> Plan:
@@ -83,10 +83,10 @@ def header(config: pytest.Config) -> list[str] | None:
 
 def words(config: pytest.Config) -> list[str]:
     """Return the facts of the platform as options of ``doublecheck run``."""
-    given = _options(config)
+    options = _options(config)
     written = []
-    for key, value in given.items():
-        if key == "url" or value != given.get("url"):
+    for key, value in options.items():
+        if key == "url" or value != options.get("url"):
             option = f"--{BY_NAME[key].option}"
             written += [option] if value is True else [option, str(value)]
     return written
@@ -100,8 +100,8 @@ def sources(config: pytest.Config) -> Sources:
 
 
 def _options(config: pytest.Config) -> dict[str, Any]:
-    given = {fact.name: config.getoption(f"platform_{fact.name}") for fact in OPTIONS}
-    return {name: value for name, value in given.items() if value is not None}
+    values = {fact.name: config.getoption(f"platform_{fact.name}") for fact in OPTIONS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _project(config: pytest.Config) -> Path:

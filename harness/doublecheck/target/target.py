@@ -257,7 +257,7 @@ def _tool_host(environ: Mapping[str, str]) -> str | None:
 
 
 def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:
-    encrypted = any((one or "").startswith("https") for one in (url, control_plane))
+    encrypted = any((address or "").startswith("https") for address in (url, control_plane))
     return (environ.get(variable("ca_file")) or None) if encrypted else None
 
 
@@ -276,13 +276,13 @@ def _service_maker(double: Emulator) -> MakeService:
 
 
 def _restricted_of(double: Emulator) -> Credentials | None:
-    found = next((key for key in double.settings.keys if not key.full_access), None)
-    if found is None:
+    restricted = next((key for key in double.settings.keys if not key.full_access), None)
+    if restricted is None:
         return None
-    token = found.session_token
+    token = restricted.session_token
     return Credentials(
-        found.access_key,
-        found.secret_key.get_secret_value(),
+        restricted.access_key,
+        restricted.secret_key.get_secret_value(),
         None if token is None else token.get_secret_value(),
     )
 

@@ -87,16 +87,16 @@ class AgentEvent(Shown, CanFail, drawn_by="notebook.display.agents.event"):
         return tuple(part[kind] for part in self.parts if part.get(kind) is not None)
 
     def __repr__(self) -> str:
-        shown = [self.author or self.role or "?"]
+        parts = [self.author or self.role or "?"]
         if self.partial:
-            shown.append("partial")
+            parts.append("partial")
         if self.text:
-            shown.append(short(self.text))
-        shown += [f"calls {call.get('name')}" for call in self.function_calls]
-        shown += [f"answers {one.get('name')}" for one in self.function_responses]
+            parts.append(short(self.text))
+        parts += [f"calls {call.get('name')}" for call in self.function_calls]
+        parts += [f"answers {answer.get('name')}" for answer in self.function_responses]
         if self.error is not None:
-            shown.append(f"error={short(self.error)}")
-        return f"<AgentEvent {' '.join(shown)}>"
+            parts.append(f"error={short(self.error)}")
+        return f"<AgentEvent {' '.join(parts)}>"
 
 
 class AgentEvents(
@@ -110,8 +110,8 @@ class AgentEvents(
     __slots__ = ()
 
     def failure(self) -> ResultError | None:
-        found = (event.failure() for event in self)
-        return next((error for error in found if error is not None), None)
+        failures = (event.failure() for event in self)
+        return next((error for error in failures if error is not None), None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,8 +195,8 @@ class McpResult(Shown, CanFail, drawn_by="notebook.display.agents.tool_result"):
     def __repr__(self) -> str:
         kinds = [str(block.get("type")) for block in self.content]
         others = [kind for kind in kinds if kind != "text"]
-        shown = ["error"] * self.is_error + [short(self.text)] * (others != kinds) + others
-        return f"<McpResult {' '.join(shown)}>"
+        parts = ["error"] * self.is_error + [short(self.text)] * (others != kinds) + others
+        return f"<McpResult {' '.join(parts)}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,5 +226,5 @@ class A2aAnswer(Shown, CanFail, drawn_by="notebook.display.agents.answer"):
         return ResultError("The task ended:", result=self, ename=self.state, evalue=self.text)
 
     def __repr__(self) -> str:
-        shown = [self.kind, self.state, short(self.text) if self.texts else None]
-        return f"<A2aAnswer {' '.join(one for one in shown if one)}>"
+        parts = [self.kind, self.state, short(self.text) if self.texts else None]
+        return f"<A2aAnswer {' '.join(part for part in parts if part)}>"

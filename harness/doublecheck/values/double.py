@@ -35,8 +35,10 @@ class Session(Shown, drawn_by="notebook.display.double.session"):
     pids: tuple[int, ...]
 
     def __repr__(self) -> str:
-        left = f"{clock_time(self.remaining_s)} left"
-        return f"<Session {self.user_session_id} {left}, {counted(self.executions, 'execution')}>"
+        remaining = f"{clock_time(self.remaining_s)} left"
+        return (
+            f"<Session {self.user_session_id} {remaining}, {counted(self.executions, 'execution')}>"
+        )
 
 
 class Sessions(Series[Session], noun="session", drawn_by="notebook.display.double.sessions"):
@@ -75,7 +77,7 @@ class JournalEntry(Shown, drawn_by="notebook.display.double.entry"):
         status = "no answer" if self.status is None else self.status
         took = "" if self.duration_ms is None else f" {self.duration_ms:.0f} ms"
         relied = f", {counted(len(self.unknowns), 'unknown')}" if self.unknowns else ""
-        met = "".join(f", {one}" for one in self.faults)
+        met = "".join(f", {fault}" for fault in self.faults)
         return f"<JournalEntry {self.id} {self.method} {without_token(self.url)} {status}{took}{relied}{met}>"
 
 

@@ -40,9 +40,9 @@ class Output(Shown, drawn_by="notebook.display.outputs.output"):
     traceback: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
-        shown = [one for one in (self.output_type, self.name, self.ename) if one]
-        shown += [short(one) for one in (self.text, self.evalue) if one is not None]
-        return f"<Output {' '.join([*shown, ', '.join(self.data or ())]).strip()}>"
+        parts = [part for part in (self.output_type, self.name, self.ename) if part]
+        parts += [short(text) for text in (self.text, self.evalue) if text is not None]
+        return f"<Output {' '.join([*parts, ', '.join(self.data or ())]).strip()}>"
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,16 @@ class CodeResult(Shown, CanFail, drawn_by="notebook.display.outputs.code_result"
         return "".join(output.text or "" for output in self.outputs if output.name == name)
 
     def __repr__(self) -> str:
-        shown = [self.status, f"[{self.execution_count}]"]
+        parts = [self.status, f"[{self.execution_count}]"]
         if self.stdout:
-            shown.append(f"stdout={short(self.stdout)}")
+            parts.append(f"stdout={short(self.stdout)}")
         if self.text is not None:
-            shown.append(f"text={short(self.text)}")
+            parts.append(f"text={short(self.text)}")
         if self.images:
-            shown.append(f"images={len(self.images)}")
+            parts.append(f"images={len(self.images)}")
         if self.error is not None:
-            shown.append(f"error={short(f'{self.error.ename}: {self.error.evalue}')}")
-        return f"<CodeResult {' '.join(shown)}>"
+            parts.append(f"error={short(f'{self.error.ename}: {self.error.evalue}')}")
+        return f"<CodeResult {' '.join(parts)}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,14 +150,14 @@ class BashResult(Shown, CanFail, drawn_by="notebook.display.outputs.bash_result"
         if self.exit_code == 0:
             return None
         ended = self.status if self.exit_code is None else f"exit code {self.exit_code}"
-        said = self.stderr.strip()
-        return ResultError("The command failed:", result=self, ename=ended, evalue=said)
+        message = self.stderr.strip()
+        return ResultError("The command failed:", result=self, ename=ended, evalue=message)
 
     def __repr__(self) -> str:
-        shown = [self.status if self.exit_code is None else f"exit {self.exit_code}"]
-        shown += [f"stdout={short(self.stdout)}"] * bool(self.stdout)
-        shown += [f"stderr={short(self.stderr)}"] * bool(self.stderr)
-        return f"<BashResult {' '.join(shown)}>"
+        parts = [self.status if self.exit_code is None else f"exit {self.exit_code}"]
+        parts += [f"stdout={short(self.stdout)}"] * bool(self.stdout)
+        parts += [f"stderr={short(self.stderr)}"] * bool(self.stderr)
+        return f"<BashResult {' '.join(parts)}>"
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,10 @@ class LiveOutput:
     content: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        told = [f"{n}={reprlib.repr(self.content[n])}" for n in _TOLD if n in self.content]
-        return f"<LiveOutput {' '.join([self.msg_type, *told, *(self.content.get('data') or ())])}>"
+        fields = [f"{n}={reprlib.repr(self.content[n])}" for n in _TOLD if n in self.content]
+        return (
+            f"<LiveOutput {' '.join([self.msg_type, *fields, *(self.content.get('data') or ())])}>"
+        )
 
 
 @dataclass(frozen=True)
@@ -212,22 +214,22 @@ def emit_outputs(result: Ran, on_output: OnOutput) -> Ran:
 def of_outputs(outputs: Iterable[Output]) -> Iterator[LiveOutput]:
     """Yield the messages that correspond to these outputs."""
     for output in outputs:
-        said = {name: getattr(output, name) for name in _SAYS.get(output.output_type, ())}
-        if "traceback" in said:
-            said["traceback"] = list(said["traceback"] or ())
-        yield LiveOutput(output.output_type, said)
+        content = {name: getattr(output, name) for name in _SAYS.get(output.output_type, ())}
+        if "traceback" in content:
+            content["traceback"] = list(content["traceback"] or ())
+        yield LiveOutput(output.output_type, content)
 
 
 def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:
     """Return the images of an output as MIME types and bytes."""
-    found = []
+    images = []
     for mime_type, content in (output.data or {}).items():
         if mime_type == "image/svg+xml":
-            found.append((mime_type, str(content).encode()))
+            images.append((mime_type, str(content).encode()))
         elif mime_type.startswith("image/"):
             with contextlib.suppress(ValueError):  # binascii.Error is a ValueError
-                found.append((mime_type, base64.b64decode(_unbroken(content), validate=True)))
-    return tuple(found)
+                images.append((mime_type, base64.b64decode(_unbroken(content), validate=True)))
+    return tuple(images)
 
 
 def _unbroken(content: Any) -> str:

@@ -29,21 +29,21 @@ class Unknown(Shown, drawn_by="notebook.display.double.unknown"):
     relied_on: bool = False
 
     def __repr__(self) -> str:
-        told = [self.answer, *(["settled"] if self.settled else [])]
-        told += ["relied on"] if self.relied_on else []
-        return f"<Unknown {self.id}: {', '.join(told)}>"
+        parts = [self.answer, *(["settled"] if self.settled else [])]
+        parts += ["relied on"] if self.relied_on else []
+        return f"<Unknown {self.id}: {', '.join(parts)}>"
 
 
 class Unknowns(Mapping[str, Unknown], Shown, drawn_by="notebook.display.double.unknowns"):
     """Unknowns by their ids, in the order of the ledger."""
 
-    def __init__(self, found: Mapping[str, Unknown]) -> None:
-        self._found = dict(found)
+    def __init__(self, unknowns: Mapping[str, Unknown]) -> None:
+        self._found = dict(unknowns)
 
     @property
     def relied_on(self) -> Unknowns:
         """The unknowns that an answer relied on."""
-        return Unknowns({id_: one for id_, one in self.items() if one.relied_on})
+        return Unknowns({id_: unknown for id_, unknown in self.items() if unknown.relied_on})
 
     def __getitem__(self, id_: str) -> Unknown:
         return self._found[id_]
@@ -67,22 +67,26 @@ def ledger_unknowns(
     chosen = in_force or {}
     return Unknowns(
         {
-            id_: _unknown(one, chosen.get(id_, one.default.name), id_ in settled, id_ in relied_on)
-            for id_, one in ledger.unknowns().items()
+            id_: _unknown(
+                unknown, chosen.get(id_, unknown.default.name), id_ in settled, id_ in relied_on
+            )
+            for id_, unknown in ledger.unknowns().items()
         }
     )
 
 
-def _unknown(one: ledger.Unknown, answer: str, settled: bool, relied_on: bool) -> Unknown:
-    meanings = {each.name: each.meaning for each in (one.default, *one.alternatives)}
+def _unknown(unknown: ledger.Unknown, answer: str, settled: bool, relied_on: bool) -> Unknown:
+    meanings = {
+        answer_.name: answer_.meaning for answer_ in (unknown.default, *unknown.alternatives)
+    }
     return Unknown(
-        one.id,
-        one.section,
-        one.question,
+        unknown.id,
+        unknown.section,
+        unknown.question,
         answer,
         meanings.pop(answer, ""),
         meanings,
-        one.evidence,
+        unknown.evidence,
         settled,
         relied_on,
     )

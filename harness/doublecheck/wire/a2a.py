@@ -50,7 +50,7 @@ class Agent:
     def modern(self) -> bool:
         """Whether the application speaks version 1.0."""
         interfaces = self.card.get("supportedInterfaces") or ()
-        return any(str(one.get("protocolVersion", "")).startswith("1.") for one in interfaces)
+        return any(str(entry.get("protocolVersion", "")).startswith("1.") for entry in interfaces)
 
 
 def card(target: Target, path: str) -> Call[Agent]:
@@ -149,17 +149,17 @@ def _is_answer(document: Mapping[str, Any], request: httpx.Request) -> bool:
 
 def _read_result(result: Mapping[str, Any]) -> A2aAnswer:
     """Read a task, a message or an event of a stream, of either version."""
-    name = next((one for one in _KINDS if one in result), "")
-    found = result[name] if name else result
-    status = found.get("status") or {}
-    carriers = [found, status.get("message") or {}, found.get("artifact") or {}]
-    carriers += found.get("artifacts") or []
-    texts = [part["text"] for one in carriers for part in one.get("parts", ()) if "text" in part]
-    kind = _KINDS.get(name, found.get("kind", "task"))  # the answer of tasks/get is a bare task
+    name = next((kind for kind in _KINDS if kind in result), "")
+    content = result[name] if name else result
+    status = content.get("status") or {}
+    carriers = [content, status.get("message") or {}, content.get("artifact") or {}]
+    carriers += content.get("artifacts") or []
+    texts = [part["text"] for it in carriers for part in it.get("parts", ()) if "text" in part]
+    kind = _KINDS.get(name, content.get("kind", "task"))  # the answer of tasks/get is a bare task
     return A2aAnswer(
         kind=kind,
-        task_id=found.get("taskId") or (found.get("id") if kind == "task" else None),
-        context_id=found.get("contextId"),
+        task_id=content.get("taskId") or (content.get("id") if kind == "task" else None),
+        context_id=content.get("contextId"),
         state=_state(status.get("state")),
         texts=tuple(texts),
         raw=result,

@@ -68,8 +68,8 @@ def freeze(target: Target, frozen: bool) -> Call[ClockTime]:
     return _change_clock(target, "A clock that can be stopped", {"frozen": frozen})
 
 
-def _change_clock(target: Target, what: str, body: Mapping[str, Any]) -> Call[ClockTime]:
-    _require_double(target, what)
+def _change_clock(target: Target, feature: str, body: Mapping[str, Any]) -> Call[ClockTime]:
+    _require_double(target, feature)
     content = calls.json_content(body)
     return Call(calls.request(target, "POST", _CLOCK, content=content), _read_clock)
 
@@ -77,15 +77,15 @@ def _change_clock(target: Target, what: str, body: Mapping[str, Any]) -> Call[Cl
 def duration(by: dt.timedelta | None, **units: float) -> dt.timedelta:
     """Return the sum of a duration's arguments; raise ArgumentError."""
     try:
-        whole = (by or dt.timedelta(0)) + dt.timedelta(**units)
+        total = (by or dt.timedelta(0)) + dt.timedelta(**units)
     except (OverflowError, ValueError) as error:  # infinity, or not a number
         raise ArgumentError(f"The clock cannot be advanced by that: {error}.") from None
-    if whole < dt.timedelta(0):
+    if total < dt.timedelta(0):
         raise ArgumentError(
-            f"The clock only moves forward, and {whole.total_seconds():g} seconds would move it "
+            f"The clock only moves forward, and {total.total_seconds():g} seconds would move it "
             "back. platform.reset() sets it to the time of this machine."
         )
-    return whole
+    return total
 
 
 def reset(target: Target, wait: bool, keep: Sequence[str] | None = None) -> Call[None]:
@@ -117,8 +117,8 @@ def ledger(target: Target) -> Call[Unknowns]:
     """Return the call that reads a double's ledger; raise NotADoubleError."""
 
     def read(response: httpx.Response) -> Unknowns:
-        found = _read_unknowns(response)
-        return ledger_unknowns(found.in_force, found.settled, found.relied_on)
+        usage = _read_unknowns(response)
+        return ledger_unknowns(usage.in_force, usage.settled, usage.relied_on)
 
     return Call(unknowns(target).request, read)
 
@@ -139,9 +139,9 @@ def sessions(target: Target) -> Call[Sessions]:
     return Call(calls.request(target, "GET", f"{PREFIX}/sessions"), _read_sessions)
 
 
-def _require_double(target: Target, what: str) -> None:
+def _require_double(target: Target, feature: str) -> None:
     if not target.admin:
-        raise NotADoubleError(what, target.url)
+        raise NotADoubleError(feature, target.url)
 
 
 def _read_health(response: httpx.Response) -> bool:
@@ -167,11 +167,11 @@ def _read_journal(response: httpx.Response) -> Journal:
 
 def _entry(entry: Mapping[str, Any]) -> JournalEntry:
     # a newer double may send more fields, an older one has none for those with a default
-    wanted = {field.name for field in dataclasses.fields(JournalEntry)}
-    known = {name: value for name, value in entry.items() if name in wanted}
+    names = {field.name for field in dataclasses.fields(JournalEntry)}
+    fields = {name: value for name, value in entry.items() if name in names}
     at = dt.datetime.fromisoformat(entry["at"])
     named = {name: tuple(entry[name]) for name in ("unknowns", "unread", "faults")}
-    return JournalEntry(**{**known, **named, "at": at})
+    return JournalEntry(**{**fields, **named, "at": at})
 
 
 def _read_unknowns(response: httpx.Response) -> UnknownsInUse:

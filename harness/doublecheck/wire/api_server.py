@@ -33,8 +33,8 @@ def create(
     target: Target, app: str, user_id: str, session_id: str | None, state: Mapping[str, Any] | None
 ) -> Call[AgentSession]:
     """Return the call that creates a session (API-02, API-03)."""
-    given = {"sessionId": session_id, "state": None if state is None else dict(state)}
-    body = {name: value for name, value in given.items() if value is not None}
+    fields = {"sessionId": session_id, "state": None if state is None else dict(state)}
+    body = {name: value for name, value in fields.items() if value is not None}
     request = _request(target, "POST", sessions_path(app, user_id), body)
     return Call(request, partial(_read_asked, app=app, user_id=user_id))
 
@@ -118,14 +118,14 @@ def _segment(name: str, value: str) -> str:
 def read_apps(response: httpx.Response) -> tuple[str, ...]:
     """Return the names of applications, in any of the list's formats (U-LIST-APPS)."""
     listed = read_list(response)
-    return tuple(str(one["name"] if isinstance(one, dict) else one) for one in listed)
+    return tuple(str(app["name"] if isinstance(app, dict) else app) for app in listed)
 
 
 def read_list(response: httpx.Response) -> list[Any]:
     """Return a list, which may stand in an object as the only one; raise AnswerError for none."""
     document = calls.read_json(response)
-    held = document.values() if isinstance(document, dict) else [document]
-    lists = [one for one in held if isinstance(one, list)]
+    values = document.values() if isinstance(document, dict) else [document]
+    lists = [value for value in values if isinstance(value, list)]
     if len(lists) != 1:
         raise calls.wrong_answer(
             response,
@@ -163,30 +163,28 @@ def _read_asked(response: httpx.Response, app: str, user_id: str) -> AgentSessio
 
 
 def _read_sessions(response: httpx.Response, app: str, user_id: str) -> AgentSessions:
-    listed = ({"id": one} if isinstance(one, str) else one for one in read_list(response))
-    found = (_session(one, response) for one in listed)
-    return AgentSessions(replace(one, app_name=app, user_id=user_id) for one in found)
+    listed = ({"id": item} if isinstance(item, str) else item for item in read_list(response))
+    sessions = (_session(item, response) for item in listed)
+    return AgentSessions(replace(session, app_name=app, user_id=user_id) for session in sessions)
 
 
 def _read_names(response: httpx.Response) -> tuple[str, ...]:
     listed = read_list(response)
-    named = (
-        one.get("name", one.get("filename")) if isinstance(one, dict) else one for one in listed
-    )
+    named = (it.get("name", it.get("filename")) if isinstance(it, dict) else it for it in listed)
     return tuple(map(str, named))
 
 
 def _read_content(response: httpx.Response) -> bytes:
     """Return the bytes of an artifact, which is a message part: text or inline data."""
     part = calls.read_json(response)
-    found = part if isinstance(part, dict) else {}
-    if isinstance(found.get("text"), str):
-        return str(found["text"]).encode("utf-8", "surrogatepass")
+    content = part if isinstance(part, dict) else {}
+    if isinstance(content.get("text"), str):
+        return str(content["text"]).encode("utf-8", "surrogatepass")
     with contextlib.suppress(TypeError, ValueError, KeyError):
-        return base64.urlsafe_b64decode(found["inlineData"]["data"])
+        return base64.urlsafe_b64decode(content["inlineData"]["data"])
     raise calls.wrong_answer(
         response,
-        f"An artifact must have a text or inline data, and this one has {', '.join(found) or 'none'}.",
+        f"An artifact must have a text or inline data, and this one has {', '.join(content) or 'none'}.",
     )
 
 

@@ -27,12 +27,12 @@ def invocation(
 ) -> Request:
     """Return the request of an invocation; a header that is None is not sent (INV-03)."""
     named = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
-    given = {name: value for name, value in named.items() if value is not None}
+    ids = {name: value for name, value in named.items() if value is not None}
     return calls.request(
         target,
         "POST",
         "/invoke",
-        headers={"Content-Type": "application/json", **given, **(headers or {})},
+        headers={"Content-Type": "application/json", **ids, **(headers or {})},
         content=calls.json_content({**fields, "prompt": prompt}),
     )
 

@@ -80,12 +80,16 @@ def request(
     """Return a request to a surface, by default the path's, with its API key."""
     if path[:1] not in ("/", "?", ""):
         raise ArgumentError(f"A path begins with a slash, and {path!r} does not.")
-    asked = surface or surface_of(path)
-    key = target.token if path.startswith("/_emulator/") and target.token else target.key_of(asked)
+    addressed = surface or surface_of(path)
+    key = (
+        target.token
+        if path.startswith("/_emulator/") and target.token
+        else target.key_of(addressed)
+    )
     authorization = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
     return Request(
         method,
-        target.at(asked) + path,
+        target.at(addressed) + path,
         {**authorization, **(headers or {})},
         content,
         timeout_s,
@@ -162,9 +166,9 @@ def _message(response: httpx.Response) -> str | None:
     with contextlib.suppress(ValueError, RecursionError):
         document = response.json()
         error = document.get("error") if isinstance(document, dict) else None
-        said = error.get("message") if isinstance(error, dict) else None
+        message = error.get("message") if isinstance(error, dict) else None
         detail = document.get("detail") if isinstance(document, dict) else None
-        return next((one for one in (detail, said) if isinstance(one, str)), None)
+        return next((text for text in (detail, message) if isinstance(text, str)), None)
     return None
 
 

@@ -89,8 +89,8 @@ def read_command(response: httpx.Response) -> BashResult:
 def _read_endpoint(response: httpx.Response) -> Endpoint:
     document = calls.read_json(response)
     result = document.get("Result") if isinstance(document, dict) else None
-    found = result.get("Endpoint") if isinstance(result, dict) else None
-    parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
+    address = result.get("Endpoint") if isinstance(result, dict) else None
+    parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
     if not parts.hostname or not parts.query:
         message = "The answer about the session names no Endpoint."
         raise AnswerError(message, status=response.status_code)

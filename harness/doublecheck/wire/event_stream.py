@@ -171,5 +171,5 @@ def _user_session(user_id: str, session_id: str) -> str:
 
 
 def _read_completion(response: httpx.Response) -> Completion:
-    found = calls.read_json(response)
-    return Completion(tuple(found["matches"]), found["cursor_start"], found["cursor_end"])
+    document = calls.read_json(response)
+    return Completion(tuple(document["matches"]), document["cursor_start"], document["cursor_end"])

@@ -35,8 +35,8 @@ _SHORTEST = 4  # a shorter secret would match parts of many words
 def secrets_of(target: Target) -> frozenset[str]:
     """Return the secrets of a target, each as written in a text, a URL and JSON."""
     values = (getattr(target, field.name) for field in dataclasses.fields(target))
-    known = {secret for value in values for secret in _secrets(value) if len(secret) >= _SHORTEST}
-    return frozenset(form for secret in known for form in _forms(secret))
+    secrets = {secret for value in values for secret in _secrets(value) if len(secret) >= _SHORTEST}
+    return frozenset(form for secret in secrets for form in _forms(secret))
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
@@ -83,8 +83,8 @@ def _secrets(value: Any) -> Iterator[str]:
         yield value.secret_key
         yield value.session_token or ""
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _secrets(one)
+        for item in value.values():
+            yield from _secrets(item)
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -112,8 +112,8 @@ class Exchange(Shown, drawn_by="notebook.display.double.exchange"):
 
     def __repr__(self) -> str:
         came = self.error or self.status or "under way"
-        asked = f"{self.request.method} {redacted_text(self.request.url)}"
-        return f"<Exchange {asked} {came} {self.elapsed_s * 1000:.0f} ms>"
+        request = f"{self.request.method} {redacted_text(self.request.url)}"
+        return f"<Exchange {request} {came} {self.elapsed_s * 1000:.0f} ms>"
 
 
 def of_entry(entry: JournalEntry) -> Exchange:
@@ -127,7 +127,7 @@ def of_entry(entry: JournalEntry) -> Exchange:
 def redacted(exchange: Exchange) -> Exchange:
     """Return an exchange whose keys, tokens and signatures are ``***``."""
     request = exchange.request
-    shown = dataclasses.replace(
+    safe = dataclasses.replace(
         request,
         url=redacted_text(request.url),
         headers=redacted_headers(request.headers),
@@ -135,7 +135,7 @@ def redacted(exchange: Exchange) -> Exchange:
     )
     return dataclasses.replace(
         exchange,
-        request=shown,
+        request=safe,
         headers=redacted_headers(exchange.headers),
         body=redacted_bytes(exchange.body),
         error=None if exchange.error is None else redacted_text(exchange.error),
@@ -144,18 +144,18 @@ def redacted(exchange: Exchange) -> Exchange:
 
 def without_secrets(exchanges: Iterable[Exchange], target: Target) -> tuple[Exchange, ...]:
     """Return exchanges that may be published: redacted, and without the target's secrets."""
-    secrets = [one.encode() for one in sorted(secrets_of(target), key=len, reverse=True)]
-    return tuple(_without(redacted(one), secrets) for one in exchanges)
+    secrets = [secret.encode() for secret in sorted(secrets_of(target), key=len, reverse=True)]
+    return tuple(_without(redacted(exchange), secrets) for exchange in exchanges)
 
 
 def _without(exchange: Exchange, secrets: Iterable[bytes]) -> Exchange:
     request = exchange.request
-    shown = dataclasses.replace(
+    safe = dataclasses.replace(
         request,
         url=_hide(request.url.encode(), secrets).decode(),
         content=_hide(request.content, secrets),
     )
-    return dataclasses.replace(exchange, request=shown, body=_hide(exchange.body, secrets))
+    return dataclasses.replace(exchange, request=safe, body=_hide(exchange.body, secrets))
 
 
 def _hide(content: bytes, secrets: Iterable[bytes]) -> bytes:

@@ -41,12 +41,12 @@ class McpServer:
 
         For a path, the target's API key is sent, unless another key is given.
         """
-        ours = address.startswith("/")
+        is_path = address.startswith("/")
         key = target.key_of("mcp")
-        if api_key is None and ours and key is not None:
+        if api_key is None and is_path and key is not None:
             api_key = key.reveal()
         authorization = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-        url = target.mcp + address if ours else address
+        url = target.mcp + address if is_path else address
         return cls(url, {**authorization, **(headers or {})})
 
 
@@ -113,8 +113,8 @@ def next_cursor(page: Mapping[str, Any], followed: list[str]) -> str | None:
     if not cursor:
         return None
     if cursor in followed or len(followed) >= MOST_PAGES:
-        why = "repeats a cursor" if cursor in followed else f"has more than {MOST_PAGES} pages"
-        raise AnswerError(f"The list {why}: {str(cursor)[:80]!r}.", status=200)
+        problem = "repeats a cursor" if cursor in followed else f"has more than {MOST_PAGES} pages"
+        raise AnswerError(f"The list {problem}: {str(cursor)[:80]!r}.", status=200)
     followed.append(cursor)
     return str(cursor)
 
@@ -134,7 +134,7 @@ def read_result(response: httpx.Response) -> dict[str, Any]:
     Raises RefusedError for an HTTP error and for an error of JSON-RPC, with its ``code``.
     """
     calls.refuse(response)
-    reply = next((one for one in messages(response) if "result" in one or "error" in one), None)
+    reply = next((it for it in messages(response) if "result" in it or "error" in it), None)
     if reply is None:
         raise _no_result(response)
     error = reply.get("error")
@@ -171,12 +171,12 @@ def request(server: McpServer, session: McpSession | None, message: Mapping[str,
 
 
 def _headers(server: McpServer, session: McpSession | None) -> dict[str, str]:
-    found = dict(server.headers)
+    headers = dict(server.headers)
     if session is not None:
-        found["MCP-Protocol-Version"] = session.version
+        headers["MCP-Protocol-Version"] = session.version
         if session.id is not None:
-            found["MCP-Session-Id"] = session.id
-    return found
+            headers["MCP-Session-Id"] = session.id
+    return headers
 
 
 def _read_session(response: httpx.Response) -> McpSession:

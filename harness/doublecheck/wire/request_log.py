@@ -41,9 +41,9 @@ def listening(listener: Callable[[Exchange], None]) -> Iterator[None]:
 class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exchanges"):
     """The last exchanges of a client, oldest first, including unfinished ones."""
 
-    def __init__(self, target: Target | None = None, *, kept: int = KEPT) -> None:
+    def __init__(self, target: Target | None = None, *, size: int = KEPT) -> None:
         self._target = target
-        self._recordings: deque[Recording] = deque(maxlen=kept)
+        self._recordings: deque[Recording] = deque(maxlen=size)
         self.body_limit = BODY_LIMIT  # bytes of a body that are stored
 
     @contextmanager
@@ -76,7 +76,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exc
 
     def __getitem__(self, index: int | slice) -> Exchange | tuple[Exchange, ...]:
         if isinstance(index, slice):
-            return tuple(one.exchange for one in [*self._recordings.copy()][index])
+            return tuple(recording.exchange for recording in [*self._recordings.copy()][index])
         return self._recordings[index].exchange
 
     def __len__(self) -> int:
@@ -133,9 +133,9 @@ class Recording:
         )
 
     def _received(self, chunk: bytes) -> None:
-        room = self._body_limit - len(self._body)
-        self._body += chunk[:room]
-        if len(chunk) > room:
+        free = self._body_limit - len(self._body)
+        self._body += chunk[:free]
+        if len(chunk) > free:
             self._known = dataclasses.replace(self._known, body_cut=True)
 
     def _elapsed_s(self) -> float:

@@ -90,7 +90,7 @@ def sessions(
     def read(response: httpx.Response) -> tuple[dict[str, str], str | None]:
         result = read_action(response)
         listed = result.get("SessionInfos") or ()
-        names = {str(one["SessionId"]): str(one.get("UserSessionId")) for one in listed}
+        names = {str(it["SessionId"]): str(it.get("UserSessionId")) for it in listed}
         return names, result.get("NextToken") or None
 
     body: dict[str, Any] = {"ToolId": target.sandbox_tool(), "MaxResults": _PAGE}
@@ -145,8 +145,8 @@ def read_action(response: httpx.Response) -> Mapping[str, Any]:
 
 def _read_found(response: httpx.Response) -> str | None:
     listed = read_action(response).get("SessionInfos") or ()
-    living = (one for one in listed if str(one.get("Status", "")).lower() in _LIVING)
-    return next((str(one["SessionId"]) for one in living), None)
+    living = (it for it in listed if str(it.get("Status", "")).lower() in _LIVING)
+    return next((str(session["SessionId"]) for session in living), None)
 
 
 def _read_deleted(response: httpx.Response) -> None:
@@ -181,11 +181,11 @@ def _result(inner: Mapping[str, Any], session_id: str) -> CodeResult:
 
 def _output(output: Mapping[str, Any]) -> Output:
     """Read an output; missing and unknown fields are accepted here, but not by CTL-02."""
-    given = {name: output[name] for name in _OUTPUT_FIELDS if output.get(name) is not None}
-    if "traceback" in given:
-        lines = given["traceback"]
-        given["traceback"] = tuple(lines.splitlines() if isinstance(lines, str) else lines)
-    return Output(**given)
+    fields = {name: output[name] for name in _OUTPUT_FIELDS if output.get(name) is not None}
+    if "traceback" in fields:
+        lines = fields["traceback"]
+        fields["traceback"] = tuple(lines.splitlines() if isinstance(lines, str) else lines)
+    return Output(**fields)
 
 
 T = TypeVar("T")
@@ -216,7 +216,7 @@ def create(target: Target, session_id: str, when: dt.datetime) -> Call[str]:
 def get(target: Target, snapshot_id: str, when: dt.datetime) -> Call[SessionSnapshot]:
     """Return the call that returns a snapshot."""
     body = {"SnapshotId": snapshot_id}
-    return _call(target, "GetSessionSnapshot", body, when, lambda one: _snapshot(one["Snapshot"]))
+    return _call(target, "GetSessionSnapshot", body, when, lambda it: _snapshot(it["Snapshot"]))
 
 
 def page(target: Target, token: str, when: dt.datetime) -> Call[Page]:
@@ -252,8 +252,8 @@ def _call(
     def reader(response: httpx.Response) -> T:
         return read(read_action(response))
 
-    whole = {"ToolId": target.sandbox_tool(), **body}
-    return Call(signed(target, whole, when, action=action), reader)
+    full_body = {"ToolId": target.sandbox_tool(), **body}
+    return Call(signed(target, full_body, when, action=action), reader)
 
 
 def _session_id(result: Mapping[str, Any]) -> str:
@@ -265,17 +265,17 @@ def _id(result: Mapping[str, Any]) -> str:
 
 
 def _page(result: Mapping[str, Any]) -> Page:
-    found = tuple(_snapshot(one) for one in result.get("Snapshots") or ())
-    return Page(found, str(result.get("NextToken") or ""))
+    snapshots = tuple(_snapshot(item) for item in result.get("Snapshots") or ())
+    return Page(snapshots, str(result.get("NextToken") or ""))
 
 
-def _snapshot(shown: Mapping[str, Any]) -> SessionSnapshot:
+def _snapshot(details: Mapping[str, Any]) -> SessionSnapshot:
     """Read a snapshot; only its id is required, because no platform is known to send the rest."""
     return SessionSnapshot(
-        id=str(shown["SnapshotId"]),
-        status=str(shown.get("Status") or ""),
-        session_id=str(shown.get("SessionId") or ""),
-        user_session_id=str(shown.get("UserSessionId") or ""),
-        created_at=str(shown.get("CreatedAt") or ""),
-        reason=str(shown.get("Reason") or ""),
+        id=str(details["SnapshotId"]),
+        status=str(details.get("Status") or ""),
+        session_id=str(details.get("SessionId") or ""),
+        user_session_id=str(details.get("UserSessionId") or ""),
+        created_at=str(details.get("CreatedAt") or ""),
+        reason=str(details.get("Reason") or ""),
     )

@@ -32,8 +32,8 @@ class AsyncPlatformClock:
         days: float = 0,
     ) -> dt.datetime:
         """Advance the platform's clock, wait for expired sessions to end, and return the time."""
-        whole = admin.duration(by, seconds=seconds, minutes=minutes, hours=hours, days=days)
-        return await self._time(admin.advance(self._connection.target, whole))
+        step = admin.duration(by, seconds=seconds, minutes=minutes, hours=hours, days=days)
+        return await self._time(admin.advance(self._connection.target, step))
 
     async def freeze(self) -> AsyncFrozenClock:
         """Stop the platform's clock until ``unfreeze()``, a reset, or the end of a with block.

@@ -58,13 +58,13 @@ class AsyncPlatformFaults:
         body: str | None = None,
         headers: Mapping[str, str] | None = None,
         retry_after_s: int | None = None,
-        **which: Unpack[Which],
+        **filters: Unpack[Which],
     ) -> ArmedFault:
         """Refuse a call with its surface's error format or the given body; nothing is executed."""
         return await self._arm(
             "fail",
             operation,
-            which,
+            filters,
             status=status,
             code=code,
             message=message,
@@ -74,14 +74,14 @@ class AsyncPlatformFaults:
         )
 
     async def gateway(
-        self, operation: str, *, status: Literal[502, 503, 504] = 502, **which: Unpack[Which]
+        self, operation: str, *, status: Literal[502, 503, 504] = 502, **filters: Unpack[Which]
     ) -> ArmedFault:
         """Answer a call with a gateway's HTML error page; nothing is executed."""
-        return await self._arm("gateway", operation, which, status=status)
+        return await self._arm("gateway", operation, filters, status=status)
 
-    async def reset(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
+    async def reset(self, operation: str, **filters: Unpack[Which]) -> ArmedFault:
         """Reset a call's connection; nothing is executed."""
-        return await self._arm("reset", operation, which)
+        return await self._arm("reset", operation, filters)
 
     async def delay(
         self,
@@ -89,14 +89,14 @@ class AsyncPlatformFaults:
         *,
         seconds: float | None = None,
         after_execution: bool = False,
-        **which: Unpack[Which],
+        **filters: Unpack[Which],
     ) -> ArmedFault:
         """Delay a call, or its answer with ``after_execution``, by at most 60 s of real time.
 
         Without ``seconds`` the delay lasts until ``release(fault)``.
         """
         return await self._arm(
-            "delay", operation, which, seconds=seconds, after_execution=after_execution
+            "delay", operation, filters, seconds=seconds, after_execution=after_execution
         )
 
     async def cut(
@@ -105,14 +105,14 @@ class AsyncPlatformFaults:
         *,
         after: int = 0,
         after_bytes: int | None = None,
-        **which: Unpack[Which],
+        **filters: Unpack[Which],
     ) -> ArmedFault:
         """Close the connection during an answer, after some events of its stream or some bytes."""
-        return await self._arm("cut", operation, which, after=after, after_bytes=after_bytes)
+        return await self._arm("cut", operation, filters, after=after, after_bytes=after_bytes)
 
-    async def lose_answer(self, operation: str, **which: Unpack[Which]) -> ArmedFault:
+    async def lose_answer(self, operation: str, **filters: Unpack[Which]) -> ArmedFault:
         """Execute a call and close its connection before any of the answer."""
-        return await self._arm("lose_answer", operation, which)
+        return await self._arm("lose_answer", operation, filters)
 
     async def wrong_json(
         self,
@@ -120,25 +120,25 @@ class AsyncPlatformFaults:
         *,
         text: str | None = None,
         without: Sequence[str] = (),
-        **which: Unpack[Which],
+        **filters: Unpack[Which],
     ) -> ArmedFault:
         """Run the code and answer with a Result.Result that is ``text``, or lacks fields.
 
         ``without`` names the fields: ``["data.outputs"]``. With neither, the JSON is cut off.
         """
-        return await self._arm("wrong_json", operation, which, text=text, without=list(without))
+        return await self._arm("wrong_json", operation, filters, text=text, without=list(without))
 
     async def kill_kernel(
-        self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
+        self, operation: str = "InvokeTool", *, after: int = 0, **filters: Unpack[Which]
     ) -> ArmedFault:
         """Kill the kernel when it starts to run the code, or after ``after`` output messages."""
-        return await self._arm("kill_kernel", operation, which, after=after)
+        return await self._arm("kill_kernel", operation, filters, after=after)
 
     async def expire_instance(
-        self, operation: str = "InvokeTool", *, after: int = 0, **which: Unpack[Which]
+        self, operation: str = "InvokeTool", *, after: int = 0, **filters: Unpack[Which]
     ) -> ArmedFault:
         """Let the session's instance expire while it runs the code, or after ``after`` messages."""
-        return await self._arm("expire_instance", operation, which, after=after)
+        return await self._arm("expire_instance", operation, filters, after=after)
 
     async def plan(self) -> FaultPlan:
         """Return the armed faults with their counts, and the operations called meanwhile."""
@@ -163,9 +163,9 @@ class AsyncPlatformFaults:
         """Disarm all faults and return their final states."""
         return await self._connection.call(admin.clear(self._connection.target))
 
-    async def _arm(self, kind: str, operation: str, which: Which, **fields: Any) -> ArmedFault:
-        given = {name: value for name, value in fields.items() if value is not None}
-        return await self.arm(kind, operation, **given, **which)
+    async def _arm(self, kind: str, operation: str, filters: Which, **fields: Any) -> ArmedFault:
+        given_fields = {name: value for name, value in fields.items() if value is not None}
+        return await self.arm(kind, operation, **given_fields, **filters)
 
     def __repr__(self) -> str:
         return f"<AsyncPlatformFaults of {self._connection.target.url}>"

@@ -34,11 +34,11 @@ class AsyncMcpClient:
     async def tools(self) -> McpTools:
         """Return the server's tools, of all pages; AnswerError also for a list without an end."""
         page = await self.ask("tools/list")
-        found, followed = mcp.tools_of(page), list[str]()
+        tools, followed = mcp.tools_of(page), list[str]()
         while (cursor := mcp.next_cursor(page, followed)) is not None:
             page = await self.ask("tools/list", cursor=cursor)
-            found += mcp.tools_of(page)
-        return McpTools(found)
+            tools += mcp.tools_of(page)
+        return McpTools(tools)
 
     async def call(self, tool: str, /, **arguments: Any) -> McpResult:
         """Call a tool; a failure is a result too, with ``is_error`` set.

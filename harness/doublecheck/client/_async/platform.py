@@ -251,10 +251,10 @@ class AsyncPlatform:
         ``cursor`` is the number of characters before the place, by default all. The result is empty
         if the session has no such kernel or its kernel runs code. Raises NotADoubleError.
         """
-        place = len(code) if cursor is None else cursor
+        position = len(code) if cursor is None else cursor
         return await self._call(
             event_stream.complete(
-                self.target, code, place, language, user_id=user_id, session_id=session_id
+                self.target, code, position, language, user_id=user_id, session_id=session_id
             )
         )
 
@@ -362,10 +362,10 @@ class AsyncPlatform:
         when = transport.signing_time()
         if instance_id is not None:
             return await self._destroy(instance_id, when)
-        found = await self._call(sandbox.find_session(self.target, user_id, session_id, when))
-        if found is None:
+        instance = await self._call(sandbox.find_session(self.target, user_id, session_id, when))
+        if instance is None:
             return False
-        await self._call(sandbox.delete_session(self.target, found, transport.signing_time()))
+        await self._call(sandbox.delete_session(self.target, instance, transport.signing_time()))
         return True
 
     async def _destroy(self, instance_id: str, when: dt.datetime) -> bool:
@@ -405,9 +405,9 @@ class AsyncPlatform:
         """
         if from_snapshot is None:
             return AsyncPlatformSandbox(self, user_id, session_id or uuid.uuid4().hex)
-        made = await self._resume(from_snapshot, as_new=True, ttl_s=ttl_s)
-        self._copies.append(made)
-        return AsyncPlatformSandbox(self, "", "", made)
+        instance = await self._resume(from_snapshot, as_new=True, ttl_s=ttl_s)
+        self._copies.append(instance)
+        return AsyncPlatformSandbox(self, "", "", instance)
 
     async def snapshot_session(
         self,
@@ -426,20 +426,20 @@ class AsyncPlatform:
             call = sandbox.session(self.target, user_id, session_id, when)
             session = await self._call(call)
         when = transport.signing_time()
-        made = await self._call(sandbox.create(self.target, session, when))
-        self._session_snapshots.append(made)
-        return await self._call(sandbox.get(self.target, made, transport.signing_time()))
+        snapshot_id = await self._call(sandbox.create(self.target, session, when))
+        self._session_snapshots.append(snapshot_id)
+        return await self._call(sandbox.get(self.target, snapshot_id, transport.signing_time()))
 
     async def session_snapshots(self) -> tuple[SessionSnapshot, ...]:
         """Return the snapshots of sandbox sessions."""
         when = transport.signing_time()
         page = await self._call(sandbox.page(self.target, "", when))
-        found = page.snapshots
+        snapshots = page.snapshots
         while page.next_token:
             when = transport.signing_time()
             page = await self._call(sandbox.page(self.target, page.next_token, when))
-            found += page.snapshots
-        return found
+            snapshots += page.snapshots
+        return snapshots
 
     async def resume_session(self, snapshot: SessionSnapshot, *, ttl_s: int | None = None) -> None:
         """Return a sandbox session to how it was in a snapshot; what it did since is lost.
@@ -465,9 +465,9 @@ class AsyncPlatform:
             await self.destroy_session(instance_id=self._copies[-1])
         while self._session_snapshots:
             when = transport.signing_time()
-            made = self._session_snapshots.pop()
+            snapshot_id = self._session_snapshots.pop()
             with contextlib.suppress(RefusedError):  # it was deleted, or the double was reset
-                await self._call(sandbox.delete(self.target, made, when))
+                await self._call(sandbox.delete(self.target, snapshot_id, when))
 
     async def _endpoint(
         self, user_id: str, session_id: str, instance_id: str | None, ttl_s: int | None
