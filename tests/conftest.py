@@ -37,8 +37,8 @@ class ModulesSnapshot:
         for name in set(sys.modules) - set(self._saved):
             if not self._preserve(name):
                 sys.modules.pop(name, None)
-        kept = [name for name in self._saved if not self._preserve(name)]
-        sys.modules.update({name: self._saved[name] for name in kept})
+        changed = [name for name in self._saved if not self._preserve(name)]
+        sys.modules.update({name: self._saved[name] for name in changed})
 
 
 pytester.SysModulesSnapshot = ModulesSnapshot  # type: ignore[misc, assignment]
@@ -63,7 +63,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
     Workers take a moment to start, and show nothing of what a test prints or asks.
     """
-    folders = any(Path(one).is_dir() for one in config.args)
+    folders = any(Path(argument).is_dir() for argument in config.args)
     if folders and config.option.capture != "no":
         return None  # as many as xdist finds best
     config.option.dist = "no"
@@ -72,7 +72,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print a line for each stress test, wherever it ran."""
-    reports = [one for kind in terminalreporter.stats.values() for one in kind]
+    reports = [report for kind in terminalreporter.stats.values() for report in kind]
     tallies = [
         str(value)
         for report in reports

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def held() -> Iterator[int]:
+def reserved() -> Iterator[int]:
     """Yield a port of loopback that nobody else is given: who is told of it may listen there.
 
     It is bound and nobody listens: whoever asks for a free port gets another one, and a server

@@ -21,9 +21,9 @@ _USERS = ("postgres", "nobody")  # a server refuses to run as root
 
 def programs() -> Path | None:
     """Return where PostgreSQL's programs are, the newest version's, or None."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=_version)
-    if found:
-        return found[-1].parent
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=_version)
+    if binaries:
+        return binaries[-1].parent
     on_path = shutil.which("initdb")
     return None if on_path is None else Path(on_path).parent
 
@@ -44,8 +44,8 @@ class Server:
 
     def start(self, *options: str) -> None:
         """Start it; return when it answers."""
-        given = " ".join([self._options, *(f"-c {one}" for one in options)])
-        _run([*self._control, "-l", self._log, "-o", given, "start"], self._user)
+        options_text = " ".join([self._options, *(f"-c {option}" for option in options)])
+        _run([*self._control, "-l", self._log, "-o", options_text, "start"], self._user)
 
     def stop(self, mode: str = "immediate") -> None:
         """End it at once, as a crash does; ``fast`` has it say so to its clients."""
@@ -59,11 +59,11 @@ class Server:
 
 def required() -> Path:
     """Return where PostgreSQL's programs are; skip the test without them, in CI fail it."""
-    found = programs()
-    if found is None:
+    directory = programs()
+    if directory is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
     pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install asyncpg")
-    return found
+    return directory
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def running(bin_: Path) -> Iterator[str]:
 def serving(bin_: Path) -> Iterator[Server]:
     """Yield a new and empty server that answers; nothing of it is left behind."""
     prefix = "agentdouble-pg-"
-    with tempfile.TemporaryDirectory(prefix=prefix) as folder, ports.held() as port:
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder, ports.reserved() as port:
         server = Server(bin_, Path(folder), port)  # the port is held while a test has it stopped
         server.start()
         try:
@@ -96,7 +96,7 @@ def _user() -> pwd.struct_passwd | None:
     """Return whom to run it as, None for ourselves."""
     if os.geteuid() != 0:
         return None
-    names = {one.pw_name for one in pwd.getpwall()}
+    names = {entry.pw_name for entry in pwd.getpwall()}
     return pwd.getpwnam(next(name for name in _USERS if name in names))
 
 

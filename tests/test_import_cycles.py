@@ -22,7 +22,7 @@ Imports = Mapping[str, frozenset[str]]
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_more_than_three_modules_import_each_other(package: str) -> None:
     """An import in a function or under TYPE_CHECKING counts as well: readers follow it too."""
-    large = [one for one in cycles(imports_of(package)) if len(one) > ALLOWED]
+    large = [cycle for cycle in cycles(imports_of(package)) if len(cycle) > ALLOWED]
 
     assert [] == large
 
@@ -31,7 +31,7 @@ def test_cycles_are_found() -> None:
     """The largest first; a module that no path leads back to is in none."""
     two = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}, "g": {"g"}}
 
-    assert [["a", "b", "c"], ["d", "e"]] == cycles({one: frozenset(two[one]) for one in two})
+    assert [["a", "b", "c"], ["d", "e"]] == cycles({name: frozenset(two[name]) for name in two})
 
 
 def test_every_kind_of_import_counts(tmp_path: Path) -> None:
@@ -63,28 +63,28 @@ def _module(file: Path, package: str) -> str:
 def _imported(tree: ast.Module, modules: frozenset[str]) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names if one.name in modules)
+            yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom) and node.module in modules:
-            for one in node.names:
-                below = f"{node.module}.{one.name}"
+            for alias in node.names:
+                below = f"{node.module}.{alias.name}"
                 yield below if below in modules else node.module
 
 
 def cycles(imports: Imports) -> list[list[str]]:
     """Return the modules that import each other, circle by circle, the largest first."""
     reached = {module: _reached_from(module, imports) for module in imports}
-    found = {
-        tuple(sorted(other for other in reached[module] if module in reached[other]))
+    sccs = {
+        tuple(sorted(member for member in reached[module] if module in reached[member]))
         for module in imports
     }
-    return sorted((list(one) for one in found if len(one) > 1), key=lambda one: (-len(one), one))
+    return sorted((list(scc) for scc in sccs if len(scc) > 1), key=lambda scc: (-len(scc), scc))
 
 
 def _reached_from(module: str, imports: Imports) -> frozenset[str]:
-    found: set[str] = set()
+    cycles_found: set[str] = set()
     ahead = [module]
     while ahead:
-        new = imports[ahead.pop()] - found
-        found |= new
+        new = imports[ahead.pop()] - cycles_found
+        cycles_found |= new
         ahead += new
-    return frozenset(found)
+    return frozenset(cycles_found)

@@ -74,8 +74,8 @@ def act(double: Emulator, action: str, **body: Any) -> dict[str, Any]:
     """Ask for an action that succeeds and return its Result."""
     response = send(signed(double, body, action=action))
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()["Result"]
-    return found
+    result: dict[str, Any] = response.json()["Result"]
+    return result
 
 
 def act_on_session(double: Emulator, action: str, session_id: str, **body: Any) -> dict[str, Any]:
@@ -102,8 +102,8 @@ def result(double: Emulator, code: str, session: str = "s1", **fields: Any) -> d
     """Run code in a session and return the Result of the envelope."""
     response = call(double, body_of(double, code, session, **fields))
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()["Result"]
-    return found
+    result: dict[str, Any] = response.json()["Result"]
+    return result
 
 
 def run(double: Emulator, code: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
@@ -142,10 +142,10 @@ def background(function: Callable[[], T]) -> Future[T]:
 def eventually(read: Callable[[], T], done: Callable[[T], object]) -> T:
     """Read again and again until what is read will do, and return it."""
     until = time.monotonic() + 2 * TIMEOUT_S
-    while not done(found := read()):
-        assert time.monotonic() < until, found
+    while not done(value := read()):
+        assert time.monotonic() < until, value
         time.sleep(PAUSE_S)
-    return found
+    return value
 
 
 def output(output_type: str, **fields: Any) -> dict[str, Any]:
@@ -187,15 +187,15 @@ def pid_of(double: Emulator, code: str = "os.getpid()", session: str = "s1") -> 
 def pids_of(double: Emulator, session: str = "s1") -> list[int]:
     """Return the pids on this machine of what the double has started for a living session."""
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
-    found: list[int] = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
-    return found
+    pids: list[int] = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
+    return pids
 
 
-def pid_outside(inside: int, beside: int) -> int:
+def pid_outside(inside: int, neighbour: int) -> int:
     """Return the pid on this machine of a process that is so called where another one lives."""
     if sys.platform != "linux":
         return inside
-    namespace = Path(f"/proc/{beside}/ns/pid").readlink()
+    namespace = Path(f"/proc/{neighbour}/ns/pid").readlink()
     if namespace == Path("/proc/self/ns/pid").readlink():
         return inside
     for entry in Path("/proc").iterdir():
@@ -204,7 +204,7 @@ def pid_outside(inside: int, beside: int) -> int:
             names = status.partition("NSpid:")[2].partition("\n")[0].split()
             if names[-1:] == [str(inside)] and (entry / "ns/pid").readlink() == namespace:
                 return int(entry.name)
-    raise ProcessLookupError(f"no process is {inside} beside {beside}")
+    raise ProcessLookupError(f"no process is {inside} beside {neighbour}")
 
 
 def home_of(double: Emulator, session: str) -> Path:
@@ -217,18 +217,18 @@ def ended(double: Emulator) -> dict[str, str]:
     """Return the reasons of the sessions that have ended, once none is left that lives."""
     listed = eventually(
         lambda: http.get(f"{double.url}/_emulator/sessions").json(),
-        lambda found: not found["sessions"],
+        lambda listing: not listing["sessions"],
     )
-    return {one["UserSessionId"]: one["reason"] for one in listed["ended"]}
+    return {session["UserSessionId"]: session["reason"] for session in listed["ended"]}
 
 
 class Begun:
     """Code that runs in a session and waits to be let go; it has begun when this is made."""
 
-    def __init__(self, double: Emulator, session: str, then: str, **fields: Any) -> None:
+    def __init__(self, double: Emulator, session: str, following: str, **fields: Any) -> None:
         text(double, "import os; os.mkfifo('begun'); os.mkfifo('go')", session)
         self._home = home_of(double, session)
-        code = f"open('begun', 'w').close()\nopen('go').close()\n{then}"
+        code = f"open('begun', 'w').close()\nopen('go').close()\n{following}"
         self.future = background(lambda: run(double, code, session, **fields))
         with (self._home / "begun").open():
             pass
@@ -294,7 +294,7 @@ def exec_bash(double: Emulator, command: str, session: str = "s1", **fields: Any
 
 def data_plane(double: Emulator, session: str = "s1") -> DataPlane:
     """Return the data plane of a session, whose instance is made now if it has none."""
-    wanted = {"ToolId": double.tool_id, "UserSessionId": session}
-    response = send(signed(double, wanted, action="CreateSession"))
+    request = {"ToolId": double.tool_id, "UserSessionId": session}
+    response = send(signed(double, request, action="CreateSession"))
     address, _, query = response.json()["Result"]["Endpoint"].partition("/?")
     return DataPlane(address, dict(parse_qsl(query)))

@@ -14,13 +14,13 @@ from tests.agentdouble import calling
 @pytest.fixture(scope="session", autouse=True)
 def _clean_environment() -> Iterator[None]:
     """No setting and no credential of the developer's own reaches a test."""
-    kept = dict(os.environ)
-    for name in kept:
+    environment = dict(os.environ)
+    for name in environment:
         if name.upper().startswith(("AGENTDOUBLE_", "PLATFORM_")):
             del os.environ[name]
     os.environ[TOKEN] = calling.TOKEN
     yield
-    os.environ.update(kept)
+    os.environ.update(environment)
 
 
 @pytest.fixture(scope="session")

@@ -41,12 +41,12 @@ INITIALIZE = message(
 
 def headers(key: str | None, session: str | None = None, **more: str) -> dict[str, str]:
     """Return the headers of a request with a key, in a session."""
-    found = {"Accept": ACCEPT, "Content-Type": "application/json", **more}
+    headers = {"Accept": ACCEPT, "Content-Type": "application/json", **more}
     if key is not None:
-        found["Authorization"] = f"Bearer {key}"
+        headers["Authorization"] = f"Bearer {key}"
     if session is not None:
-        found |= {"Mcp-Session-Id": session, "Mcp-Protocol-Version": LEGACY}
-    return found
+        headers |= {"Mcp-Session-Id": session, "Mcp-Protocol-Version": LEGACY}
+    return headers
 
 
 def post(url: str, body: Any, key: str | None, session: str | None = None) -> httpx.Response:
@@ -66,8 +66,8 @@ def open_session(url: str, key: str | None) -> str:
 
 def call(url: str, key: str | None, session: str, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool and return the result."""
-    asked = message("tools/call", {"name": tool, "arguments": arguments}, 7)
-    return result(post(url, asked, key, session))
+    body = message("tools/call", {"name": tool, "arguments": arguments}, 7)
+    return result(post(url, body, key, session))
 
 
 def call_modern(url: str, key: str | None, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def modern_headers(key: str | None, tool: str, **more: str) -> dict[str, str]:
 def result(answer: httpx.Response) -> dict[str, Any]:
     """Return the result that an answer carries."""
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = replies(answer)[-1]
-    assert "result" in found, found
-    inner: dict[str, Any] = found["result"]
+    reply: dict[str, Any] = replies(answer)[-1]
+    assert "result" in reply, reply
+    inner: dict[str, Any] = reply["result"]
     return inner
 
 
@@ -117,11 +117,11 @@ def error(answer: httpx.Response) -> tuple[int, str]:
 @contextmanager
 def waiting(url: str, body: Any, sent: Mapping[str, str]) -> Iterator[None]:
     """Send a request and wait for its answer inside; go away at the end, without having it."""
-    asked = httpx.Request("POST", url, json=body, headers=dict(sent))
-    lines = [f"POST {asked.url.raw_path.decode()} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in asked.headers.items()]
-    with socket.create_connection((asked.url.host, asked.url.port)) as connection:
-        connection.sendall("\r\n".join([*lines, "", ""]).encode() + asked.content)
+    request = httpx.Request("POST", url, json=body, headers=dict(sent))
+    lines = [f"POST {request.url.raw_path.decode()} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in request.headers.items()]
+    with socket.create_connection((request.url.host, request.url.port)) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + request.content)
         yield
 
 

@@ -70,9 +70,9 @@ def test_a_page_can_read_why_it_is_refused(
     shared_double: Emulator, status: int, headers: dict[str, str], body: bytes
 ) -> None:
     """Without the header the page is told of a network error."""
-    given = {"Origin": PAGE, **headers}
+    sent_headers = {"Origin": PAGE, **headers}
 
-    answer = http.post(f"{shared_double.url}/invoke", headers=given, content=body)
+    answer = http.post(f"{shared_double.url}/invoke", headers=sent_headers, content=body)
 
     assert (status, True) == (answer.status_code, readable(answer))
 

@@ -44,7 +44,7 @@ def process_state() -> dict[str, Any]:
 
 def heard_by(logger: logging.Logger) -> list[logging.Handler]:
     """Return a logger's handlers, without those that libraries add and that do nothing."""
-    return [one for one in logger.handlers if not isinstance(one, logging.NullHandler)]
+    return [handler for handler in logger.handlers if not isinstance(handler, logging.NullHandler)]
 
 
 def current_umask() -> int:
@@ -71,7 +71,7 @@ class Traces:
     def since(self, before: Traces) -> dict[str, Any]:
         """Return what has come since then; what was there may have gone with a test before."""
         return {
-            "threads": sorted(one.name for one in self.threads - before.threads),
+            "threads": sorted(thread.name for thread in self.threads - before.threads),
             "children": self.children - before.children,
             "directories": self.directories - before.directories,
             "descriptors": max(0, self.descriptors - before.descriptors),
@@ -176,10 +176,10 @@ def test_a_port_in_use_is_one_clear_error(started: bool) -> None:
 @pytest.mark.slow
 def test_doubles_side_by_side_are_separate() -> None:
     """Each has its own port, keys, clock and sessions."""
-    with Emulator() as one, Emulator() as other:
-        run(one, "x = 1")
+    with Emulator() as first, Emulator() as other:
+        run(first, "x = 1")
         foreign = Emulator.__new__(Emulator)
-        foreign.url, foreign.credentials = other.url, one.credentials
+        foreign.url, foreign.credentials = other.url, first.credentials
         refused = call(foreign, {})
         inner = run(other, "print('x' in globals())")
 
@@ -218,28 +218,28 @@ def test_applications_need_names_of_their_own() -> None:
         Emulator(once, once)
 
 
-@pytest.mark.parametrize("what", [3, "module:app", SimpleApp])
-def test_what_is_no_application_is_refused(what: object) -> None:
+@pytest.mark.parametrize("value", [3, "module:app", SimpleApp])
+def test_what_is_no_application_is_refused(value: object) -> None:
     """Before anything is opened, by its type."""
     with pytest.raises(
         ApplicationLoadError, match=r"is a \w+, not an application. agentdouble serves SimpleApp"
     ):
-        Emulator(what)  # type: ignore[arg-type]
+        Emulator(value)  # type: ignore[arg-type]
 
 
 def test_a_blocking_run_code_does_not_stop_the_double_from_stopping() -> None:
     """An entrypoint that waits for its own sandbox ends with the double."""
-    begun = threading.Event()
+    started = threading.Event()
     app = SimpleApp("blocked")
 
     @app.entrypoint
     async def block(payload: dict[str, Any], headers: dict[str, str]) -> str:
-        begun.set()
+        started.set()
         return run_code("import time; time.sleep(60)", timeout_s=60)
 
     with Emulator(app) as double:
         running = background(lambda: http.post(f"{double.url}/invoke", json={}))
-        assert begun.wait(60)
+        assert started.wait(60)
 
     # Its own request is ended, with 503, or its sandbox's is: that is an error of the entrypoint's.
     with contextlib.suppress(httpx.TransportError):

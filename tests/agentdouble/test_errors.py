@@ -16,13 +16,13 @@ def drawn() -> dict[str, str]:
     path: list[str] = []
     bases = {}
     for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"    (?P<branch>(?:[│ ] {3})*(?:[├└]── )?)(?P<name>\w+Error)\b", line)
-        if found is None:
+        match = re.match(r"    (?P<branch>(?:[│ ] {3})*(?:[├└]── )?)(?P<name>\w+Error)\b", line)
+        if match is None:
             continue
-        depth = len(found["branch"]) // 4
-        path[depth:] = [found["name"]]
+        depth = len(match["branch"]) // 4
+        path[depth:] = [match["name"]]
         if depth:
-            bases[found["name"]] = path[depth - 1]
+            bases[match["name"]] = path[depth - 1]
     return bases
 
 
@@ -56,5 +56,5 @@ def test_an_exception_comes_out_of_another_process_as_it_was(
     error: errors.AgentDoubleError,
 ) -> None:
     """Message and attributes; a pool of processes would break where it did not."""
-    for there in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert (type(error), str(error), vars(error)) == (type(there), str(there), vars(there))
+    for copied in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (type(error), str(error), vars(error)) == (type(copied), str(copied), vars(copied))

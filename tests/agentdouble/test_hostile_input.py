@@ -51,12 +51,12 @@ class Double:
             text=True,
         )
         assert self._process.stdout is not None
-        found = None
-        while found is None:
+        failure = None
+        while failure is None:
             line = self._process.stdout.readline()
             assert line, "it did not start"
-            found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        self.url = found[0]
+            failure = re.search(r"http://127\.0\.0\.1:\d+", line)
+        self.url = failure[0]
         self._printing = threading.Thread(target=self._process.stdout.read)
         self._printing.start()
         self._attack: threading.Thread | None = None
@@ -85,8 +85,8 @@ class Double:
     def call(self, arguments: Json) -> httpx.Response:
         """Call the tool ``op`` of the MCP service."""
         url = f"{self.url}/mcp/api"
-        asked = mcp_wire.message("tools/call", {"name": "op", "arguments": arguments}, 7)
-        return mcp_wire.post(url, asked, "k", mcp_wire.open_session(url, "k"))
+        message = mcp_wire.message("tools/call", {"name": "op", "arguments": arguments}, 7)
+        return mcp_wire.post(url, message, "k", mcp_wire.open_session(url, "k"))
 
     def answers_while(self, attack: Callable[[Double], object]) -> None:
         """Check that health is answered while an attack goes on, for some seconds at most."""
@@ -155,7 +155,7 @@ def document(schema: Any, media_type: str = "application/json", **more: Any) -> 
 def doubling(keyword: str, levels: int = 60) -> Json:
     """Return schemas of which each refers to the next one twice."""
     references = [{"$ref": f"#/components/schemas/S{level}"} for level in range(1, levels)]
-    schemas: Json = {f"S{at}": {keyword: [one, one]} for at, one in enumerate(references)}
+    schemas: Json = {f"S{at}": {keyword: [ref, ref]} for at, ref in enumerate(references)}
     schemas[f"S{levels - 1}"] = {"type": "string", "properties": {"a": {}}}
     return {"components": {"schemas": schemas}}
 
@@ -178,8 +178,8 @@ def test_patterns_of_a_definition_are_not_evaluated(
     """Not when it is read, and not with the arguments of a call."""
 
     def attack(double: Double) -> None:
-        made = double.create(document(make(pattern)))
-        assert made.status_code == 200, made.text
+        id_ = double.create(document(make(pattern)))
+        assert id_.status_code == 200, id_.text
         double.call({"body": TEXT})
         double.call({"body": {TEXT: 1}})
 
@@ -214,8 +214,8 @@ def test_the_check_of_arguments_ends(double: Double, name: str) -> None:
     definition, body = ARGUMENTS[name]
 
     def attack(double: Double) -> None:
-        made = double.create(definition)
-        assert made.status_code == 200, made.text
+        id_ = double.create(definition)
+        assert id_.status_code == 200, id_.text
         for _ in range(10):
             double.call({"body": body})
 
@@ -240,8 +240,8 @@ def large() -> Json:
     properties = {f"p{at}": {"type": "string", "description": "words " * 10} for at in range(20)}
     schemas = {f"S{at}": {"type": "object", "properties": properties} for at in range(4000)}
     paths = {
-        f"/a{at}": {"post": {**document(one)["paths"]["/a"]["post"], "operationId": f"op{at}"}}
-        for at, one in enumerate({"$ref": f"#/components/schemas/{name}"} for name in schemas)
+        f"/a{at}": {"post": {**document(ref)["paths"]["/a"]["post"], "operationId": f"op{at}"}}
+        for at, ref in enumerate({"$ref": f"#/components/schemas/{name}"} for name in schemas)
     }
     return {**document({}), "paths": paths, "components": {"schemas": schemas}}
 
@@ -290,12 +290,12 @@ def test_schemas_of_servers_are_not_evaluated(double: Double, tmp_path: Path) ->
     package = {"McpType": "stdio", "RawConfig": json.dumps(server)}
 
     def attack(double: Double) -> None:
-        made = double.create_service(
+        service = double.create_service(
             ProtocolType="MCP",
             BackendType="CustomMcp",
             BackendConfiguration={"CustomMcpConfiguration": {"PublicPackage": package}},
         )
-        assert made.status_code == 200, made.text
+        assert service.status_code == 200, service.text
         for _ in range(2):
             double.call({"a": TEXT})
 

@@ -105,7 +105,7 @@ def test_doctor_says_what_a_light_install_lacks(light: Path) -> None:
     """No double runs here, and the command that brings one is told; the rest is found out."""
     command = [light.with_name("agentdouble"), "doctor", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
-    findings = {one["id"]: one for one in json.loads(done.stdout)["findings"]}
+    findings = {finding["id"]: finding for finding in json.loads(done.stdout)["findings"]}
 
     assert (1, "") == (done.returncode, done.stderr)
     assert "pip install 'agentdouble[emulator]'" == findings["double"]["remedy"]

@@ -85,9 +85,9 @@ def page(browser: Browser, double: Emulator) -> Iterator[Page]:
 def test_a_runtime_s_page_does_not_steer_the_double(page: Page, double: Emulator) -> None:
     """It has the double's own origin, but not its token."""
     before = http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
-    said: dict[str, Any] = page.evaluate(ATTACK)
+    outcome: dict[str, Any] = page.evaluate(ATTACK)
 
-    assert dict.fromkeys(said, 401) == said
+    assert dict.fromkeys(outcome, 401) == outcome
     assert before == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
     assert http.get(f"{double.url}/_emulator/journal").json()["entries"]
 

@@ -121,10 +121,10 @@ def test_agentkit_s_command_line_works_in_a_session(tmp_path: Path) -> None:
         _agentkit(double, tmp_path, *sandbox, "shell", *named, "--command", "true")  # makes it
         _agentkit(double, tmp_path, *sandbox, "scp", *named, "in", "sandbox:/home/gem/f")
         shell = ("shell", *named, "--command", "echo $(( $(cat f) )) | tee out")
-        said = _agentkit(double, tmp_path, *sandbox, *shell)
+        output = _agentkit(double, tmp_path, *sandbox, *shell)
         _agentkit(double, tmp_path, *sandbox, "scp", *named, "sandbox:/home/gem/out", "out")
 
-    assert '"output": "42\\n"' in said
+    assert '"output": "42\\n"' in output
     assert "42\n" == (tmp_path / "out").read_text()
 
 
@@ -174,8 +174,8 @@ def test_agentkit_manages_runtimes(tmp_path: Path) -> None:
     answer = tmp_path / "answer"
     query = urlencode({"command": f"{sys.executable} -S saying.py"})
     with Emulator(runtime_sources=(APPLICATIONS,)) as double:
-        asked = (str(answer), f"file://{APPLICATIONS}?{query}")
-        _agentkit(double, tmp_path, os.environ[AGENTKIT], "-c", _HOST, *asked)
+        arguments = (str(answer), f"file://{APPLICATIONS}?{query}")
+        _agentkit(double, tmp_path, os.environ[AGENTKIT], "-c", _HOST, *arguments)
 
     called = [("Ready", "one"), ("UnReleased", "one"), ("Ready", "two")]
     assert repr([called, (1, 2, 0), True]) == answer.read_text()

@@ -18,9 +18,9 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def refusal(**given: object) -> SettingsError:
+def refusal(**values: object) -> SettingsError:
     with pytest.raises(SettingsError) as caught:
-        Settings.load(**given)
+        Settings.load(**values)
     return caught.value
 
 

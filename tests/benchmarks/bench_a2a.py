@@ -76,8 +76,8 @@ class Caller:
     def __init__(self, port: int, process: psutil.Process) -> None:
         self._process = process
         self._connection = http.client.HTTPConnection("127.0.0.1", port)
-        said = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": said}}
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
         self._body = json.dumps(call)
 
     def cpu_ms(self) -> float:
@@ -127,12 +127,12 @@ def test_a_message_costs_little_more_than_on_the_bare_sdk() -> None:
             if not round_:
                 used = {name: caller.cpu_ms() for name, caller in callers.items()}
         calls = (ROUNDS - 1) * CALLS
-        cpu = {name: (one.cpu_ms() - used[name]) / calls for name, one in callers.items()}
+        cpu = {name: (caller.cpu_ms() - used[name]) / calls for name, caller in callers.items()}
 
     medians = {name: statistics.median(times) for name, times in took.items()}
-    for what, found in (("time", medians), ("CPU", cpu)):
-        ratio = found["double"] / found["bare"]
+    for quantity, figures in (("time", medians), ("CPU", cpu)):
+        ratio = figures["double"] / figures["bare"]
         print(
-            f"\n{what}: {found['bare']:.2f} ms bare, {found['double']:.2f} ms double, {ratio:.2f}"
+            f"\n{quantity}: {figures['bare']:.2f} ms bare, {figures['double']:.2f} ms double, {ratio:.2f}"
         )
     assert medians["double"] / medians["bare"] <= AT_MOST

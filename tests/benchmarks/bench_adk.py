@@ -51,34 +51,34 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 
 @asynccontextmanager
-async def asking(urls: Servers) -> AsyncIterator[tuple[Server, Server]]:
+async def connected(urls: Servers) -> AsyncIterator[tuple[Server, Server]]:
     double, real = Server(urls[0]), Server(urls[1])
     for server in (double, real):
         await server.open()
         for app in ("said", "streamer", "llm"):
-            await turns(server, app, await server.session(app), 5)  # warms up
+            await run_turns(server, app, await server.session(app), 5)  # warms up
     yield double, real
     for server in (double, real):
         server.close()
 
 
-async def cpu_ms(server: Server, one: Callable[[], Awaitable[object]], times: int) -> float:
-    return (await measure(server, one, times)).cpu_ms
+async def cpu_ms(server: Server, call: Callable[[], Awaitable[object]], times: int) -> float:
+    return (await measure(server, call, times)).cpu_ms
 
 
-async def turns(server: Server, app: str, session: str, times: int) -> float:
+async def run_turns(server: Server, app: str, session: str, times: int) -> float:
     return await cpu_ms(server, lambda: server.run(app, session), times)
 
 
 @pytest.mark.parametrize("app", ["said", "llm"])
 def bench_a_run_costs_little_of_what_the_real_server_takes(servers: Servers, app: str) -> None:
     async def measured() -> list[float]:
-        async with asking(servers) as both:
-            taken = [0.0, 0.0]
+        async with connected(servers) as pair:
+            totals = [0.0, 0.0]
             for _ in range(ROUNDS):
-                for n, server in enumerate(both):
-                    taken[n] += await turns(server, app, await server.session(app), TURNS)
-            return [one / ROUNDS for one in taken]
+                for n, server in enumerate(pair):
+                    totals[n] += await run_turns(server, app, await server.session(app), TURNS)
+            return [total / ROUNDS for total in totals]
 
     double, real = asyncio.run(measured())
     print(f"\n/run of {app}: {double:.2f} ms, really {real:.2f} ms, {double / real:.2f} times")
@@ -87,21 +87,21 @@ def bench_a_run_costs_little_of_what_the_real_server_takes(servers: Servers, app
 
 def bench_a_stream_costs_half_of_what_the_real_server_takes(servers: Servers) -> None:
     async def measured() -> list[float]:
-        async with asking(servers) as both:
-            taken = [0.0, 0.0]
+        async with connected(servers) as pair:
+            totals = [0.0, 0.0]
             for _ in range(STREAMS):
-                for n, server in enumerate(both):
-                    taken[n] += await stream(server)
-            return [one / STREAMS for one in taken]
+                for n, server in enumerate(pair):
+                    totals[n] += await stream(server)
+            return [total / STREAMS for total in totals]
 
     async def stream(server: Server) -> float:
         session = await server.session("streamer")
 
-        async def one() -> None:
+        async def stream() -> None:
             answer = await server.run("streamer", session, "/run_sse")
             assert 201 == answer.count(b"data: "), answer
 
-        return await cpu_ms(server, one, 5)
+        return await cpu_ms(server, stream, 5)
 
     double, real = asyncio.run(measured())
     print(f"\n201 events: {double:.2f} ms, really {real:.2f} ms, {double / real:.2f} times")
@@ -118,19 +118,19 @@ def bench_a_turn_costs_the_same_in_a_long_session(
     """
 
     async def measured() -> list[list[float]]:
-        async with asking(servers) as both:
-            taken = [[0.0] * BLOCKS for _ in both]
+        async with connected(servers) as pair:
+            totals = [[0.0] * BLOCKS for _ in pair]
             for _ in range(LONG):
-                sessions = [await server.session(app) for server in both]
+                sessions = [await server.session(app) for server in pair]
                 for block, n in itertools.product(range(BLOCKS), range(2)):
-                    taken[n][block] += await turns(both[n], app, sessions[n], BLOCK)
-            return [[one / LONG for one in blocks] for blocks in taken]
+                    totals[n][block] += await run_turns(pair[n], app, sessions[n], BLOCK)
+            return [[block / LONG for block in blocks] for blocks in totals]
 
     double, real = asyncio.run(measured())
     for name, blocks in (("the double", double), ("really", real)):
-        shown = " ".join(f"{one:.2f}" for one in blocks)
+        columns = " ".join(f"{block:.2f}" for block in blocks)
         times = f"{blocks[-1] / blocks[0]:.2f} times"
-        print(f"\n{app}, {name}, blocks of {BLOCK} turns: {shown} ms, {times}", end="")
+        print(f"\n{app}, {name}, blocks of {BLOCK} turns: {columns} ms, {times}", end="")
     print()
     assert most is None or double[-1] <= most * double[0]
 
@@ -139,9 +139,9 @@ def bench_memory_after_many_sessions(servers: Servers) -> None:
     """What each takes more after the sessions, of which the double keeps some as objects."""
 
     async def measured() -> list[tuple[float, float]]:
-        async with asking(servers) as both:
-            before = [server.rss_mib() for server in both]
-            after = await asyncio.gather(*(filled(server) for server in both))
+        async with connected(servers) as pair:
+            before = [server.rss_mib() for server in pair]
+            after = await asyncio.gather(*(filled(server) for server in pair))
             return list(zip(before, after, strict=True))
 
     async def filled(server: Server) -> float:

@@ -69,11 +69,11 @@ class Server:
             f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         self._writer.write(head.encode() + content)
-        answered = (await self._reader.readuntil(b"\r\n\r\n")).lower()
-        assert b" 200 " in answered, answered
-        if b"transfer-encoding" in answered:
+        answer = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        assert b" 200 " in answer, answer
+        if b"transfer-encoding" in answer:
             return await self._chunks()
-        length = int(answered.split(b"content-length:")[1].split(b"\r\n")[0])
+        length = int(answer.split(b"content-length:")[1].split(b"\r\n")[0])
         return await self._reader.readexactly(length)
 
     async def _chunks(self) -> bytes:
@@ -92,15 +92,15 @@ class Server:
         return await self.post(path, {**names, "newMessage": MESSAGE, "streaming": True})
 
 
-async def measure(server: Server, one: Callable[[], Awaitable[object]], times: int) -> Measured:
+async def measure(server: Server, call: Callable[[], Awaitable[object]], times: int) -> Measured:
     """Ask one thing several times."""
-    taken = []
+    took = []
     cpu_s = server.cpu_s()
     for _ in range(times):
-        begun = time.perf_counter()
-        await one()
-        taken.append(time.perf_counter() - begun)
-    return Measured((server.cpu_s() - cpu_s) / times * 1000, statistics.median(taken) * 1000)
+        started = time.perf_counter()
+        await call()
+        took.append(time.perf_counter() - started)
+    return Measured((server.cpu_s() - cpu_s) / times * 1000, statistics.median(took) * 1000)
 
 
 async def create(server: Server) -> Measured:
@@ -125,8 +125,8 @@ async def stream(server: Server) -> Measured:
         assert 201 == answer.count(b"data: "), answer
 
     sessions = [await server.session("streamer") for _ in range(50)]
-    whole = await measure(server, one, 50)
-    return Measured(whole.cpu_ms / 200, whole.p50_ms / 200)
+    all_calls = await measure(server, one, 50)
+    return Measured(all_calls.cpu_ms / 200, all_calls.p50_ms / 200)
 
 
 async def history(server: Server) -> float:
@@ -142,8 +142,8 @@ async def history(server: Server) -> float:
 def _listening(port: int) -> psutil.Process:
     for process in psutil.process_iter():
         try:
-            for one in process.net_connections("tcp"):
-                if one.status == psutil.CONN_LISTEN and one.laddr.port == port:
+            for connection in process.net_connections("tcp"):
+                if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
                     return process
         except psutil.Error:
             continue
@@ -158,18 +158,18 @@ async def main(urls: list[str]) -> None:
     _show("resident memory at first, MiB", [server.rss_mib() for server in servers])
     for name, ask in (("create a session", create), ("/run", run), ("a streamed event", stream)):
         rounds = [[await ask(server) for server in servers] for _ in range(ROUNDS)]
-        for what in ("cpu_ms", "p50_ms"):
+        for figure in ("cpu_ms", "p50_ms"):
             by_server = zip(*rounds, strict=True)
-            medians = [statistics.median(getattr(m, what) for m in one) for one in by_server]
-            _show(f"{name}, {what}", medians)
+            medians = [statistics.median(getattr(m, figure) for m in runs) for runs in by_server]
+            _show(f"{name}, {figure}", medians)
     _show(f"run with {HISTORY} events, times", [await history(server) for server in servers])
     for server in servers:
         server.close()
 
 
-def _show(what: str, values: list[float]) -> None:
-    ours, other = values
-    print(f"{what:>28}  {ours:8.3f} {other:8.3f}  {ours / other:5.2f}", flush=True)
+def _show(title: str, values: list[float]) -> None:
+    double_value, other = values
+    print(f"{title:>28}  {double_value:8.3f} {other:8.3f}  {double_value / other:5.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def shown(browser: Browser, **settings: Any) -> Iterator[tuple[Emulator, Page]]:
+def console_page(browser: Browser, **settings: Any) -> Iterator[tuple[Emulator, Page]]:
     """Show the console of a new double."""
     with Emulator(console=True, pool_size=0, **settings) as double:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
@@ -95,15 +95,15 @@ def open_(page: Page, url: str) -> None:
 
 
 def first_load(browser: Browser, adk: str | None) -> None:
-    with Emulator(console=True, pool_size=0) as double, adk_web(adk) as beside:
-        for what, url in {"console": double.console_url or "", "adk web": beside}.items():
-            found = [loaded(browser, url) for _ in range(ROUNDS if url else 0)]
-            if found:
-                paint = statistics.median(one["paint"] or 0 for one in found)
-                said = "{bytes} bytes, {requests} requests, {elsewhere} elsewhere".format(
-                    **found[0]
+    with Emulator(console=True, pool_size=0) as double, adk_web(adk) as adk_url:
+        for page_name, url in {"console": double.console_url or "", "adk web": adk_url}.items():
+            loads = [loaded(browser, url) for _ in range(ROUNDS if url else 0)]
+            if loads:
+                paint = statistics.median(load["paint"] or 0 for load in loads)
+                summary = "{bytes} bytes, {requests} requests, {elsewhere} elsewhere".format(
+                    **loads[0]
                 )
-                print(f"first load of {what}: {said}, first paint {paint:.0f} ms")
+                print(f"first load of {page_name}: {summary}, first paint {paint:.0f} ms")
 
 
 def loaded(browser: Browser, url: str) -> dict[str, Any]:
@@ -114,9 +114,9 @@ def loaded(browser: Browser, url: str) -> dict[str, Any]:
         "() => performance.getEntriesByName('first-contentful-paint').length > 0"
     )
     page.wait_for_load_state("load")
-    found: dict[str, Any] = page.evaluate(LOADED)
+    figures: dict[str, Any] = page.evaluate(LOADED)
     context.close()
-    return found
+    return figures
 
 
 @contextlib.contextmanager
@@ -141,7 +141,7 @@ def adk_web(program: str | None) -> Iterator[str]:
 
 
 def until_the_row(browser: Browser) -> None:
-    with shown(browser) as (double, page):
+    with console_page(browser) as (double, page):
         page.evaluate(ROWS)
         connection = http.client.HTTPConnection(urlsplit(double.url).netloc)
         sent = {}
@@ -159,7 +159,7 @@ def until_the_row(browser: Browser) -> None:
 
 
 def full(browser: Browser) -> None:
-    with shown(browser, max_instances=400) as (double, page):
+    with console_page(browser, max_instances=400) as (double, page):
         for place in range(200):
             calling.act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=f"s{place}")
         for place in range(1000):
@@ -186,7 +186,7 @@ def full(browser: Browser) -> None:
 
 def busy(browser: Browser, minutes: float, pages: Sequence[str]) -> None:
     for path in pages:
-        with shown(browser) as (double, page), asked(double.url):
+        with console_page(browser) as (double, page), requests_to(double.url):
             page.evaluate(
                 "(path) => { history.pushState(null, '', path);"
                 " dispatchEvent(new PopStateEvent('popstate')); }",
@@ -204,7 +204,7 @@ def busy(browser: Browser, minutes: float, pages: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def asked(url: str) -> Iterator[None]:
+def requests_to(url: str) -> Iterator[None]:
     """Ask a double ``RATE`` times a second."""
     ends = threading.Event()
 
@@ -227,9 +227,9 @@ def asked(url: str) -> Iterator[None]:
 def cpu_of(browser: Browser) -> float:
     """Return the seconds that the processes of pages have used."""
     session = browser.new_browser_cdp_session()
-    found = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
     session.detach()
-    pids = [one["id"] for one in found if one["type"] == "renderer"]
+    pids = [process["id"] for process in processes if process["type"] == "renderer"]
     return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids)
 
 

@@ -34,17 +34,17 @@ EVERY = 50  # copies, after which a new session is measured
 async def answer(kernel: Kernel, code: str) -> str:
     result = await kernel.execute(code, timeout_s=60, output_limit=1 << 20)
     assert "ok" == result.status, result
-    return "".join(one.text or "" for one in result.outputs).strip()
+    return "".join(output.text or "" for output in result.outputs).strip()
 
 
 def memory_mib(pid: int | None) -> dict[str, float]:
     """Return the private memory and the share of the shared memory of a process."""
-    found = {"Private": 0, "Pss": 0}
+    memory = {"Private": 0, "Pss": 0}
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         name, _, value = line.partition(":")
         if name in ("Private_Clean", "Private_Dirty", "Pss"):
-            found[name.partition("_")[0]] += int(value.split()[0])
-    return {name: kib / 1024 for name, kib in found.items()}
+            memory[name.partition("_")[0]] += int(value.split()[0])
+    return {name: kib / 1024 for name, kib in memory.items()}
 
 
 async def new_session(pool: KernelPool) -> tuple[PooledKernel, float]:
@@ -65,19 +65,19 @@ async def measure(copies: int, at_once: int) -> None:
     for number in range(1, copies + 1):
         start = time.perf_counter()
         copy = await pool.copy(snapshot)
-        seen = await answer(copy.kernel, LOOK)
+        values = await answer(copy.kernel, LOOK)
         took.append(time.perf_counter() - start)
-        assert seen == SEEN, seen
+        assert values == SEEN, values
         living.append(copy)
         if len(living) == at_once:
-            for one in living:
-                found = memory_mib(one.kernel.pid)
-                private.append(found["Private"])
-                pss.append(found["Pss"])
+            for clone in living:
+                used = memory_mib(clone.kernel.pid)
+                private.append(used["Private"])
+                pss.append(used["Pss"])
             await answer(living[0].kernel, CHANGE)
-            for one in living:
-                await one.kernel.kill("measured")
-                await asyncio.to_thread(one.workspace.remove)
+            for clone in living:
+                await clone.kernel.kill("measured")
+                await asyncio.to_thread(clone.workspace.remove)
             living.clear()
         if number % EVERY == 0 and len(built) < 4:
             other, took_s = await new_session(pool)
@@ -98,5 +98,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--copies", type=int, default=500)
     parser.add_argument("--at-once", type=int, default=20)
-    given = parser.parse_args()
-    asyncio.run(measure(given.copies, given.at_once))
+    options = parser.parse_args()
+    asyncio.run(measure(options.copies, options.at_once))

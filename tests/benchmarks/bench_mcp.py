@@ -52,8 +52,8 @@ class Session:
         self._path = urlsplit(url).path
         self._headers = mcp_wire.headers(key, session)
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc)
-        asked = mcp_wire.message("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
-        self._body = json.dumps(asked)
+        message = mcp_wire.message("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+        self._body = json.dumps(message)
 
     def close(self) -> None:
         self._connection.close()

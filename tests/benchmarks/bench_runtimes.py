@@ -97,14 +97,14 @@ class Asked:
         self._until = until
 
     def took_ms(self) -> float:
-        began, heard = time.perf_counter(), b""
+        began, received = time.perf_counter(), b""
         self._socket.sendall(self._request)
-        while self._until not in heard:
-            heard += self._socket.recv(65536)
+        while self._until not in received:
+            received += self._socket.recv(65536)
         took = time.perf_counter() - began
-        assert heard.startswith(b"HTTP/1.1 200"), heard
-        while b"chunked" in heard and not heard.endswith(b"0\r\n\r\n"):
-            heard += self._socket.recv(65536)
+        assert received.startswith(b"HTTP/1.1 200"), received
+        while b"chunked" in received and not received.endswith(b"0\r\n\r\n"):
+            received += self._socket.recv(65536)
         return took * 1000
 
     def close(self) -> None:
@@ -116,12 +116,12 @@ def port_of(double: Emulator, runtime: str) -> int:
     headers = {"X-API-Key": double.token}
     url = f"{double.url}/_emulator/runtimes"
     runtimes = httpx.get(url, headers=headers).json()["runtimes"]
-    (shown,) = (item for item in runtimes if item["name"] == runtime)
-    (instance,) = shown["instances"]
+    (entry,) = (item for item in runtimes if item["name"] == runtime)
+    (instance,) = entry["instances"]
     return int(instance["port"])
 
 
-def compared(what: str, head: str, path: str, body: bytes, until: bytes, most_ms: float) -> None:
+def compared(title: str, head: str, path: str, body: bytes, until: bytes, most_ms: float) -> None:
     """Print and check the medians of the quietest rounds, direct and through the gateway."""
     table = {"name": "bench", "application": TARGET, "directory": str(APPLICATIONS)}
     with Emulator(runtimes=[table]) as double:
@@ -131,12 +131,12 @@ def compared(what: str, head: str, path: str, body: bytes, until: bytes, most_ms
         direct = Asked(f"{HOST}:{port_of(double, 'bench')}", f"{head} {path}", body, until)
         medians: tuple[list[float], list[float]] = ([], [])
         for _ in range(GATEWAY_ROUNDS):
-            for asked, found in zip((direct, through), medians, strict=True):
-                found.append(statistics.median(asked.took_ms() for _ in range(CALLS)))
+            for call, figures in zip((direct, through), medians, strict=True):
+                figures.append(statistics.median(call.took_ms() for _ in range(CALLS)))
         direct.close()
         through.close()
-    alone, behind = (min(found[1:]) for found in medians)  # the first warms up
-    print(f"\n{what}: {alone:.2f} ms direct, {behind:.2f} ms through the gateway")
+    alone, behind = (min(figures[1:]) for figures in medians)  # the first warms up
+    print(f"\n{title}: {alone:.2f} ms direct, {behind:.2f} ms through the gateway")
     assert behind - alone <= most_ms
 
 

@@ -143,10 +143,10 @@ def bench_javascript_memory(forking: Caller, capsys: pytest.CaptureFixture[str])
         forking.run("1+1", name, "javascript")
     kernels = [pid for s in forking.sessions() if s["UserSessionId"] in names for pid in s["pids"]]
     engines = [child.pid for pid in kernels for child in psutil.Process(pid).children()]
-    ours, denos = ([pss_mib(pid) for pid in pids] for pids in (kernels, engines))
+    double_mib, denos = ([pss_mib(pid) for pid in pids] for pids in (kernels, engines))
     with capsys.disabled():
         print(
-            f"\n20 JavaScript sessions alive: PSS {statistics.median(ours):.1f} MiB each kernel, "
+            f"\n20 JavaScript sessions alive: PSS {statistics.median(double_mib):.1f} MiB each kernel, "
             f"{statistics.median(denos):.1f} MiB each engine"
         )
 

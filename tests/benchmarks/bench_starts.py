@@ -77,12 +77,12 @@ def _descendants() -> list[psutil.Process]:
 
 def _kernels() -> list[psutil.Process]:
     """Return the processes of sessions: they have threads, unlike the fork server and its helpers."""
-    found = []
+    sessions = []
     for process in _descendants():
         with contextlib.suppress(psutil.NoSuchProcess):
             if process.num_threads() > 1:
-                found.append(process)
-    return found
+                sessions.append(process)
+    return sessions
 
 
 def _cpu_s() -> float:
@@ -114,8 +114,8 @@ def driven(base: str | None, isolation: str) -> Iterator[Any]:
     with subprocess.Popen(command, env=environment, text=True, **pipes) as process:  # type: ignore[call-overload]
         process.stdout.readline()
 
-        def ask(what: str) -> Any:
-            process.stdin.write(f"{what}\n")
+        def ask(path: str) -> Any:
+            process.stdin.write(f"{path}\n")
             process.stdin.flush()
             return json.loads(process.stdout.readline())
 

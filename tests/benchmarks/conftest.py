@@ -47,8 +47,8 @@ class Caller:
     def sessions(self) -> list[dict[str, Any]]:
         """Return the living sessions."""
         self._connection.request("GET", "/_emulator/sessions", headers=self._own)
-        found: list[dict[str, Any]] = json.load(self._connection.getresponse())["sessions"]
-        return found
+        sessions: list[dict[str, Any]] = json.load(self._connection.getresponse())["sessions"]
+        return sessions
 
     def destroy(self, session_id: str) -> None:
         """Destroy a session."""

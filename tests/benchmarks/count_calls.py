@@ -23,18 +23,18 @@ _OWN = str(Path(agentdouble.__file__).parent)
 @contextmanager
 def entered(double: Emulator) -> Iterator[set[CodeType]]:
     """Collect the functions of agentdouble that the event loop of a double enters inside."""
-    found: set[CodeType] = set()
+    codes: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(_OWN):
-            found.add(frame.f_code)
+            codes.add(frame.f_code)
 
     async def profile(hook: Any) -> None:
         sys.setprofile(hook)
 
     double._call(profile(note))
     try:
-        yield found
+        yield codes
     finally:
         double._call(profile(None))
 
@@ -45,9 +45,9 @@ def warm_invoke_tool() -> set[CodeType]:
         result(double, "1+1")
         rounds = []
         for _ in range(ROUNDS):
-            with entered(double) as found:
+            with entered(double) as codes:
                 result(double, "1+1")
-            rounds.append(found)
+            rounds.append(codes)
     return set.intersection(*rounds)
 
 

@@ -10,7 +10,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
-from tests.console.driving import shown
+from tests.console.driving import console_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -46,10 +46,10 @@ def double() -> Iterator[Emulator]:
 def opened(browser: Browser, double: Emulator) -> Iterator[Page]:
     """The console of an empty double; afterwards nothing is in the browser's console."""
     double.reset(keep=())
-    with shown(browser, double) as page:
+    with console_page(browser, double) as page:
         yield page
 
 
-def _lacking(what: str, remedy: str) -> None:
-    reason = f"needs {what}: {remedy}"
+def _lacking(requirement: str, remedy: str) -> None:
+    reason = f"needs {requirement}: {remedy}"
     (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)

@@ -33,7 +33,7 @@ DEFINITION: dict[str, Any] = {
 
 
 @contextmanager
-def shown(
+def console_page(
     browser: Browser, double: Emulator, *, refused: Collection[int] = (), **options: Any
 ) -> Iterator[Page]:
     """Show the console; afterwards nothing is in the browser's console, and nothing went elsewhere.
@@ -43,22 +43,22 @@ def shown(
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda one: said.append(one.text) if one.type == "error" else None)
-    page.on("pageerror", lambda one: said.append(str(one)))
-    page.on("request", lambda one: asked.append(one.url))
+    errors: list[str] = []
+    urls: list[str] = []
+    page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: urls.append(request.url))
     assert double.console_url is not None
     page.goto(double.console_url)
     page.get_by_text("Connected").wait_for()
     yield page
     context.close()
     noted = [f"the server responded with a status of {status} " for status in refused]
-    said = [one for one in said if not any(note in one for note in noted)]
+    errors = [error for error in errors if not any(note in error for note in noted)]
     origin = double.console_url.partition("/#")[0]
     assert ([], []) == (
-        said,
-        [one for one in asked if not one.startswith((origin, "data:", "blob:"))],
+        errors,
+        [url for url in urls if not url.startswith((origin, "data:", "blob:"))],
     )
 
 
@@ -81,8 +81,8 @@ def barriers(page: Page) -> list[tuple[str, list[str]]]:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="needs the extra test"
     )
-    found = axe.Axe().run(page).response["violations"]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found]
+    broken = axe.Axe().run(page).response["violations"]
+    return [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in broken]
 
 
 def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> None:
@@ -92,7 +92,7 @@ def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> No
     answer.raise_for_status()
 
 
-def turn(
+def run_turn(
     double: Emulator, agent: str, session: str, text: str = "one two", user: str = "ann"
 ) -> None:
     """Begin a session of API-server mode and have its agent answer."""

@@ -79,9 +79,9 @@ _TRIED = """async ({ url, token, what }) => {
 
 def got(page: Page, url: str, token: str) -> dict[str, Any]:
     """Return what a page of somebody else got of the console at an address."""
-    given = {"url": url, "token": token, "what": ""}
-    found = {
-        what: page.evaluate(_TRIED.replace("EXPRESSION", expression), given)
-        for what, expression in TRIES.items()
+    arguments = {"url": url, "token": token, "what": ""}
+    results = {
+        name: page.evaluate(_TRIED.replace("EXPRESSION", expression), arguments)
+        for name, expression in TRIES.items()
     }
-    return {what: one for what, one in found.items() if one is not None}
+    return {name: result for name, result in results.items() if result is not None}

@@ -98,9 +98,9 @@ class Watch:
         self._server = server
         server.setblocking(False)
         self._noticed: list[str] = []
-        page.on("dialog", lambda one: self._notice(f"a dialog: {one.message}", one.dismiss))
-        page.on("download", lambda one: self._notice(f"a download of {one.url}"))
-        page.context.on("page", lambda one: self._notice(f"a window of {one.url}"))
+        page.on("dialog", lambda box: self._notice(f"a dialog: {box.message}", box.dismiss))
+        page.on("download", lambda download: self._notice(f"a download of {download.url}"))
+        page.context.on("page", lambda window: self._notice(f"a window of {window.url}"))
         page.evaluate(_HEARD)
 
     @property
@@ -126,10 +126,10 @@ class Watch:
         """Return what was done."""
         for frame in self._page.frames:
             self._noticed += frame.evaluate(_ACTED)
-        for one in self._page.evaluate("() => [window.same, ...(window.heard ?? [])]"):
-            if one not in (True, "ready") and not isinstance(one, (int, float)):
-                self._notice(f"a message: {one}")
-        self._noticed += [f"a cookie: {one}" for one in self._page.context.cookies()]
+        for notice in self._page.evaluate("() => [window.same, ...(window.heard ?? [])]"):
+            if notice not in (True, "ready") and not isinstance(notice, (int, float)):
+                self._notice(f"a message: {notice}")
+        self._noticed += [f"a cookie: {cookie}" for cookie in self._page.context.cookies()]
         return self._noticed + self._callers()
 
     def _callers(self) -> list[str]:
@@ -139,7 +139,7 @@ class Watch:
             return []
         return ["a connection"]
 
-    def _notice(self, what: str, then: Any = None) -> None:
-        self._noticed.append(what)
-        if then is not None:
-            then()
+    def _notice(self, notice: str, action: Any = None) -> None:
+        self._noticed.append(notice)
+        if action is not None:
+            action()

@@ -28,8 +28,8 @@ class Relay(socketserver.ThreadingTCPServer):
     def cut(self) -> None:
         """Break all connections, and make none."""
         self.is_cut = True
-        for one in tuple(self.open):
-            _end(one)
+        for connection in tuple(self.open):
+            _end(connection)
 
     def mend(self) -> None:
         self.is_cut = False
@@ -48,13 +48,13 @@ class _Passing(socketserver.BaseRequestHandler):
         if self.server.is_cut:
             return
         with socket.create_connection(self.server.target) as behind:
-            both = {self.request, behind}
-            self.server.open |= both
+            sockets = {self.request, behind}
+            self.server.open |= sockets
             back = threading.Thread(target=_pass, args=(behind, self.request))
             back.start()
             _pass(self.request, behind)
             back.join()
-            self.server.open -= both
+            self.server.open -= sockets
 
 
 def _pass(source: socket.socket, target: socket.socket) -> None:
@@ -65,6 +65,6 @@ def _pass(source: socket.socket, target: socket.socket) -> None:
     _end(target)
 
 
-def _end(one: socket.socket) -> None:
+def _end(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
+        connection.shutdown(socket.SHUT_RDWR)

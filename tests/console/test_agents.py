@@ -12,7 +12,7 @@ import pytest
 
 from agentdouble import A2AApp, Emulator, SimpleApp
 from tests.agentdouble.api_server.wire import AGENTS, generalised
-from tests.console.driving import go, turn
+from tests.console.driving import go, run_turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -62,8 +62,8 @@ def has_ended(name: str) -> bool:
 def sessions(double: Emulator, user: str) -> Any:
     """Return a user's sessions with their histories, the oldest first."""
     path = f"{double.url}/apps/scripted/users/{user}/sessions"
-    found = sorted(httpx.get(path).json(), key=lambda one: one["lastUpdateTime"])
-    return [httpx.get(f"{path}/{one['id']}").json() for one in found]
+    listed = sorted(httpx.get(path).json(), key=lambda session: session["lastUpdateTime"])
+    return [httpx.get(f"{path}/{session['id']}").json() for session in listed]
 
 
 def test_a_turn_by_the_keyboard_alone(opened: Page, double: Emulator) -> None:
@@ -88,7 +88,7 @@ def test_a_turn_by_the_keyboard_alone(opened: Page, double: Emulator) -> None:
     opened.get_by_role("heading", name="/run_sse").wait_for()
 
     own = sessions(double, "console")[0]
-    turn(double, "scripted", own["id"], order)
+    run_turn(double, "scripted", own["id"], order)
     assert generalised(own) == {**generalised(sessions(double, "ann")[0]), "userId": "console"}
 
 
@@ -173,7 +173,7 @@ def test_a_task_of_a2a(opened: Page, double: Emulator) -> None:
     log.get_by_text("one two three", exact=True).wait_for()
     body = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}
     tasks = httpx.post(double.url, json=body, headers=V1).json()["result"]["tasks"]
-    assert [opened.url.rpartition("/")[2]] == [one["contextId"] for one in tasks]
+    assert [opened.url.rpartition("/")[2]] == [task["contextId"] for task in tasks]
 
     say(opened, json.dumps({"do": "wait", "name": "cancelled"}))
     opened.get_by_role("button", name="Cancel the task").click()

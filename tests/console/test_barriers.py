@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentdouble import Emulator
-from tests.console.driving import ask, barriers, create_api, go, session_id, shown, turn
+from tests.console.driving import ask, barriers, console_page, create_api, go, run_turn, session_id
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -19,10 +19,10 @@ pytestmark = [pytest.mark.once, pytest.mark.slow]
 def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: Any) -> None:
     """Of an empty double, and of one that has been used."""
     double.reset(keep=())
-    found = {}
-    with shown(browser, double, color_scheme=scheme, bypass_csp=True) as page:
+    problems = {}
+    with console_page(browser, double, color_scheme=scheme, bypass_csp=True) as page:
         page.get_by_role("heading").first.wait_for(state="attached")
-        found["empty"] = barriers(page)
+        problems["empty"] = barriers(page)
         ask(double)
         double.faults.arm("delay", "InvokeTool", nth=9)
         service = f"/tools/service/{create_api(double, 'api')}"
@@ -35,7 +35,7 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
             *("/agents", "/agents/app/tool_caller/ann/s1", "/agents/invoke/coder/ann/s0"),
             *("/agents/a2a/coder", "/unknowns", "/faults"),
         )
-        turn(double, "tool_caller", "s1")
+        run_turn(double, "tool_caller", "s1")
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:
             go(page, path)
@@ -45,6 +45,6 @@ def test_no_page_keeps_anybody_out(browser: Browser, double: Emulator, scheme: A
                 tab = path.rpartition("/")[2] if path != session else "code"
                 panel = page.get_by_role("tabpanel", name=tab)
                 panel.get_by_role("region").first.wait_for()
-            found[path] = barriers(page)
+            problems[path] = barriers(page)
 
-    assert {} == {path: one for path, one in found.items() if one}
+    assert {} == {path: problem for path, problem in problems.items() if problem}

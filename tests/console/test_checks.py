@@ -29,10 +29,10 @@ REFUSED: Mapping[str, tuple[int, Mapping[str, str]]] = {
 
 
 @pytest.mark.parametrize("path", ["/api/sessions", "/api/console/connection"])
-@pytest.mark.parametrize("what", REFUSED)
-def test_it_refuses(double: Emulator, what: str, path: str) -> None:
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_refuses(double: Emulator, name: str, path: str) -> None:
     """Each of these requests has all that is needed, but for one header."""
-    status, header = REFUSED[what]
+    status, header = REFUSED[name]
 
     answer = http.get(address(double, path), headers=_encoded({**token(double), **header}))
 
@@ -40,10 +40,10 @@ def test_it_refuses(double: Emulator, what: str, path: str) -> None:
     assert "SessionId" not in answer.text
 
 
-@pytest.mark.parametrize("what", [one for one in REFUSED if "token" not in one])
-def test_the_shell_is_for_the_user_s_browser_as_well(double: Emulator, what: str) -> None:
+@pytest.mark.parametrize("name", [name for name in REFUSED if "token" not in name])
+def test_the_shell_is_for_the_user_s_browser_as_well(double: Emulator, name: str) -> None:
     """It has no data and needs no token, and no other page has a use for it."""
-    status, header = REFUSED[what]
+    status, header = REFUSED[name]
 
     assert status == http.get(address(double, "/"), headers=header).status_code
 
@@ -78,9 +78,9 @@ def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
 
     assert (200, "42") == (answer.status_code, answer.text.strip().strip('"')[:2])
     assert answer.headers["content-security-policy"].startswith("sandbox")
-    asked = double.journal.entries()[0]
-    assert ("/invoke", str(asked.id)) == (
-        asked.url.removeprefix(double.url),
+    entry = double.journal.entries()[0]
+    assert ("/invoke", str(entry.id)) == (
+        entry.url.removeprefix(double.url),
         answer.headers["x-agentdouble-request"],
     )
 
@@ -95,8 +95,8 @@ def test_an_answer_names_its_request(double: Emulator, app: str, status: int) ->
 
     answer = http.post(f"{path}/run", json=body, headers=token(double), timeout=60)
 
-    asked = double.journal.entries()[-1]
-    assert (status, str(asked.id)) == (answer.status_code, answer.headers["x-agentdouble-request"])
+    entry = double.journal.entries()[-1]
+    assert (status, str(entry.id)) == (answer.status_code, answer.headers["x-agentdouble-request"])
 
 
 @pytest.mark.parametrize("path", ["/api/served/", "/api/events"])
@@ -122,20 +122,20 @@ def test_what_a_page_looks_at_leaves_no_trace(double: Emulator) -> None:
     )
 
     assert (200, 200, ()) == (apps.status_code, tools.status_code, double.journal.entries())
-    assert [0, 0] == [one.calls for one in double.faults.states()]
+    assert [0, 0] == [state.calls for state in double.faults.states()]
     double.faults.clear()
 
 
 def test_an_action_is_signed_by_the_console(double: Emulator) -> None:
     """The page has no secret key; a body that is none is told."""
-    made = http.post(
+    response = http.post(
         address(double, "/api/console/actions/ListTools"), json={}, headers=token(double)
     )
     bad = http.post(
         address(double, "/api/console/actions/ListTools"), json=[], headers=token(double)
     )
 
-    assert double.tool_id in [one["ToolId"] for one in made.json()["Result"]["Tools"]]
+    assert double.tool_id in [tool["ToolId"] for tool in response.json()["Result"]["Tools"]]
     assert (400, "The body of an action is a JSON object.") == (
         bad.status_code,
         bad.json()["error"]["message"],
@@ -205,9 +205,9 @@ def test_the_token_is_in_no_log(double: Emulator, caplog: pytest.LogCaptureFixtu
     secret = token(double)["authorization"].partition(" ")[2]
 
     http.get(address(double, "/api/sessions"), headers=token(double))
-    shown = http.get(f"{double.url}/_emulator/journal?bodies=true").text
+    journal = http.get(f"{double.url}/_emulator/journal?bodies=true").text
 
-    assert secret not in caplog.text + shown + repr(double._console)
+    assert secret not in caplog.text + journal + repr(double._console)
 
 
 def test_a_request_is_asked_again(double: Emulator) -> None:
@@ -215,7 +215,7 @@ def test_a_request_is_asked_again(double: Emulator) -> None:
     http.post(
         f"{double.url}/invoke", json={"prompt": "print(6 * 7)"}, headers={"session_id": "again"}
     )
-    action = next(one for one in double.journal.entries() if "InvokeTool" in one.url)
+    action = next(entry for entry in double.journal.entries() if "InvokeTool" in entry.url)
 
     answer = http.post(
         address(double, f"/api/console/repeat/{action.id}"), headers=token(double), json={}

@@ -9,7 +9,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.cli import faults as commands
 from tests.agentdouble.calling import background, http
-from tests.console.driving import go, shown
+from tests.console.driving import console_page, go
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.once
 
 def armed(double: Emulator) -> list[dict[str, Any]]:
     """Return the armed faults, without their ids, which are never used again."""
-    shown = http.get(f"{double.url}/_emulator/faults").json()["faults"]
-    return [{name: value for name, value in one.items() if name != "id"} for one in shown]
+    faults = http.get(f"{double.url}/_emulator/faults").json()["faults"]
+    return [{name: value for name, value in fault.items() if name != "id"} for fault in faults]
 
 
 def test_a_fault_by_the_keyboard_alone(
@@ -65,11 +65,11 @@ def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -
     assert "GET /ping" == opened.get_by_role("combobox", name="Operation").input_value()
     opened.get_by_role("button", name="Arm", exact=True).click()
     opened.get_by_text("delay GET /ping (nth=1)", exact=True).wait_for()
-    held = background(lambda: http.get(f"{double.url}/ping").status_code)
+    request = background(lambda: http.get(f"{double.url}/ping").status_code)
 
     opened.get_by_role("button", name="Release the calls that").click()
 
-    assert 200 == held.result(timeout=30)
+    assert 200 == request.result(timeout=30)
     opened.get_by_text(
         "happened 1 time · 1 call of the operation · will not happen again"
     ).wait_for()
@@ -80,7 +80,7 @@ def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -
 
 def test_a_fault_that_cannot_be_armed(browser: Browser, double: Emulator) -> None:
     """The double's refusal stands in the form."""
-    with shown(browser, double, refused=(400,)) as page:
+    with console_page(browser, double, refused=(400,)) as page:
         go(page, "/faults/InvokeTol")
         page.get_by_role("textbox", name="status").wait_for()
         page.get_by_role("combobox", name="Operation").press("Enter")

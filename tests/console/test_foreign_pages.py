@@ -12,7 +12,7 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import text
-from tests.agentdouble.runtimes.asking import ask, asking
+from tests.agentdouble.runtimes.asking import ask, asking_table
 from tests.console.foreign import got
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def hosting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     (served / "page.html").write_bytes(PAGE)
     command = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "$PORT"]
     files = {"name": "files", "directory": str(served), "command": command}
-    tables = [files, asking("asking", tmp_path_factory.mktemp("asking"))]
+    tables = [files, asking_table("asking", tmp_path_factory.mktemp("asking"))]
     with Emulator(console=True, pool_size=0, runtimes=tables) as double:
         yield double
 
@@ -71,18 +71,18 @@ def test_a_page_of_others_neither_reads_nor_writes(
     page = context.new_page()
     page.goto(address.replace("PORT", str(foreign_port)).replace("RUNTIME", runtime_s))
 
-    found = [got(page, url, token), got(page, url, "unknown")]
+    results = [got(page, url, token), got(page, url, "unknown")]
 
-    windows = [one for one in context.pages if one is not page]
-    for one in windows:
-        one.wait_for_load_state()
-    seen = [one.get_by_text("Connected").count() for one in windows]
+    windows = [window for window in context.pages if window is not page]
+    for window in windows:
+        window.wait_for_load_state()
+    counts = [window.get_by_text("Connected").count() for window in windows]
     context.close()
-    assert [{}, {}] == found
-    assert [0, 0] == seen
+    assert [{}, {}] == results
+    assert [0, 0] == counts
     assert 0 == hosting.clock.offset.total_seconds()
     own = ("page.html", "favicon.ico")  # what a browser requests by itself
-    assert not [one for one in hosting.journal.entries() if not one.url.endswith(own)]
+    assert not [entry for entry in hosting.journal.entries() if not entry.url.endswith(own)]
 
 
 def test_the_tries_find_what_is_open(browser: Browser, hosting: Emulator) -> None:
@@ -92,14 +92,14 @@ def test_the_tries_find_what_is_open(browser: Browser, hosting: Emulator) -> Non
     page.goto(f"{url}/#token={token}")
     page.get_by_text("Connected").wait_for()
 
-    found = got(page, url, token)
+    results = got(page, url, token)
 
     page.context.close()
     moved = hosting.clock.offset.total_seconds()
     hosting.reset(keep=("runtimes",))
     assert 60 == moved
     assert {"fetch", "fetch the shell", "import", "picture", "style", "window", "write"} == {
-        what for what, one in found.items() if '"error"' not in str(one)
+        name for name, result in results.items() if '"error"' not in str(result)
     }
 
 

@@ -85,7 +85,7 @@ def watched(browser: Browser, double: Emulator) -> Iterator[tuple[Page, Watch]]:
     context = browser.new_context()
     page = context.new_page()
     errors: list[str] = []
-    page.on("pageerror", lambda one: errors.append(str(one)))
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(double.console_url or "")
     page.get_by_text("Connected").wait_for()
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
@@ -110,9 +110,9 @@ def test_hostile_outputs_do_not_act(browser: Browser, double: Emulator) -> None:
         texts = {
             "bundles": json.loads(watch.armed("bundle", json.dumps(BUNDLES))),
             "html": watch.html(),
-            "written": [watch.armed("written", one) for one in WRITTEN],
+            "written": [watch.armed("written", way) for way in WRITTEN],
         }
-        code.fill(CODE.format(**{name: json.dumps(one) for name, one in texts.items()}))
+        code.fill(CODE.format(**{name: json.dumps(text) for name, text in texts.items()}))
         code.press("Shift+Enter")
 
         log = page.get_by_role("log")
@@ -166,13 +166,13 @@ def test_hostile_requests_and_answers_do_not_act(browser: Browser) -> None:
         Emulator(app, console=True, pool_size=0) as double,
         watched(browser, double) as (page, watch),
     ):
-        texts = [*watch.html(), *(watch.armed("text", one) for one in WRITTEN)]
+        texts = [*watch.html(), *(watch.armed("text", way) for way in WRITTEN)]
         connection = http.client.HTTPConnection(urlsplit(double.url).netloc)
         for place, text in enumerate(texts):
             body = json.dumps({"prompt": text, "__proto__": {"polluted": 1}, "a": json.dumps(text)})
-            shown = "".join(one for one in text if one.isprintable() and one.isascii())
-            headers = {"X-Hostile": shown, "User-Agent": shown, "session_id": f"s{place}"}
-            path = f"/invoke?q={shown.replace(' ', '+')}&Action={quote(text)}"
+            plain = "".join(char for char in text if char.isprintable() and char.isascii())
+            headers = {"X-Hostile": plain, "User-Agent": plain, "session_id": f"s{place}"}
+            path = f"/invoke?q={plain.replace(' ', '+')}&Action={quote(text)}"
             connection.request("POST", path, body, headers)
             assert text in json.loads(connection.getresponse().read())
             connection.request("GET", f"/{quote(text)}")
@@ -218,4 +218,4 @@ def sent_to(listener: socket.socket) -> list[bytes]:
             with listener.accept()[0] as connection, contextlib.suppress(BlockingIOError):
                 connection.setblocking(False)
                 sent.append(connection.recv(1000))
-    return [one for one in sent if one]
+    return [url for url in sent if url]

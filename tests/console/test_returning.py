@@ -19,7 +19,7 @@ pytestmark = pytest.mark.once
 def test_a_double_that_starts_again(browser: Browser) -> None:
     """The page says that it is away, keeps what it has shown, and names where the new token is."""
     with Emulator(console=True, pool_size=0) as first:
-        port, console_port = (int(one.rpartition(":")[2]) for one in addresses(first))
+        port, console_port = (int(address.rpartition(":")[2]) for address in addresses(first))
         httpx.get(f"{first.url}/list-apps")
         page = browser.new_page()
         page.goto(first.console_url or "")

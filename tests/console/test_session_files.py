@@ -54,7 +54,7 @@ def test_files_are_read_changed_and_deleted(opened: Page, double: Emulator) -> N
     plane = data_plane(double, "coder_ann_s0")
     listed = plane.data("/v1/file/list", path="/home/gem")["files"]
     read = plane.get("/v1/file/download", path="data/deep/table.csv").text
-    assert (["bytes", "data"], "a,b\n3,4\n") == ([one["name"] for one in listed], read)
+    assert (["bytes", "data"], "a,b\n3,4\n") == ([entry["name"] for entry in listed], read)
     assert opened.evaluate("() => window.acted") is None
 
 

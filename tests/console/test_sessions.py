@@ -85,11 +85,11 @@ def test_what_a_client_runs_is_interrupted(opened: Page, double: Emulator) -> No
     log = opened.get_by_role("log")
 
     with ThreadPoolExecutor() as threads:
-        asked = threads.submit(ask, double, code="print('begun', flush=True)\ntime.sleep(600)")
+        request = threads.submit(ask, double, code="print('begun', flush=True)\ntime.sleep(600)")
         log.get_by_text("begun").wait_for()
         opened.get_by_role("button", name="Interrupt").click()
         log.get_by_text("KeyboardInterrupt").first.wait_for()
-        asked.result()
+        request.result()
 
 
 def test_many_pieces_of_output_are_drawn_once_each(opened: Page, double: Emulator) -> None:

@@ -25,7 +25,7 @@ from agentdouble.mcp_hosting import Endpoint
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import ServerThread
 from tests.agentdouble.calling import act
-from tests.console.driving import DEFINITION, PATIENCE_MS, create_api, go, shown
+from tests.console.driving import DEFINITION, PATIENCE_MS, console_page, create_api, go
 from tests.console.driving import create_service as create
 
 if TYPE_CHECKING:
@@ -63,15 +63,15 @@ def hostile_server(html: str) -> Server[Any]:
     }
     names = ("weather", html)
     tools = [
-        types.Tool(name=one, description=html, title=html, input_schema=schema) for one in names
+        types.Tool(name=name, description=html, title=html, input_schema=schema) for name in names
     ]
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
 
     async def call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        asked = dict(params.arguments or {})
-        if asked["city"] == "Nowhere":
+        arguments = dict(params.arguments or {})
+        if arguments["city"] == "Nowhere":
             failed = types.TextContent(text=f"no such city {html}")
             return types.CallToolResult(content=[failed], is_error=True)
         svg = base64.b64encode(SVG.encode()).decode()
@@ -83,7 +83,7 @@ def hostile_server(html: str) -> Server[Any]:
                 types.ImageContent(data=PIXEL, mime_type="text/html"),
                 types.ResourceLink(name=html, uri="javascript:acted=6"),
             ],
-            structured_content={"asked": asked},
+            structured_content={"asked": arguments},
         )
 
     return Server(html, on_list_tools=list_tools, on_call_tool=call)
@@ -133,24 +133,24 @@ def command(
         yield run
 
 
-def comparable(found: dict[str, Any]) -> dict[str, Any]:
+def comparable(service: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that do not differ between any two resources, and the names of the keys."""
-    kept = {name: value for name, value in found.items() if name not in COMMON}
-    for one in kept.get("InboundAuthorizerConfiguration", {}).get("Authorizer", {}).values():
-        one["ApiKeys"] = [each["Name"] for each in one["ApiKeys"]]
-    command = kept.get("BackendConfiguration", {}).get("CustomMcpConfiguration")
+    compared = {name: value for name, value in service.items() if name not in COMMON}
+    for part in compared.get("InboundAuthorizerConfiguration", {}).get("Authorizer", {}).values():
+        part["ApiKeys"] = [key["Name"] for key in part["ApiKeys"]]
+    command = compared.get("BackendConfiguration", {}).get("CustomMcpConfiguration")
     if command:
         package = command["PublicPackage"]
         package["RawConfig"] = json.loads(package["RawConfig"])
-    return kept
+    return compared
 
 
 def stored(double: Emulator, name: str) -> dict[str, Any]:
     """Return all that the platform says of a service."""
     services = act(double, "ListMCPServices")["MCPServices"]
-    (id_,) = (one["MCPServiceId"] for one in services if one["Name"] == name)
-    found: dict[str, Any] = act(double, "GetMCPService", MCPServiceId=id_)["MCPService"]
-    return found
+    (id_,) = (service["MCPServiceId"] for service in services if service["Name"] == name)
+    service: dict[str, Any] = act(double, "GetMCPService", MCPServiceId=id_)["MCPService"]
+    return service
 
 
 def text(page: Page, name: str, value: str) -> None:
@@ -183,9 +183,9 @@ def test_a_tool_is_made_changed_and_deleted(
     body = {"Name": html, "Description": html, "ToolType": "CodeEnv"}
     envs = '[{"Key": "LEVEL", "Value": "debug"}]'
     fields = (f"{name}={value}" for name, value in body.items())
-    made = json.loads(command("call", "CreateTool", *fields, f"Envs={envs}", "--json"))["ToolId"]
+    tool_id = json.loads(command("call", "CreateTool", *fields, f"Envs={envs}", "--json"))["ToolId"]
 
-    by_page, by_command = (act(double, "GetTool", ToolId=one) for one in (id_, made))
+    by_page, by_command = (act(double, "GetTool", ToolId=tool_id) for tool_id in (id_, tool_id))
     assert comparable(by_command) == comparable(by_page)
     opened.get_by_role("link", name=html).click()
     opened.get_by_role("heading", name=html).wait_for()
@@ -194,11 +194,11 @@ def test_a_tool_is_made_changed_and_deleted(
     dialog.get_by_role("textbox", name="Description").fill("another")
     dialog.get_by_role("button", name="Change").click()
     opened.get_by_text("another", exact=True).wait_for()
-    assert by_command["Envs"] == act(double, "GetTool", ToolId=made)["Envs"]
+    assert by_command["Envs"] == act(double, "GetTool", ToolId=tool_id)["Envs"]
     opened.get_by_role("button", name="Delete").click()
     dialog.get_by_role("button", name="Delete").click()
     opened.get_by_text("Choose a tool").wait_for()
-    assert {"sandbox", "by page"} == {one["Name"] for one in act(double, "ListTools")["Tools"]}
+    assert {"sandbox", "by page"} == {tool["Name"] for tool in act(double, "ListTools")["Tools"]}
 
 
 def test_a_service_is_the_same_by_command_and_by_page(
@@ -237,7 +237,7 @@ def test_a_service_is_the_same_by_command_and_by_page(
         assert comparable(by_command) == comparable(by_page)
     opened.get_by_role("link", name="program2").wait_for()
     listed = json.loads(command("mcp", "list", "--json"))["MCPServices"]
-    assert ["address", "pets", "program"] == [one["Name"] for one in listed][:3]
+    assert ["address", "pets", "program"] == [service["Name"] for service in listed][:3]
 
 
 def drop(page: Page, name: str, content: str) -> None:
@@ -271,12 +271,12 @@ def test_a_tool_is_called_and_nothing_that_it_says_acts(
     city.press("Shift+Enter")
 
     result.get_by_role("group", name="Structured content").wait_for()
-    asked = json.loads(result.get_by_role("group", name="Structured content").inner_text())
-    assert {"asked": {"city": "Bern", "days": 3, "way": html}} == asked
+    arguments = json.loads(result.get_by_role("group", name="Structured content").inner_text())
+    assert {"asked": {"city": "Bern", "days": 3, "way": html}} == arguments
     assert html == result.get_by_role("group", name="Text").inner_text()
     result.get_by_text("text/html, ").wait_for()
-    shown = result.get_by_role("img").all()
-    assert [True, True] == [one.evaluate("(img) => img.decode().then(() => true)") for one in shown]
+    imgs = result.get_by_role("img").all()
+    assert [True, True] == [img.evaluate("(img) => img.decode().then(() => true)") for img in imgs]
     city.fill("Nowhere")
     tool.get_by_role("button", name="As JSON", exact=True).click()
     tool.get_by_role("button", name="Call").click()
@@ -295,7 +295,7 @@ def test_a_tool_is_called_and_nothing_that_it_says_acts(
 def test_keys_are_hidden_shown_copied_made_and_revoked(browser: Browser, double: Emulator) -> None:
     """A client with a revoked key is refused, as the page is if it asks with it just then."""
     double.reset(keep=())
-    with shown(browser, double, refused=(401,)) as opened:
+    with console_page(browser, double, refused=(401,)) as opened:
         opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
         go(opened, f"/tools/service/{create_api(double, 'one')}")
         opened.get_by_text("1 tool").wait_for()
@@ -329,13 +329,13 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(browser: Browser, double:
         opened.get_by_role("button", name="Revoke default").click()
         opened.get_by_role("dialog").get_by_role("button", name="Revoke").click()
         opened.get_by_text("The last key cannot be revoked").wait_for()
-        asked = {
+        request = {
             "headers": {"Accept": "application/json, text/event-stream"},
             "json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
         }
         codes = [
             httpx.post(
-                server["httpUrl"], **{**asked, "headers": {**asked["headers"], **headers}}
+                server["httpUrl"], **{**request, "headers": {**request["headers"], **headers}}
             ).status_code
             for headers in (server["headers"], copied["headers"])
         ]
@@ -345,8 +345,8 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(browser: Browser, double:
 def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator) -> None:
     """In a definition, in an address, and of services that do not answer, with a command's log."""
     double.reset(keep=())
-    nobody = {"CustomConfiguration": {"Domain": "127.0.0.1", "Port": 9, "ProtocolType": "http"}}
-    dead = create(double, "dead", ProtocolType="MCP", BackendConfiguration=nobody)
+    absent = {"CustomConfiguration": {"Domain": "127.0.0.1", "Port": 9, "ProtocolType": "http"}}
+    dead = create(double, "dead", ProtocolType="MCP", BackendConfiguration=absent)
     package = {"McpType": "stdio", "RawConfig": json.dumps({"command": "true"})}
     ended = create(
         double,
@@ -398,7 +398,7 @@ STRANGE: list[Any] = [
     {"anyOf": [{"$ref": "#"}]},
     {"type": "object", "required": 5, "properties": {"a": 5, "__proto__": {"type": "constructor"}}},
     {"properties": {"a": {"type": ["string", "null", "x"], "description": {}, "default": [[]]}}},
-    {"properties": {f"p{one}": {"properties": {"q": {"enum": [one] * 300}}} for one in range(149)}},
+    {"properties": {f"p{n}": {"properties": {"q": {"enum": [n] * 300}}} for n in range(149)}},
     {"type": "array", "items": {"$ref": "#"}},
 ]
 SHOW = """async ({ schema, values }) => {

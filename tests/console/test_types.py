@@ -24,6 +24,6 @@ def test_the_modules_of_the_pages_have_no_wrong_types() -> None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     tsc = [*npm, "exec", "--yes", f"--package={TYPESCRIPT}", "--", "tsc"]
 
-    said = subprocess.run([*tsc, "-p", PROJECT], capture_output=True, text=True, timeout=300)
+    outcome = subprocess.run([*tsc, "-p", PROJECT], capture_output=True, text=True, timeout=300)
 
-    assert (0, "") == (said.returncode, said.stdout), said.stderr
+    assert (0, "") == (outcome.returncode, outcome.stdout), outcome.stderr

@@ -11,7 +11,7 @@ from agentdouble import Emulator
 from agentdouble.core import ledger, profiles
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import http
-from tests.console.driving import ask, go, shown
+from tests.console.driving import ask, console_page, go
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -93,7 +93,7 @@ def test_answers_are_chosen_and_saved_as_a_profile(
 def test_what_cannot_be_done_is_said(browser: Browser, double: Emulator) -> None:
     """A request that the journal lost."""
     http.get(f"{double.url}/ping")
-    with shown(browser, double, refused=(404,)) as page:
+    with console_page(browser, double, refused=(404,)) as page:
         go(page, f"/requests/{last(double)}")
         double.journal.clear()
         page.get_by_role("button", name="What if U-PROBE-BODIES is text?").press("Enter")

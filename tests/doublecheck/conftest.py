@@ -44,9 +44,9 @@ def _loggers_as_before() -> Iterator[None]:
     Other modules of this process, in whatever order they run, read the logs of a double.
     """
     before = {name: logging.getLogger(name) for name in log_filter._LEAST}
-    kept = {name: (list(one.handlers), one.propagate) for name, one in before.items()}
+    settings = {name: (list(logger.handlers), logger.propagate) for name, logger in before.items()}
     yield
-    for name, (handlers, propagate) in kept.items():
+    for name, (handlers, propagate) in settings.items():
         before[name].handlers[:], before[name].propagate = handlers, propagate
 
 

@@ -25,7 +25,7 @@ class Server:
     """Where a server is, and what it was asked."""
 
     url: str
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def serving(answers: Answers) -> Iterator[Server]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             content = self.rfile.read(int(self.headers.get("content-length") or 0))
-            server.asked.append((self.command, self.path))
+            server.requests.append((self.command, self.path))
             status, body = answers(self.command, urlsplit(self.path).path, content)
             sent = body.encode() if isinstance(body, str) else json.dumps(body).encode()
             self.send_response(status)
@@ -72,15 +72,15 @@ def of(routes: Mapping[tuple[str, str], Answer]) -> Answers:
     def answers(method: str, path: str, _: bytes) -> Answer:
         if (method, path) in routes:
             return routes[method, path]
-        known = path in {one for _, one in routes}
-        return (405, {"detail": "no"}) if known else (404, {"detail": "no"})
+        is_known = path in {route for _, route in routes}
+        return (405, {"detail": "no"}) if is_known else (404, {"detail": "no"})
 
     return answers
 
 
 APPLICATION = of(
     {
-        **{("GET", f"/{one}"): (200, "ok") for one in ("ping", "health", "readiness", "liveness")},
+        **{("GET", f"/{key}"): (200, "ok") for key in ("ping", "health", "readiness", "liveness")},
         ("POST", "/invoke"): (400, {"error": "not JSON"}),
     }
 )
@@ -106,8 +106,8 @@ def mcp(method: str, path: str, content: bytes) -> Answer:
         "tools/list": {"tools": [TOOL]},
     }
     if message["method"] in results:
-        found = results[message["method"]]
-        return 200, {"jsonrpc": "2.0", "id": message["id"], "result": found}
+        result = results[message["method"]]
+        return 200, {"jsonrpc": "2.0", "id": message["id"], "result": result}
     return (202, None) if "id" not in message else (200, NO_METHOD)
 
 
@@ -117,8 +117,8 @@ def a2a(method: str, path: str, content: bytes) -> Answer:
         return 200, CARD
     if (method, path) != ("POST", "/"):
         return 404, {"detail": "Not Found"}
-    asked = json.loads(content).get("method") if content != b"{}" else None
-    return 200, NO_TASK if asked == "tasks/get" else NO_METHOD
+    called = json.loads(content).get("method") if content != b"{}" else None
+    return 200, NO_TASK if called == "tasks/get" else NO_METHOD
 
 
 def json_rpc(*_: object) -> Answer:

@@ -32,17 +32,17 @@ def doublecheck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     def run(
         *words: str, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        said, told = io.StringIO(), io.StringIO()
+        out, err = io.StringIO(), io.StringIO()
         with monkeypatch.context() as patch:
             patch.chdir(tmp_path)
             patch.setattr(sys, "argv", ["doublecheck", *words])
             for name, value in {"COLUMNS": "120", **(environment or {})}.items():
                 patch.setenv(name, value)
-            with redirect_stdout(said), redirect_stderr(told), pytest.raises(SystemExit) as ended:
+            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
                 main()
         code = ended.value.code
         assert isinstance(code, int | None)
-        return subprocess.CompletedProcess(words, code or 0, said.getvalue(), told.getvalue())
+        return subprocess.CompletedProcess(words, code or 0, out.getvalue(), err.getvalue())
 
     return run
 
@@ -157,8 +157,8 @@ def test_a_run_is_written_as_a_page(doublecheck: Command, tmp_path: Path) -> Non
 
     refused = doublecheck("run", "-k", "DEC-03", "--html", "told.html/told.html")
 
-    told = "doublecheck: No report can be written to told.html/told.html: Not a directory."
-    assert (2, "", [told]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
+    message = "doublecheck: No report can be written to told.html/told.html: Not a directory."
+    assert (2, "", [message]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
 
 
 @pytest.mark.slow
@@ -172,9 +172,9 @@ def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_p
     )
     ended = process("run", "-k", "DEC-02 or DEC-03", "--html", "told.html", before=interrupt)
 
-    told = "Interrupted: 2 of 3 checks were carried out. The others were not checked."
-    assert (130, told) == (ended.returncode, ended.stdout.splitlines()[-1]), ended.stderr
-    assert told in (tmp_path / "told.html").read_text("utf-8")
+    message = "Interrupted: 2 of 3 checks were carried out. The others were not checked."
+    assert (130, message) == (ended.returncode, ended.stdout.splitlines()[-1]), ended.stderr
+    assert message in (tmp_path / "told.html").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -209,12 +209,12 @@ def test_refused_keys_are_told_before_the_first_check(
     refused = doublecheck("run", "--target", "staging", "-k", "CTL", environment=keys)
 
     assert (3, "") == (refused.returncode, refused.stdout)
-    (told,) = refused.stderr.splitlines()
-    assert told.startswith(
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith(
         f"doublecheck: The control plane at {platform_server.url} refuses the key pair in "
         "STAGING_ACCESS_KEY and STAGING_SECRET_KEY: SignatureDoesNotMatch: "
     )
-    assert "a-wrong-secret" not in told
+    assert "a-wrong-secret" not in line
 
 
 def test_a_target_of_the_project_is_checked(
@@ -238,7 +238,7 @@ def test_a_target_of_the_project_is_checked(
 
 
 @pytest.mark.parametrize(
-    ("behave", "told"),
+    ("behave", "message"),
     [
         (bad_servers.hang, "accepted the request but did not finish its answer"),
         (bad_servers.answer(b"<html>", "text/html"), "answers with a web page"),
@@ -253,7 +253,7 @@ def test_a_target_that_cannot_be_asked_is_told_at_once(
     doublecheck: Command,
     monkeypatch: pytest.MonkeyPatch,
     behave: bad_servers.Behaviour,
-    told: str,
+    message: str,
 ) -> None:
     """Before the first check: in a line, with its exit code."""
     monkeypatch.setattr(preflight, "PATIENCE_S", 0.3)
@@ -262,7 +262,7 @@ def test_a_target_that_cannot_be_asked_is_told_at_once(
 
     assert (3, "") == (ended.returncode, ended.stdout)
     assert ended.stderr.startswith(f"doublecheck: {server.url}/")
-    assert told in ended.stderr
+    assert message in ended.stderr
 
 
 def test_a_run_without_any_verdict_is_not_green(
@@ -276,7 +276,7 @@ def test_a_run_without_any_verdict_is_not_green(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (["--url", "http://127.0.0.1:1"], 3, "Nothing answers at http://127.0.0.1:1"),
         (["--url", "foo"], 2, "--url must be an address: http://host[:port] or https://host, not"),
@@ -292,24 +292,24 @@ def test_a_run_without_any_verdict_is_not_green(
     ],
 )
 def test_what_stands_in_the_way_is_one_line(
-    doublecheck: Command, words: list[str], code: int, told: str
+    doublecheck: Command, words: list[str], code: int, message: str
 ) -> None:
     """A line that says what to do, before or instead of any check."""
     ended = doublecheck("run", *words)
 
     assert (code, "") == (ended.returncode, ended.stdout)
-    assert ended.stderr.splitlines()[-1].startswith(f"doublecheck: {told}")
+    assert ended.stderr.splitlines()[-1].startswith(f"doublecheck: {message}")
 
 
 @pytest.mark.parametrize(
-    ("absent", "told"),
+    ("absent", "message"),
     [
         ("starlette", "pip install 'agentdouble[emulator]'"),
         ("pytest", "pip install 'pytest'"),
     ],
 )
 def test_what_is_not_installed_is_named_with_its_command(
-    process: Command, absent: str, told: str
+    process: Command, absent: str, message: str
 ) -> None:
     """One line on stderr, exit code 3."""
     hide = (
@@ -322,12 +322,12 @@ def test_what_is_not_installed_is_named_with_its_command(
 
     assert (3, "") == (ended.returncode, ended.stdout)
     assert 1 == len(ended.stderr.splitlines()), ended.stderr
-    assert ended.stderr.rstrip().endswith(f"Install it: {told}")
+    assert ended.stderr.rstrip().endswith(f"Install it: {message}")
 
 
 def test_help_teaches_by_example(doublecheck: Command) -> None:
     """The commands that people will type, and the exit codes."""
-    shown = doublecheck("run", "--help").stdout
+    help_text = doublecheck("run", "--help").stdout
 
     for line in (
         "doublecheck run --url http://127.0.0.1:8000",
@@ -335,7 +335,7 @@ def test_help_teaches_by_example(doublecheck: Command) -> None:
         "0: something passed, and nothing failed, 1: a check failed, 2: wrong usage,",
         "5: nothing was checked",
     ):
-        assert line in shown
+        assert line in help_text
 
 
 def test_it_tells_its_version(doublecheck: Command) -> None:

@@ -22,6 +22,6 @@ from doublecheck import errors
 )
 def test_an_exception_comes_out_of_another_process_as_it_was(error: BaseException) -> None:
     """Message and attributes; a pool of processes would break where it did not."""
-    there = pickle.loads(pickle.dumps(error))
+    copied = pickle.loads(pickle.dumps(error))
 
-    assert (type(error), str(error), vars(error)) == (type(there), str(there), vars(there))
+    assert (type(error), str(error), vars(error)) == (type(copied), str(copied), vars(copied))

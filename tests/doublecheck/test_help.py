@@ -43,12 +43,12 @@ def test_each_command_teaches_by_example(name: str) -> None:
 
 def test_options_of_one_name_say_the_same_everywhere() -> None:
     """Whoever knows one command knows them in the others."""
-    told = defaultdict(set)
+    texts = defaultdict(set)
     for _, option, parameter in options():
         if option in ALIKE:
-            told[option].add((parameter.metavar, parameter.help))
+            texts[option].add((parameter.metavar, parameter.help))
 
-    assert dict.fromkeys(ALIKE, 1) == {one: len(told[one]) for one in ALIKE}
+    assert dict.fromkeys(ALIKE, 1) == {option: len(texts[option]) for option in ALIKE}
 
 
 def test_each_value_says_what_it_is() -> None:

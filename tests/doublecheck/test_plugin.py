@@ -45,7 +45,7 @@ def test_it_is_silent_unless_it_is_asked(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    ("project", "told"),
+    ("project", "is_reported"),
     [
         ("[tool.doublecheck]", True),
         ("[tool.doublecheck.targets.a]\nurl = 'http://a'", True),
@@ -54,14 +54,14 @@ def test_it_is_silent_unless_it_is_asked(pytester: pytest.Pytester) -> None:
     ],
 )
 def test_a_project_that_only_uses_it_is_left_alone(
-    pytester: pytest.Pytester, project: str, told: bool
+    pytester: pytest.Pytester, project: str, is_reported: bool
 ) -> None:
     """The header has a line if a table of the project is about it, however that is written."""
     pytester.makepyprojecttoml(project)
 
     result = pytester.runpytest_inprocess()
 
-    assert told is any(line.startswith("platform: ") for line in result.outlines)
+    assert is_reported is any(line.startswith("platform: ") for line in result.outlines)
 
 
 def test_the_header_tells_which_platform(
@@ -146,14 +146,14 @@ def test_the_project_and_the_environment_have_a_say(
 
 
 @pytest.mark.parametrize(
-    ("project", "told"),
+    ("project", "message"),
     [
         ("[tool.doublecheck]\nregion = 'x'", "*pyproject.toml*tool.doublecheck*has two keys*"),
         ("[tool.doublecheck]\ntarget = 'x'", "*There is no target 'x'*"),
     ],
 )
 def test_a_wrong_configuration_is_wrong_usage(
-    pytester: pytest.Pytester, project: str, told: str
+    pytester: pytest.Pytester, project: str, message: str
 ) -> None:
     """Before the first test, in a line."""
     pytester.makepyprojecttoml(project)
@@ -161,4 +161,4 @@ def test_a_wrong_configuration_is_wrong_usage(
     result = pytester.runpytest_inprocess()
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"ERROR: {told}"])
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])

@@ -98,19 +98,19 @@ def test_the_public_names_are_these() -> None:
 
 def test_results_are_these() -> None:
     """All of them have their own names."""
-    found = import_module("doublecheck.results")
+    results = import_module("doublecheck.results")
 
-    assert RESULTS == found.__all__ == dir(found)
-    assert RESULTS == [getattr(found, name).__name__ for name in found.__all__]
+    assert RESULTS == results.__all__ == dir(results)
+    assert RESULTS == [getattr(results, name).__name__ for name in results.__all__]
 
 
 def test_importing_the_package_imports_nothing_of_it() -> None:
     """What is behind a name is imported when the name is first used."""
-    shown = _python(
+    output = _python(
         "import sys, doublecheck; print(*sorted(m for m in sys.modules if 'doublec' in m))"
     )
 
-    assert "doublecheck doublecheck.core doublecheck.core.lazy_names\n" == shown
+    assert "doublecheck doublecheck.core doublecheck.core.lazy_names\n" == output
 
 
 def test_a_light_install_is_a_client_and_says_what_a_double_needs() -> None:

@@ -43,9 +43,9 @@ def test_the_wheel_brings_the_plugin(fresh: Path) -> None:
     (fresh / "test_it.py").write_text(TEST)
     options = ("-q", "-p", "no:cacheprovider", f"--rootdir={fresh}")
 
-    said = _run("-m", "pytest", *options, "test_it.py", python=fresh / "env/bin/python", cwd=fresh)
+    out = _run("-m", "pytest", *options, "test_it.py", python=fresh / "env/bin/python", cwd=fresh)
 
-    assert "1 passed" in said
+    assert "1 passed" in out
 
 
 def test_the_wheel_brings_the_console(fresh: Path) -> None:
@@ -53,8 +53,8 @@ def test_the_wheel_brings_the_console(fresh: Path) -> None:
     static = ROOT / "emulator" / "agentdouble" / "console" / "static"
     (installed,) = (fresh / "env").glob("lib/python*/site-packages/agentdouble/console/static")
 
-    assert {one.relative_to(static) for one in static.rglob("*")} == {
-        one.relative_to(installed) for one in installed.rglob("*")
+    assert {path.relative_to(static) for path in static.rglob("*")} == {
+        path.relative_to(installed) for path in installed.rglob("*")
     }
 
 
@@ -62,9 +62,9 @@ def test_the_wheel_brings_the_checks(fresh: Path) -> None:
     """With the files beside the code that they read."""
     doublecheck = fresh / "env" / "bin" / "doublecheck"
 
-    said = _run(str(doublecheck), "run", "-k", "PRB-01", python=fresh / "env/bin/python", cwd=fresh)
+    out = _run(str(doublecheck), "run", "-k", "PRB-01", python=fresh / "env/bin/python", cwd=fresh)
 
-    assert "passed" in said
+    assert "passed" in out
 
 
 def _run(*arguments: str, python: Path | str = sys.executable, cwd: Path | None = None) -> str:

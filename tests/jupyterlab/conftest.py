@@ -67,13 +67,13 @@ def _needed() -> str:
     for module in ("jupyterlab", "playwright"):
         if importlib.util.find_spec(module) is None:
             _lacking(module, INSTALL)
-    found = chromium.find(None)
-    if found is None:
+    executable = chromium.find(None)
+    if executable is None:
         _lacking("Chromium", chromium.INSTALL)
-    assert found is not None
-    return found
+    assert executable is not None
+    return executable
 
 
-def _lacking(what: str, remedy: str) -> None:
-    reason = f"needs {what}: {remedy}"
+def _lacking(component: str, remedy: str) -> None:
+    reason = f"needs {component}: {remedy}"
     (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)

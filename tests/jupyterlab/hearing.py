@@ -37,7 +37,7 @@ def hearing() -> Iterator[Hearing]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            heard.note(self.path)
+            heard_requests.note(self.path)
             self.send_response(204)
             self.end_headers()
 
@@ -45,9 +45,9 @@ def hearing() -> Iterator[Hearing]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        heard = Hearing(f"http://127.0.0.1:{server.server_port}")
+        heard_requests = Hearing(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield heard
+        yield heard_requests
         server.shutdown()
         thread.join()

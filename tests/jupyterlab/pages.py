@@ -122,11 +122,11 @@ class OpenNotebook:
     def faint_texts(self, least: float) -> list[Faint]:
         """Return the texts in outputs whose contrast is less, those in frames included."""
         script = f"([root, behind]) => ({_CONTRAST})(root, behind)"
-        found = [Faint(**one) for one in self.page.evaluate(script, [".jp-OutputArea", None])]
+        faint = [Faint(**item) for item in self.page.evaluate(script, [".jp-OutputArea", None])]
         for frame in self._frames_of_outputs():
             behind = frame.frame_element().evaluate(f"frame => ({_CONTRAST}).behind(frame)")
-            found += [Faint(**one) for one in frame.evaluate(script, ["body", behind])]
-        return [one for one in found if one.contrast < least]
+            faint += [Faint(**item) for item in frame.evaluate(script, ["body", behind])]
+        return [item for item in faint if item.contrast < least]
 
     def photograph(self, folder: Path, name: str) -> None:
         """Keep a picture of the output of each cell that has one."""
@@ -155,11 +155,11 @@ def started(browser: Browser, lab: Lab) -> Iterator[Page]:
 @contextmanager
 def opened(page: Page, notebook: str) -> Iterator[OpenNotebook]:
     """Open a notebook; its kernel is ready, and has ended after it."""
-    shown = OpenNotebook(page)
-    page.on("request", shown.note)
+    view = OpenNotebook(page)
+    page.on("request", view.note)
     page.evaluate(_OPEN, notebook)
     try:
-        yield shown
+        yield view
     finally:
-        page.remove_listener("request", shown.note)
+        page.remove_listener("request", view.note)
         page.evaluate(_CLOSE)

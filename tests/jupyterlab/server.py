@@ -76,8 +76,8 @@ def serving(place: Path) -> Iterator[Lab]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    with process, _told_by(process) as told, _ending(process):
-        yield Lab(_url(told), token, folder)
+    with process, _told_by(process) as output, _ending(process):
+        yield Lab(_url(output), token, folder)
 
 
 def _write_settings(folder: Path) -> None:
@@ -91,30 +91,30 @@ def _write_settings(folder: Path) -> None:
 def _told_by(process: subprocess.Popen[str]) -> Iterator[Queue[str]]:
     """Yield where it says that it serves; what it says from then on is read and let go of."""
     assert process.stderr is not None
-    told = Queue[str]()
-    thread = threading.Thread(target=_read, args=(process.stderr, told), daemon=True)
+    lines = Queue[str]()
+    thread = threading.Thread(target=_read, args=(process.stderr, lines), daemon=True)
     thread.start()
     try:
-        yield told
+        yield lines
     finally:
         thread.join(STOP_TIMEOUT_S)  # it reads to the end: that of the server and its kernels
 
 
-def _url(told: Queue[str]) -> str:
-    address = told.get(timeout=START_TIMEOUT_S)
+def _url(lines: Queue[str]) -> str:
+    address = lines.get(timeout=START_TIMEOUT_S)
     if not address.startswith("http"):
         raise RuntimeError(f"JupyterLab did not start: {address}")
     return address
 
 
-def _read(stream: IO[str], found: Queue[str]) -> None:
-    said = ""
+def _read(stream: IO[str], lines: Queue[str]) -> None:
+    output = ""
     for line in stream:
-        said += line
+        output += line
         address = _ADDRESS.search(line)
         if address is not None:
-            found.put(address[0])
-    found.put(said)  # it has ended
+            lines.put(address[0])
+    lines.put(output)  # it has ended
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def _ending(process: subprocess.Popen[str]) -> Iterator[None]:
         tree = server.children(recursive=True) if server else []
         process.terminate()
         process.wait(STOP_TIMEOUT_S)
-        _, left = psutil.wait_procs(tree, STOP_TIMEOUT_S)
-        for one in left:
-            one.kill()
-        assert [] == [one.cmdline() for one in left], "kernels outlived their server"
+        _, survivors = psutil.wait_procs(tree, STOP_TIMEOUT_S)
+        for survivor in survivors:
+            survivor.kill()
+        assert [] == [process.cmdline() for process in survivors], "kernels outlived their server"

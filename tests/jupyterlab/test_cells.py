@@ -53,20 +53,20 @@ HOSTILE = """
 def notebook(page: Page, lab: Lab) -> Iterator[OpenNotebook]:
     """A notebook of cells of the sandbox; their state is kept."""
     (lab.folder / "cells.ipynb").write_text(json.dumps(EMPTY))
-    with opened(page, "cells.ipynb") as shown:
-        shown.run(f"%load_ext doublecheck\n{PATIENT}")
-        yield shown
+    with opened(page, "cells.ipynb") as view:
+        view.run(f"%load_ext doublecheck\n{PATIENT}")
+        yield view
 
 
 @pytest.fixture
 def elsewhere() -> Iterator[Hearing]:
     """A server that a page of ours has no business with."""
-    with hearing() as heard:
-        yield heard
+    with hearing() as requests:
+        yield requests
 
 
 def printed(outputs: list[dict[str, Any]]) -> str:
-    return "".join(one["text"] for one in outputs if one["output_type"] == "stream")
+    return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
 
 
 def test_what_a_cell_prints_is_seen_while_it_runs(notebook: OpenNotebook) -> None:
@@ -78,7 +78,7 @@ def test_what_a_cell_prints_is_seen_while_it_runs(notebook: OpenNotebook) -> Non
     (running,) = notebook.page.locator(".jp-CodeCell .jp-InputPrompt").all_inner_texts()[-1:]
     notebook.page.locator("[data-jp-item-name=interrupt]").click()
     outputs = notebook.ended()
-    (error,) = (one for one in outputs if one["output_type"] == "error")
+    (error,) = (output for output in outputs if output["output_type"] == "error")
 
     assert "[*]:" == running
     assert "InterruptedRunError" == error["ename"]
@@ -108,15 +108,15 @@ def test_html_of_a_session_does_not_reach_the_page(
 ) -> None:
     """Nor does it ask anything of anybody; the same HTML of the notebook's own does both."""
     cell = "from IPython.display import HTML\nHTML('''{}''')"
-    theirs = cell.format(HOSTILE.format(url=elsewhere.url, whose="theirs"))
-    ours = cell.format(HOSTILE.format(url=elsewhere.url, whose="ours"))
+    their_cell = cell.format(HOSTILE.format(url=elsewhere.url, whose="theirs"))
+    our_cell = cell.format(HOSTILE.format(url=elsewhere.url, whose="ours"))
 
     notebook.page.evaluate(WATCH_TITLE)
     notebook.run("import doublecheck\nmine = doublecheck.connect()")
-    for shows in (f"%%sandbox\n{theirs}", f'mine.run_code("""{theirs}""")'):
+    for shows in (f"%%sandbox\n{their_cell}", f'mine.run_code("""{their_cell}""")'):
         notebook.run(shows)
         notebook.framed("Weather").wait_for()
-    notebook.run(ours)
+    notebook.run(our_cell)
     elsewhere.wait_for("/ours/fetched")
     notebook.run("mine.close()")
 

@@ -23,16 +23,16 @@ def test_a_notebook_runs_and_is_readable(
 ) -> None:
     """Every cell runs, nothing comes from elsewhere, and in either theme each text stands out."""
     faint = {}
-    with opened(page, notebook) as shown:
-        shown.run_all()
-        cells = shown.code_cells()
+    with opened(page, notebook) as view:
+        view.run_all()
+        cells = view.code_cells()
         for theme in (LIGHT, DARK):
-            shown.show_in(theme)
-            faint[theme] = shown.faint_texts(READABLE)
+            view.show_in(theme)
+            faint[theme] = view.faint_texts(READABLE)
             if screenshots is not None:
-                shown.photograph(screenshots / theme.split()[-1].lower(), Path(notebook).stem)
+                view.photograph(screenshots / theme.split()[-1].lower(), Path(notebook).stem)
 
     assert [] == [cell["source"] for cell in cells if not cell["execution_count"]]
     assert [] == [o for cell in cells for o in cell["outputs"] if o["output_type"] == "error"]
     assert {LIGHT: [], DARK: []} == faint
-    assert [] == [url for url in shown.requests if not url.startswith((lab.url, "data:", "blob:"))]
+    assert [] == [url for url in view.requests if not url.startswith((lab.url, "data:", "blob:"))]

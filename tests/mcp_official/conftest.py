@@ -51,11 +51,11 @@ def suite(pytestconfig: pytest.Config) -> Suite:
     try:
         cache = pytestconfig.cache
         assert cache is not None, "the suite is installed into pytest's cache"
-        found = Suite(find_node(), cache.mkdir("mcp-conformance"))
-        found.install()
+        installed = Suite(find_node(), cache.mkdir("mcp-conformance"))
+        installed.install()
     except NotInstalledError as error:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))
-    return found
+    return installed
 
 
 @pytest.fixture(scope="package")

@@ -34,7 +34,7 @@ class Keyed:
             request.method,
             self._server + request.url.path,
             headers=[
-                *_kept(request.headers.raw),
+                *_forwarded(request.headers.raw),
                 (b"authorization", f"Bearer {self._key}".encode()),
             ],
             content=await request.body(),
@@ -45,7 +45,7 @@ class Keyed:
     async def _exchange(self, onward: httpx.Request, send: Send) -> None:
         answer = await self._client.send(onward, stream=True)
         try:
-            headers = _kept(answer.headers.raw)
+            headers = _forwarded(answer.headers.raw)
             status = answer.status_code
             await send({"type": "http.response.start", "status": status, "headers": headers})
             async for part in answer.aiter_raw():
@@ -63,7 +63,7 @@ def keyed(server: str, key: str) -> ASGIApp:
     return app
 
 
-def _kept(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _forwarded(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [
         (name.lower(), value) for name, value in headers if name.lower() not in _OF_A_CONNECTION
     ]

@@ -66,8 +66,8 @@ def _node_of_extra() -> Node | None:
 def _node_on_path() -> Node:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is not None and npm is not None:
-        shown = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
-        if int(shown.strip().removeprefix("v").partition(".")[0] or 0) >= OLDEST_NODE:
+        version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
+        if int(version.strip().removeprefix("v").partition(".")[0] or 0) >= OLDEST_NODE:
             return Node(node, (npm,))
     raise NotInstalledError(
         f"The MCP conformance suite needs Node {OLDEST_NODE} or newer: "
@@ -88,12 +88,12 @@ class Outcome:
     @property
     def failed(self) -> dict[str, Sequence[str]]:
         """What the revision requires and was not found."""
-        return {name: found for name, found in self.scored.items() if found}
+        return {name: checks for name, checks in self.scored.items() if checks}
 
     @property
     def extra_passed(self) -> set[str]:
         """What else was found."""
-        return {name for name, found in self.extra.items() if not found}
+        return {name for name, checks in self.extra.items() if not checks}
 
 
 @dataclass(frozen=True)
@@ -117,26 +117,26 @@ class Suite:
         try:
             done = self._run(command, INSTALL_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise NotInstalledError(self._shown(command, "It takes too long.")) from None
+            raise NotInstalledError(self._failure(command, "It takes too long.")) from None
         if done.returncode != 0:
-            why = next((line for line in done.stderr.splitlines() if "error" in line), "")
-            raise NotInstalledError(self._shown(command, why))
+            reason = next((line for line in done.stderr.splitlines() if "error" in line), "")
+            raise NotInstalledError(self._failure(command, reason))
 
     def revision(self, url: str, revision: str, results: Path) -> Outcome:
         """Run what a revision of the protocol requires of a server."""
         output = self._test(["--url", url, "--requirements", revision], results)
-        beside = set(_NOT_SCORED.findall(output))
-        found = _found(results)
+        unscored = set(_NOT_SCORED.findall(output))
+        outcomes = _checks(results)
         return Outcome(
-            scored={name: bad for name, bad in found.items() if name not in beside},
-            extra={name: bad for name, bad in found.items() if name in beside},
+            scored={name: bad for name, bad in outcomes.items() if name not in unscored},
+            extra={name: bad for name, bad in outcomes.items() if name in unscored},
         )
 
     def scenario(self, url: str, scenario: str, revision: str, results: Path) -> Sequence[str]:
         """Run one scenario; return the checks that are not passed."""
-        wanted = ["--scenario", scenario, "--spec-version", revision]
-        self._test(["--url", url, *wanted], results)
-        return _found(results)[scenario]
+        options = ["--scenario", scenario, "--spec-version", revision]
+        self._test(["--url", url, *options], results)
+        return _checks(results)[scenario]
 
     def _installed(self) -> bool:
         lock = self.folder / LOCK
@@ -149,7 +149,7 @@ class Suite:
         more = ["-o", str(results), "--timeout", str(SCENARIO_TIMEOUT_MS)]
         command = [self.node.node, program, "server", *arguments, *more]
         done = self._run(command, RUN_TIMEOUT_S)
-        assert _found(results), f"The suite did not run: {done.stdout}{done.stderr}"
+        assert _checks(results), f"The suite did not run: {done.stdout}{done.stderr}"
         return done.stdout
 
     def _run(self, command: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
@@ -162,12 +162,12 @@ class Suite:
             timeout=timeout_s,
         )
 
-    def _shown(self, command: Sequence[str], why: str) -> str:
-        shown = f"cd {self.folder} && {' '.join(command)}"
-        return f"The MCP conformance suite cannot be installed by: {shown}\n{why}"
+    def _failure(self, command: Sequence[str], reason: str) -> str:
+        command_line = f"cd {self.folder} && {' '.join(command)}"
+        return f"The MCP conformance suite cannot be installed by: {command_line}\n{reason}"
 
 
-def _found(results: Path) -> dict[str, Sequence[str]]:
+def _checks(results: Path) -> dict[str, Sequence[str]]:
     files = ((_FOLDER.fullmatch(file.parent.name), file) for file in results.glob("*/checks.json"))
     return {name[1]: _not_passed(file) for name, file in files if name is not None}
 
@@ -175,10 +175,10 @@ def _found(results: Path) -> dict[str, Sequence[str]]:
 def _not_passed(file: Path) -> Sequence[str]:
     """Return what is wrong; to have found nothing at all is wrong too."""
     checks = json.loads(file.read_text("utf-8"))
-    bad = [_told(check) for check in checks if check["status"] not in ("SUCCESS", "INFO")]
+    bad = [_summary(check) for check in checks if check["status"] not in ("SUCCESS", "INFO")]
     passed = any(check["status"] == "SUCCESS" for check in checks)
     return bad if bad or passed else ["nothing was checked"]
 
 
-def _told(check: Mapping[str, str]) -> str:
+def _summary(check: Mapping[str, str]) -> str:
     return f"{check['status']} {check['id']}: {check.get('errorMessage', '')}"

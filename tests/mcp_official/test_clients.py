@@ -60,22 +60,22 @@ class User:
     """Who sits at a client: answers what a server asks, and writes down what it tells."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.questions: list[str] = []
         self.logged: list[Any] = []
         self.changed: list[str] = []
 
-    async def sample(self, _context: Any, asked: CreateMessageRequestParams) -> CreateMessageResult:
-        (content,) = asked.messages[0].content_as_list
+    async def sample(self, _context: Any, query: CreateMessageRequestParams) -> CreateMessageResult:
+        (content,) = query.messages[0].content_as_list
         assert isinstance(content, TextContent)
-        self.asked.append(content.text)
+        self.questions.append(content.text)
         return CreateMessageResult(
             role="assistant", content=TextContent(text="Paris"), model="a-model"
         )
 
-    async def fill_in(self, _context: Any, asked: ElicitRequestParams) -> ElicitResult:
-        assert isinstance(asked, ElicitRequestFormParams)
-        self.asked.append(asked.message)
-        fields = asked.requested_schema["properties"]
+    async def fill_in(self, _context: Any, query: ElicitRequestParams) -> ElicitResult:
+        assert isinstance(query, ElicitRequestFormParams)
+        self.questions.append(query.message)
+        fields = query.requested_schema["properties"]
         return ElicitResult(action="accept", content=dict.fromkeys(fields, "ann"))
 
     async def roots(self, _context: Any) -> ListRootsResult:
@@ -132,8 +132,8 @@ def test_a_client_sees_everything_that_is_offered(
         return [
             (await client.list_tools()).tools,
             (await client.list_prompts()).prompts,
-            [one.uri for one in (await client.list_resources()).resources],
-            [one.name for one in (await client.list_resource_templates()).resource_templates],
+            [resource.uri for resource in (await client.list_resources()).resources],
+            [item.name for item in (await client.list_resource_templates()).resource_templates],
         ]
 
     expected = [
@@ -186,16 +186,16 @@ def test_progress_and_logs_arrive_while_a_tool_runs(
         called = await client.call_tool("test_tool_with_progress", {}, progress_callback=note)
         return [_text(called), _text(await client.call_tool("test_tool_with_logging"))]
 
-    said = with_client(double, service, mode, call, user)
+    result = with_client(double, service, mode, call, user)
 
-    assert ["Tool with progress executed.", "Tool with logging executed."] == said
+    assert ["Tool with progress executed.", "Tool with logging executed."] == result
     assert [(at, 100, f"Completed step {at} of 100") for at in (0, 50, 100)] == reports
     expected = ["execution started", "processing data", "execution completed"]
     assert [f"Tool {line}" for line in expected] == user.logged
 
 
 @pytest.mark.parametrize(
-    ("mode", "tool", "arguments", "asked", "said"),
+    ("mode", "tool", "arguments", "questions", "expected"),
     [
         (
             LEGACY,
@@ -241,8 +241,8 @@ def test_a_tool_asks_the_client(
     mode: str,
     tool: str,
     arguments: dict[str, Any],
-    asked: list[str],
-    said: str,
+    questions: list[str],
+    expected: str,
 ) -> None:
     """Sampling, elicitation and roots reach the user, and the answers reach the tool."""
     user = User()
@@ -250,8 +250,8 @@ def test_a_tool_asks_the_client(
     async def call(client: Client) -> str:
         return _text(await client.call_tool(tool, arguments))
 
-    assert said == with_client(double, service, mode, call, user)
-    assert asked == user.asked
+    assert expected == with_client(double, service, mode, call, user)
+    assert questions == user.questions
 
 
 def test_a_session_hears_of_the_resource_it_has_subscribed_to(
@@ -297,7 +297,7 @@ def test_sessions_do_not_hear_each_other(double: Emulator, service: str) -> None
     record = json.dumps(double.mcp.record(service))
     users = {f"Question {number}": User() for number in range(5)}
 
-    async def one(question: str, user: User) -> None:
+    async def ask(question: str, user: User) -> None:
         async with connected(record, service, LEGACY, user) as client:
             await client.call_tool("test_elicitation", {"message": question})
 
@@ -305,12 +305,12 @@ def test_sessions_do_not_hear_each_other(double: Emulator, service: str) -> None
         with anyio.fail_after(TIMEOUT_S):
             async with anyio.create_task_group() as tasks:
                 for question, user in users.items():
-                    tasks.start_soon(one, question, user)
+                    tasks.start_soon(ask, question, user)
 
     anyio.run(all_at_once)
 
     assert {question: [question] for question in users} == {
-        question: user.asked for question, user in users.items()
+        question: user.questions for question, user in users.items()
     }
 
 
@@ -328,7 +328,7 @@ def test_a_client_with_another_key_is_refused(double: Emulator, service: str, mo
     with pytest.raises((MCPError, BaseExceptionGroup)) as raised:
         anyio.run(connect)
 
-    assert [MCPError] == [type(one) for one in _leaves(raised.value)]
+    assert [MCPError] == [type(leaf) for leaf in _leaves(raised.value)]
 
 
 def test_a_client_by_hand_answers_what_a_tool_asks(double: Emulator, service: str) -> None:
@@ -336,10 +336,10 @@ def test_a_client_by_hand_answers_what_a_tool_asks(double: Emulator, service: st
     server = server_of(double, service)
     with httpx.Client(headers=server["headers"], timeout=TIMEOUT_S, trust_env=False) as client:
         client.headers["Accept"] = "application/json, text/event-stream"
-        url, told = server["httpUrl"], {"clientInfo": {"name": "by-hand", "version": "1"}}
-        told |= {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}}
+        url, client_info = server["httpUrl"], {"clientInfo": {"name": "by-hand", "version": "1"}}
+        client_info |= {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}}
 
-        opened = client.post(url, json=_message("initialize", told, 1))
+        opened = client.post(url, json=_message("initialize", client_info, 1))
         client.headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
         client.headers["Mcp-Protocol-Version"] = "2025-11-25"
         ready = client.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -352,11 +352,11 @@ def test_a_client_by_hand_answers_what_a_tool_asks(double: Emulator, service: st
             question = next(messages)
             result = {"action": "decline"}
             client.post(url, json={"jsonrpc": "2.0", "id": question["id"], "result": result})
-            said = next(messages)["result"]["content"][0]["text"]
+            text = next(messages)["result"]["content"][0]["text"]
         ended = [client.delete(url).status_code, client.delete(url).status_code]
 
     assert ("elicitation/create", "Who?") == (question["method"], question["params"]["message"])
-    assert "User response: action=decline, content=null" == said
+    assert "User response: action=decline, content=null" == text
     assert [200, 404] == ended
 
 
@@ -379,16 +379,16 @@ def test_a_client_by_hand_is_asked_in_rounds(double: Emulator, service: str) -> 
             json=_message("tools/call", {**call, "inputResponses": answers}, 2),
         )
 
-    asked, said = _result(first), _result(second)
-    assert ("input_required", ["user_name"]) == (asked["resultType"], list(asked["inputRequests"]))
-    assert "Hello, ann!" == said["content"][0]["text"]
+    pause, reply = _result(first), _result(second)
+    assert ("input_required", ["user_name"]) == (pause["resultType"], list(pause["inputRequests"]))
+    assert "Hello, ann!" == reply["content"][0]["text"]
 
 
 def _result(answer: httpx.Response) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     if answer.headers["Content-Type"].startswith("application/json"):
-        found: dict[str, Any] = answer.json()["result"]
-        return found
+        result: dict[str, Any] = answer.json()["result"]
+        return result
     *_, last = (event.data for event in EventSource(answer).iter_sse() if event.data)
     streamed: dict[str, Any] = json.loads(last)["result"]
     return streamed
@@ -407,5 +407,5 @@ def _text(result: CallToolResult) -> str:
 
 def _leaves(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+        return [leaf for exception in error.exceptions for leaf in _leaves(exception)]
     return [error]

@@ -39,9 +39,9 @@ NOT_OF_DECORATORS = {"json-schema-2020-12", "server-sse-polling"}
 @pytest.mark.parametrize(
     ("service", "revision", "required"),
     [
-        *((one, "2025-11-25", 30) for one in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, APP)),
+        *((way, "2025-11-25", 30) for way in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, APP)),
         # a command has a process for each session: tests.real_servers runs it
-        *((one, "2026-07-28", 37) for one in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, APP)),
+        *((way, "2026-07-28", 37) for way in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT, APP)),
     ],
 )
 def test_a_service_does_all_that_a_revision_requires(
@@ -56,10 +56,10 @@ def test_a_service_does_all_that_a_revision_requires(
     outcome = suite.revision(with_key(service), revision, tmp_path)
 
     assert ({}, required) == (outcome.failed, len(outcome.scored))
-    beside = BESIDE[revision]
+    unscored = BESIDE[revision]
     if service in (ORDINARY, ORDINARY_FRONT, APP):
-        beside = beside - NOT_OF_DECORATORS
-    assert beside - outcome.extra_passed == set()
+        unscored = unscored - NOT_OF_DECORATORS
+    assert unscored - outcome.extra_passed == set()
 
 
 def test_the_suite_gets_nowhere_without_the_key(

@@ -31,12 +31,12 @@ from tests.mutants.wire import (
     Ask,
     Change,
     Request,
-    answered,
     answers,
     around,
     data_of,
     event_of,
     events,
+    in_place,
     raw_events,
     refused,
     requested,
@@ -101,7 +101,7 @@ def of_run(change: OfValue) -> Change:
     return answers(RUN, where(lambda value: isinstance(value, list), change))
 
 
-def each(change: OfValue) -> OfValue:
+def each_event(change: OfValue) -> OfValue:
     """Change each event of a list; DROP leaves it out."""
 
     def changed(some: list[Any]) -> list[Any]:
@@ -112,7 +112,7 @@ def each(change: OfValue) -> OfValue:
 
 def runs(change: OfValue) -> list[Change]:
     """Change each event of both ways of running."""
-    return [of_run(each(change)), events(STREAM, change)]
+    return [of_run(each_event(change)), events(STREAM, change)]
 
 
 def history(change: OfValue) -> Change:
@@ -120,9 +120,9 @@ def history(change: OfValue) -> Change:
     return answers(READ, at("events", change))
 
 
-def lost(which: Callable[[Any], Any]) -> OfValue:
+def lost(select: Callable[[Any], Any]) -> OfValue:
     """Leave events out."""
-    return where(which, always(DROP))
+    return where(select, always(DROP))
 
 
 def increments(change: OfValue) -> Change:
@@ -130,7 +130,7 @@ def increments(change: OfValue) -> Change:
     return events(STREAM, where(is_increment, change))
 
 
-def turn(change: Callable[[dict[str, Any], Any], Any], route: str = STREAM) -> Change:
+def stream_events(change: Callable[[dict[str, Any], Any], Any], route: str = STREAM) -> Change:
     """Change the events of a stream with what was ``seen`` and what is ``held`` of it."""
 
     def changed(event: Any, request: Request) -> Any:
@@ -143,7 +143,7 @@ def turn(change: Callable[[dict[str, Any], Any], Any], route: str = STREAM) -> C
     return events(route, changed)
 
 
-def held(join: Callable[[list[Any]], list[Any]], *, first: bool = False) -> Any:
+def hold_back(join: Callable[[list[Any]], list[Any]], *, first: bool = False) -> Any:
     """Hold increments back until something else comes; ``first`` sends the first at once."""
 
     def changed(state: dict[str, Any], event: Any) -> Any:
@@ -158,13 +158,13 @@ def held(join: Callable[[list[Any]], list[Any]], *, first: bool = False) -> Any:
 
 def joined(waiting: list[Any]) -> list[Any]:
     """Make one increment of all."""
-    whole = "".join(map(text_of, waiting))
-    return [text(always(whole))(waiting[0])] if waiting else []
+    joined_text = "".join(map(text_of, waiting))
+    return [text(always(joined_text))(waiting[0])] if waiting else []
 
 
 def so_far(state: dict[str, Any], event: Any) -> Any:
     """Send the whole text so far."""
-    before = "".join(text_of(one) for one in state["seen"] if is_increment(one))
+    before = "".join(text_of(event) for event in state["seen"] if is_increment(event))
     return text(lambda now: before + now)(event) if is_increment(event) else event
 
 
@@ -175,7 +175,7 @@ def after_call(state: dict[str, Any], event: Any) -> Any:
 
 def last_increment(state: dict[str, Any], event: Any) -> Any:
     """Reply with the last increment."""
-    before = [one for one in state["seen"] if is_increment(one)]
+    before = [event for event in state["seen"] if is_increment(event)]
     return text(always(text_of(before[-1])))(event) if before and is_reply(event) else event
 
 
@@ -239,29 +239,29 @@ def users(change: Callable[[str], str]) -> list[Change]:
     ]
 
 
-def applications(meant: Callable[[str, str], bool]) -> list[Change]:
+def applications(is_meant: Callable[[str, str], bool]) -> list[Change]:
     """Run the application that is meant by a name that no application has."""
     names = ("doublecheck_reference", "doublecheck_second")
 
     def real(app: str) -> str:
-        return app if app in names else next((one for one in names if meant(app, one)), app)
+        return app if app in names else next((name for name in names if is_meant(app, name)), app)
 
     return [segment(1, real, "* /apps/*"), requests(RUNS, at("appName", real))]
 
 
 def filled(route: str, name: str) -> list[Change]:
     """Fill a field in that a run lacks, from the session that was created last."""
-    known: dict[str, Any] = {"newMessage": {"role": "user", "parts": [{"text": "Hello"}]}}
+    defaults: dict[str, Any] = {"newMessage": {"role": "user", "parts": [{"text": "Hello"}]}}
 
     def note(document: Any, request: Request) -> Any:
         if "id" in document:
             app, user, _ = owner_of(request)
-            known.update(appName=app, userId=user, sessionId=document["id"])
+            defaults.update(appName=app, userId=user, sessionId=document["id"])
         return document
 
     def body(document: Any) -> Any:
-        missing = document.get(name) is None and name in known
-        return {**document, name: known[name]} if missing else document
+        missing = document.get(name) is None and name in defaults
+        return {**document, name: defaults[name]} if missing else document
 
     return [answers(CREATE, note), answers(NAMED, note), requests(route, body)]
 
@@ -276,9 +276,9 @@ def fresh(when: Callable[[str, int], bool]) -> Change:
         counts[session] = counts.get(session, 0) + 1
         if when(request.path, counts[session]) and "userId" in body and "appName" in body:
             path = f"/apps/{body['appName']}/users/{body['userId']}/sessions"
-            made = await ask(replace(request, path=path, body=b"{}"))
-            if made.status < 300:
-                body = {**body, "sessionId": made.json["id"]}
+            created = await ask(replace(request, path=path, body=b"{}"))
+            if created.status < 300:
+                body = {**body, "sessionId": created.json["id"]}
         return await ask(replace(request, body=json.dumps(body).encode()))
 
     return around(RUNS, run)
@@ -308,39 +308,39 @@ async def created_nothing(_request: Request, _ask: Ask) -> Answer:
     return answer
 
 
-def listed(shown: Callable[[Owner, Owner], bool]) -> list[Change]:
+def listed(is_listed: Callable[[Owner, Owner], bool]) -> list[Change]:
     """List the sessions of other owners, too."""
-    known = Known()
+    owners = Known()
 
-    async def whole(request: Request, ask: Ask) -> Answer:
+    async def listing(request: Request, ask: Ask) -> Answer:
         own = owner_of(request)
         answer = await ask(request)
         some = answer.json
-        for app, user in dict.fromkeys(other[:2] for other in known.owners):
-            if (app, user) != own[:2] and shown(own, (app, user, "")):
+        for app, user in dict.fromkeys(owner[:2] for owner in owners.owners):
+            if (app, user) != own[:2] and is_listed(own, (app, user, "")):
                 path = f"/apps/{app}/users/{user}/sessions"
                 some = [*some, *(await ask(replace(request, path=path))).json]
         answer.set(answer.status, some)
         return answer
 
-    return [*known.note, around(LIST, whole)]
+    return [*owners.note, around(LIST, listing)]
 
 
 def deleted(also: Callable[[Owner, Owner], bool], *, own: bool = True) -> list[Change]:
     """Delete other sessions with one; ``own`` deletes that, too."""
-    known = Known()
+    owners = Known()
 
-    async def whole(request: Request, ask: Ask) -> Answer:
+    async def listing(request: Request, ask: Ask) -> Answer:
         this = owner_of(request)
-        for app, user, id_ in known.owners:
+        for app, user, id_ in owners.owners:
             if (app, user, id_) != this and also(this, (app, user, id_)):
                 await ask(replace(request, path=f"/apps/{app}/users/{user}/sessions/{id_}"))
         return await ask(request) if own else Answer(200, {}, b"null")
 
-    return [*known.note, around(DELETE, whole)]
+    return [*owners.note, around(DELETE, listing)]
 
 
-def kept(route: str, *, times: int = 10**6) -> list[Change]:
+def answer_deleted(route: str, *, times: int = 10**6) -> list[Change]:
     """Answer a route for sessions that were deleted as it was answered last."""
     last: dict[str, bytes] = {}
     again: dict[str, int] = {}
@@ -352,18 +352,18 @@ def kept(route: str, *, times: int = 10**6) -> list[Change]:
             again[request.path] = again.get(request.path, 0) + 1
             answer.set(200, json.loads(last[request.path]))
 
-    return [answered(route, in_place)]
+    return [in_place(route, in_place)]
 
 
 def still_listed() -> list[Change]:
     """Keep deleted sessions in the list."""
-    gone: list[Owner] = []
+    deleted_owners: list[Owner] = []
 
-    def whole(some: Any, request: Request) -> Any:
+    def listing(some: Any, request: Request) -> Any:
         own = owner_of(request)[:2]
-        return [*some, *({"id": one[2]} for one in gone if one[:2] == own)]
+        return [*some, *({"id": owner[2]} for owner in deleted_owners if owner[:2] == own)]
 
-    return [requested(DELETE, lambda r: gone.append(owner_of(r))), answers(LIST, whole)]
+    return [requested(DELETE, lambda r: deleted_owners.append(owner_of(r))), answers(LIST, listing)]
 
 
 def as_owner(*routes: str) -> list[Change]:
@@ -429,12 +429,6 @@ def to_login(request: Request) -> None:
         request.path = "/login"
 
 
-def gone(route: str) -> Change:
-    """Have no such route at a runtime."""
-    method, path = route.split()
-    return statuses(f"{method} {HOSTED}{path}", 404)
-
-
 def runtime_of(request: Request) -> str:
     """Return the runtime that a path names."""
     return request.path.split("/")[2]
@@ -448,15 +442,15 @@ def admits(when: Callable[[Request, str], Any]) -> Change:
 def at_route(*routes: str) -> Callable[[Request, str], bool]:
     """Return whether a request is of one of the routes, at a runtime."""
     matches = [routed(f"{route.split()[0]} {HOSTED}{route.split()[1]}") for route in routes]
-    return lambda request, _known: any(match(request) for match in matches)
+    return lambda request, _sent: any(match(request) for match in matches)
 
 
 def key(accepts: Callable[[str, str], bool]) -> Callable[[Request, str], bool]:
     """Return whether the key of a request is taken for a known one."""
 
-    def when(request: Request, known: str) -> bool:
+    def when(request: Request, sent: str) -> bool:
         own = request.header("authorization").removeprefix("Bearer ")
-        return bool(own) and accepts(own, known.removeprefix("Bearer "))
+        return bool(own) and accepts(own, sent.removeprefix("Bearer "))
 
     return when
 
@@ -474,14 +468,14 @@ def shared(*routes: str) -> Change:
 
 def first_key_alone() -> Change:
     """Know the first key of a runtime alone."""
-    known: dict[str, str] = {}
+    keys_seen: dict[str, str] = {}
 
     def in_place(answer: Answer, request: Request) -> None:
         own = request.header("authorization")
-        if answer.status < 400 and own != known.setdefault(runtime_of(request), own):
+        if answer.status < 400 and own != keys_seen.setdefault(runtime_of(request), own):
             answer.set(401, {"error": {"message": "No."}})
 
-    return answered(f"* {HOSTED}/*", in_place)
+    return in_place(f"* {HOSTED}/*", in_place)
 
 
 TABLE: dict[str, dict[str, Any]] = {
@@ -513,15 +507,15 @@ TABLE: dict[str, dict[str, Any]] = {
     },
     "API-05": {
         "lose_the_first_event": history(lambda some: some[1:]),
-        "lose_the_replies": history(each(lost(is_reply))),
-        "tell_every_event_twice": history(lambda some: [one for one in some for _ in "12"]),
-        "strip_texts": history(each(text(str.strip))),
+        "lose_the_replies": history(each_event(lost(is_reply))),
+        "tell_every_event_twice": history(lambda some: [event for event in some for _ in "12"]),
+        "strip_texts": history(each_event(text(str.strip))),
         "read_another_id": answers(READ, at("id", lambda id_: f"{id_}-1")),
     },
     "API-06": {
         "keep_the_deleted_in_the_list": still_listed(),
-        "delete_nothing": deleted(lambda _this, _other: False, own=False),
-        "keep_the_deleted_readable": kept(READ),
+        "delete_nothing": deleted(lambda _this, _owner: False, own=False),
+        "keep_the_deleted_readable": answer_deleted(READ),
         "delete_all_of_the_user": deleted(lambda this, other: this[:2] == other[:2]),
         "delete_what_begins_with_the_id": deleted(lambda this, o: o[2].startswith(this[2])),
         "fail_though_it_is_deleted": statuses(DELETE, 500),
@@ -529,7 +523,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "API-07": {
         "answer_the_last_event": of_run(lambda some: some[-1:]),
         "reverse_the_events": of_run(lambda some: some[::-1]),
-        "lose_emoji": of_run(each(text(without_astral))),
+        "lose_emoji": of_run(each_event(text(without_astral))),
         "fail_though_it_has_run": statuses(RUN, 500),
     },
     "API-08": {
@@ -539,11 +533,11 @@ TABLE: dict[str, dict[str, Any]] = {
         "stream_every_event_twice": events(STREAM, lambda event: [event, event]),
     },
     "API-09": {
-        "join_all_increments": turn(held(joined)),
-        "send_the_text_so_far": turn(so_far),
+        "join_all_increments": stream_events(hold_back(joined)),
+        "send_the_text_so_far": stream_events(so_far),
         "send_no_increments": increments(always(DROP)),
-        "hold_increments_back": turn(held(list)),
-        "lose_the_last_increment": turn(held(lambda waiting: waiting[:-1])),
+        "hold_increments_back": stream_events(hold_back(list)),
+        "lose_the_last_increment": stream_events(hold_back(lambda waiting: waiting[:-1])),
         "stream_where_it_is_false": requests(STREAM, at("streaming", always(True))),
     },
     "API-10": {
@@ -555,16 +549,16 @@ TABLE: dict[str, dict[str, Any]] = {
         ),
     },
     "API-11": {
-        "answer_no_tool_calls": of_run(each(lost(is_call))),
+        "answer_no_tool_calls": of_run(each_event(lost(is_call))),
         "lose_the_name_of_calls": runs(at("content.parts.*.functionCall", put(name=""))),
-        "stream_no_reply_after_a_tool": turn(after_call),
-        "reply_with_the_last_increment": turn(last_increment),
+        "stream_no_reply_after_a_tool": stream_events(after_call),
+        "reply_with_the_last_increment": stream_events(last_increment),
     },
     "API-12": {
         **{f"run_without_{name}": filled(RUN, name) for name in ("appName", "newMessage")},
         **{f"stream_without_{name}": filled(STREAM, name) for name in ("userId", "sessionId")},
-        "answer_refusals_with_200": answered(RUN, lambda answer, _: setattr(answer, "status", 200)),
-        "answer_an_empty_list_for_a_refusal": answered(
+        "answer_refusals_with_200": in_place(RUN, lambda answer, _: setattr(answer, "status", 200)),
+        "answer_an_empty_list_for_a_refusal": in_place(
             RUN, lambda answer, _: answer.set(200, []) if answer.status >= 400 else None
         ),
     },
@@ -577,7 +571,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "API-14": {
         "have_no_health": statuses(HEALTH, 404),
         "require_a_key": statuses(HEALTH, 401),
-        "be_healthy_once": answered(
+        "be_healthy_once": in_place(
             HEALTH, answers_after(1, lambda answer: answer.set(503, {"error": "down"}))
         ),
     },
@@ -615,9 +609,9 @@ TABLE: dict[str, dict[str, Any]] = {
     "AUT-02": {
         "know_the_first_key_alone": first_key_alone(),
         "admit_everybody_to_create": admits(at_route(CREATE)),
-        "take_the_beginning_of_a_key": admits(key(lambda own, known: known.startswith(own))),
-        "take_a_key_in_capitals": admits(key(lambda own, known: own.lower() == known.lower())),
-        "hold_streams_back": turn(held(list), f"POST {HOSTED}/run_sse"),
+        "take_the_beginning_of_a_key": admits(key(lambda own, sent: sent.startswith(own))),
+        "take_a_key_in_capitals": admits(key(lambda own, sent: own.lower() == sent.lower())),
+        "hold_streams_back": stream_events(hold_back(list), f"POST {HOSTED}/run_sse"),
     },
     "AUT-03": {
         "take_all_callers_for_one": shared("* /*"),

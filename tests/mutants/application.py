@@ -31,11 +31,11 @@ from tests.mutants.wire import (
     Headers,
     Request,
     actions,
-    answered,
     answers,
     around,
     calls,
     events,
+    in_place,
     raw_events,
     refused,
     requested,
@@ -112,13 +112,13 @@ def number(text: str) -> str:
 
 def fields_of_earlier_requests() -> Change:
     """Keep the fields of the session's earlier requests."""
-    kept: dict[str, Any] = {}
+    sessions: dict[str, Any] = {}
 
     def merged(body: Any, request: Request) -> Any:
-        session = kept.setdefault(request.header("session_id"), {})
-        whole = {**session, **body}
+        session = sessions.setdefault(request.header("session_id"), {})
+        full = {**session, **body}
         session.update(drop("do")(body))
-        return whole
+        return full
 
     return requests(INVOKE, merged)
 
@@ -138,7 +138,7 @@ def raised(change: Callable[[Answer, Request], None], kind: str = "") -> Change:
         if answer.status == 500 and f'"{kind}'.encode() in answer.body:
             change(answer, request)
 
-    return answered(INVOKE, in_place)
+    return in_place(INVOKE, in_place)
 
 
 def after_exception(route: str, *, failures: int = 1, session: bool = False) -> tuple[Change, ...]:
@@ -152,7 +152,7 @@ def after_exception(route: str, *, failures: int = 1, session: bool = False) -> 
     def down(request: Request) -> bool:
         return len(failed) >= failures and (not session or request.header("session_id") in failed)
 
-    return refused(route, down, 503), answered(INVOKE, note)
+    return refused(route, down, 503), in_place(INVOKE, note)
 
 
 def error_again() -> Change:
@@ -165,7 +165,7 @@ def error_again() -> Change:
         elif pending:
             answer.status, answer.body = 500, pending.pop()
 
-    return answered(INVOKE, in_place)
+    return in_place(INVOKE, in_place)
 
 
 def no_json(change: Callable[[Answer], None]) -> Change:
@@ -175,10 +175,10 @@ def no_json(change: Callable[[Answer], None]) -> Change:
         if answer.status == 400 and request.json is None:
             change(answer)
 
-    return answered(INVOKE, in_place)
+    return in_place(INVOKE, in_place)
 
 
-def taken(change: Callable[[str], Any]) -> Change:
+def accept_text(change: Callable[[str], Any]) -> Change:
     """Take a body that is not JSON for an object, unless the function returns None."""
 
     def in_place(request: Request) -> None:
@@ -226,7 +226,7 @@ def strings(change: Callable[[str, list[str]], str | list[str]]) -> Change:
     return Change(routed(INVOKE), event=changed)
 
 
-def held(release: Callable[[list[bytes]], int], end: int | None = None) -> Change:
+def hold_back(release: Callable[[list[bytes]], int], end: int | None = None) -> Change:
     """Hold events back; the function takes those that wait and returns how many to send now."""
 
     def changed(raw: bytes, request: Request) -> list[bytes]:
@@ -278,7 +278,7 @@ def probe(name: str, change: Callable[[Any], Any]) -> Change:
 def once(name: str) -> Change:
     """Answer a probe once."""
     down = answers_after(1, lambda answer: answer.set(503, {"error": "down"}))
-    return answered(f"GET /{name}", down)
+    return in_place(f"GET /{name}", down)
 
 
 def after_an_invocation(route: str) -> tuple[Change, ...]:
@@ -343,9 +343,9 @@ def session(change: Callable[[str], str]) -> Change:
 def environment(document: Any, request: Request) -> Any:
     """Tell another environment to each session."""
     try:
-        told = json.loads(document)
+        result = json.loads(document)
         return json.dumps(
-            {**told, "environment": f"{told['environment']}-{request.header('session_id')}"}
+            {**result, "environment": f"{result['environment']}-{request.header('session_id')}"}
         )
     except (KeyError, TypeError, ValueError):
         return document
@@ -353,23 +353,23 @@ def environment(document: Any, request: Request) -> Any:
 
 def first_session_alone() -> Change:
     """Serve the first session alone."""
-    known: list[str] = []
+    ids: list[str] = []
 
     def other(request: Request) -> bool:
-        known.append(request.header("session_id"))
-        return known[-1] != known[0]
+        ids.append(request.header("session_id"))
+        return ids[-1] != ids[0]
 
     return refused(HOSTED, other, 503)
 
 
 def answer_of_a_body() -> Change:
     """Answer the same body with the same answer."""
-    known: dict[Any, bytes] = {}
+    answers: dict[Any, bytes] = {}
 
     def in_place(answer: Answer, request: Request) -> None:
-        answer.body = known.setdefault((request.path, request.body), answer.body)
+        answer.body = answers.setdefault((request.path, request.body), answer.body)
 
-    return answered(HOSTED, in_place)
+    return in_place(HOSTED, in_place)
 
 
 def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Change, ...]:
@@ -385,17 +385,17 @@ def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Ch
             spoil(answer)
             down[0] = always
 
-    return actions("ListRuntimeInstances", note), answered(f"* {RUNTIME}/*", in_place)
+    return actions("ListRuntimeInstances", note), in_place(f"* {RUNTIME}/*", in_place)
 
 
 def first_runtime() -> Change:
     """Send the requests to all runtimes to the first."""
-    known: list[str] = []
+    ids: list[str] = []
 
     def in_place(request: Request) -> None:
         name = request.path.split("/")[2]
-        known.append(name)
-        request.path = request.path.replace(f"/{name}/", f"/{known[0]}/", 1)
+        ids.append(name)
+        request.path = request.path.replace(f"/{name}/", f"/{ids[0]}/", 1)
 
     return requested(f"* {RUNTIME}/*", in_place)
 
@@ -436,7 +436,7 @@ TABLE = {
         "fail_without_a_session_id": refused(INVOKE, lambda r: not r.header("session_id"), 500),
     },
     "INV-04": {
-        "send_the_text_itself": answered(
+        "send_the_text_itself": in_place(
             INVOKE,
             lambda answer, _: (
                 setattr(answer, "body", answer.json.encode())
@@ -459,8 +459,8 @@ TABLE = {
             INVOKE, lambda raw: raw.replace(b"\ndata: ", b"\n\ndata: ")
         ),
         "replace_non_ascii": strings(lambda text, _: to_ascii(text)),
-        "hold_everything_back": held(lambda _: 0),
-        "hold_one_string_back": held(lambda waiting: len(waiting) - 1),
+        "hold_everything_back": hold_back(lambda _: 0),
+        "hold_one_string_back": hold_back(lambda waiting: len(waiting) - 1),
         "name_it_plain_text": Change(
             routed(INVOKE), head=lambda some: some.update({"content-type": "text/plain"})
         ),
@@ -480,8 +480,8 @@ TABLE = {
     "INV-08": {
         "fail_with_500": no_json(lambda answer: answer.set(500, {"error": "no JSON"})),
         "refuse_without_a_word": no_json(lambda answer: setattr(answer, "body", b"")),
-        "take_a_form": taken(lambda text: dict(parse_qsl(text)) or None),
-        "take_loose_json": taken(loose),
+        "take_a_form": accept_text(lambda text: dict(parse_qsl(text)) or None),
+        "take_loose_json": accept_text(loose),
     },
     "INV-09": {
         "use_one_instance_for_all": header("session_id", always("default")),
@@ -497,7 +497,7 @@ TABLE = {
     },
     "PRB-02": {
         "have_no_health": statuses("GET /health", 404),
-        "answer_with_nothing": answered("GET /health", lambda a, _: setattr(a, "body", b"")),
+        "answer_with_nothing": in_place("GET /health", lambda a, _: setattr(a, "body", b"")),
         "answer_an_empty_status": probe("health", always("")),
         "answer_once": once("health"),
     },

@@ -79,7 +79,7 @@ def outcome(number: int) -> str:
         return f"{BROKEN}: no check ran"
     if Verdict.FAILED in result.values():
         return CAUGHT
-    others = [f"{id_} {one.value}" for id_, one in result.items() if one is not Verdict.PASSED]
+    others = [f"{id_} {mark.value}" for id_, mark in result.items() if mark is not Verdict.PASSED]
     return f"{SURVIVED} ({', '.join(others)})" if others else SURVIVED
 
 

@@ -117,20 +117,9 @@ def always(value: Any) -> OfValue:
     return lambda _value: value
 
 
-def where(which: Callable[[Any], Any], change: OfValue) -> OfValue:
+def where(select: Callable[[Any], Any], change: OfValue) -> OfValue:
     """Change some values alone."""
-    return lambda value: change(value) if which(value) else value
-
-
-def both(*changes: OfValue) -> OfValue:
-    """Make changes one after the other."""
-
-    def change(value: Any) -> Any:
-        for one in changes:
-            value = one(value)
-        return value
-
-    return change
+    return lambda value: change(value) if select(value) else value
 
 
 # ---- by what came before
@@ -143,17 +132,17 @@ def nothing(_value: Any) -> str:
 
 def first(key: Callable[[Any], Any] = nothing) -> OfValue:
     """Replace a value by the first with the same key."""
-    known: dict[Any, Any] = {}
-    return lambda value: known.setdefault(key(value), value)
+    replaced: dict[Any, Any] = {}
+    return lambda value: replaced.setdefault(key(value), value)
 
 
 def previous(key: Callable[[Any], Any] = nothing) -> OfValue:
     """Replace a value by the one before with the same key."""
-    known: dict[Any, Any] = {}
+    replaced: dict[Any, Any] = {}
 
     def change(value: Any) -> Any:
-        before = known.get(key(value), value)
-        known[key(value)] = value
+        before = replaced.get(key(value), value)
+        replaced[key(value)] = value
         return before
 
     return change
@@ -175,11 +164,11 @@ def answers_after(
     times: int, change: Callable[[Answer], None]
 ) -> Callable[[Answer, Request], None]:
     """Change answers in place after so many."""
-    seen: list[str] = []
+    names: list[str] = []
 
     def changed(answer: Answer, request: Request) -> None:
-        seen.append(request.path)
-        if len(seen) > times:
+        names.append(request.path)
+        if len(names) > times:
             change(answer)
 
     return changed
@@ -197,15 +186,15 @@ def admitted(
 
     ``when`` takes the request and the known header Authorization, ``key`` tells whose key to use.
     """
-    known: dict[Any, str] = {}
+    texts: dict[Any, str] = {}
 
     async def ask_again(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         own = key(request)
         if answer.status < 400 and "authorization" in request.headers:
-            known.setdefault(own, request.headers["authorization"])
-        elif answer.status in (401, 403, 404) and own in known and when(request, known[own]):
-            answer = await ask(with_header(request, "authorization", known[own]))
+            texts.setdefault(own, request.headers["authorization"])
+        elif answer.status in (401, 403, 404) and own in texts and when(request, texts[own]):
+            answer = await ask(with_header(request, "authorization", texts[own]))
         return answer
 
     return around(route, ask_again)

@@ -20,35 +20,35 @@ TOOL_ID = "PLATFORM_TOOL_ID"
 KEYS = ("PLATFORM_ACCESS_KEY", "PLATFORM_SECRET_KEY")
 
 
-def accepting(owner: Any, name: str, which: Callable[[Any], Any]) -> Patches:
+def accepting(owner: Any, name: str, select: Callable[[Any], Any]) -> Patches:
     """Let a decorator accept what it must refuse, and do nothing with it."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
         decorate = getattr(owner, name)
 
-        def accepts(self: Any, thing: Any = None, *given: Any, **named: Any) -> Any:
-            if thing is not None and which(thing):
+        def accepts(self: Any, thing: Any = None, *args: Any, **named: Any) -> Any:
+            if thing is not None and select(thing):
                 return thing
-            result = decorate(self, *(() if thing is None else (thing,)), *given, **named)
+            result = decorate(self, *(() if thing is None else (thing,)), *args, **named)
             if thing is not None or not callable(result):
                 return result
-            return lambda cls: cls if which(cls) else result(cls)
+            return lambda cls: cls if select(cls) else result(cls)
 
         patch.setattr(owner, name, accepts)
 
     return patches
 
 
-def refusing(owner: Any, name: str, which: Callable[[Any], Any]) -> Patches:
+def refusing(owner: Any, name: str, select: Callable[[Any], Any]) -> Patches:
     """Let a decorator refuse what it must accept, of the functions in modules of checks."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
         decorate = getattr(owner, name)
 
-        def refuses(self: Any, thing: Any, *given: Any, **named: Any) -> Any:
-            if which(thing) and ".test_" in thing.__module__:
+        def refuses(self: Any, thing: Any, *args: Any, **named: Any) -> Any:
+            if select(thing) and ".test_" in thing.__module__:
                 raise TypeError("refused")
-            return decorate(self, thing, *given, **named)
+            return decorate(self, thing, *args, **named)
 
         patch.setattr(owner, name, refuses)
 
@@ -78,10 +78,10 @@ def swapped(patch: pytest.MonkeyPatch) -> None:
             return decorate(self, function)
 
         @functools.wraps(function)
-        async def other(payload: dict[str, Any], headers: dict[str, str]) -> Any:
+        async def swapped(payload: dict[str, Any], headers: dict[str, str]) -> Any:
             return await function(headers, payload)
 
-        decorate(self, other)
+        decorate(self, swapped)
         return function
 
     patch.setattr(SimpleApp, "entrypoint", entrypoint)
@@ -95,7 +95,7 @@ def parameters(function: Any) -> list[str]:
 def unannotated(function: Any) -> bool:
     """Return whether a parameter has no annotation."""
     some = inspect.signature(function).parameters.values() if callable(function) else ()
-    return any(one.annotation is inspect.Parameter.empty for one in some)
+    return any(parameter.annotation is inspect.Parameter.empty for parameter in some)
 
 
 def ran(change: Callable[..., Any]) -> Patches:
@@ -104,7 +104,7 @@ def ran(change: Callable[..., Any]) -> Patches:
     def patches(patch: pytest.MonkeyPatch) -> None:
         original = agentdouble.run_code
         patch.setattr(
-            agentdouble, "run_code", lambda *given, **named: change(original, *given, **named)
+            agentdouble, "run_code", lambda *args, **named: change(original, *args, **named)
         )
         for name in [name for name in sys.modules if ".contracts.test_run" in name]:
             patch.delitem(sys.modules, name)
@@ -115,11 +115,11 @@ def ran(change: Callable[..., Any]) -> Patches:
 def with_tool(id_: str) -> Callable[..., Any]:
     """Use a tool where none is named."""
 
-    def run(original: Any, *given: Any, **named: Any) -> Any:
+    def run(original: Any, *args: Any, **named: Any) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             if not os.environ.get(TOOL_ID):
                 patch.setenv(TOOL_ID, id_)
-            return original(*given, **named)
+            return original(*args, **named)
 
     return run
 
@@ -127,31 +127,31 @@ def with_tool(id_: str) -> Callable[..., Any]:
 def with_error(message: str) -> Callable[..., Any]:
     """Raise any error with another message."""
 
-    def run(original: Any, *given: Any, **named: Any) -> Any:
+    def run(original: Any, *args: Any, **named: Any) -> Any:
         try:
-            return original(*given, **named)
+            return original(*args, **named)
         except Exception as error:
             raise RuntimeError(message) from error
 
     return run
 
 
-def without_context(original: Any, *given: Any, **named: Any) -> Any:
+def without_context(original: Any, *args: Any, **named: Any) -> Any:
     """Ignore the keys of the tool context."""
-    for context in (*given, *named.values()):
+    for context in (*args, *named.values()):
         some = getattr(context, "state", context)
         if isinstance(some, dict):
             for name in KEYS:
                 some.pop(name, None)
-    return original(*given, **named)
+    return original(*args, **named)
 
 
-def without_environment(original: Any, *given: Any, **named: Any) -> Any:
+def without_environment(original: Any, *args: Any, **named: Any) -> Any:
     """Ignore the keys of the environment."""
     with pytest.MonkeyPatch.context() as patch:
         for name in KEYS:
             patch.delenv(name, raising=False)
-        return original(*given, **named)
+        return original(*args, **named)
 
 
 def run_with(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Patches:
@@ -174,18 +174,18 @@ def in_process(name: str) -> Patches:
     """Break an application that a check starts as a process."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
-        here = Path(__file__).parent
-        patch.setenv("PYTHONPATH", f"{here / 'in_processes'}{os.pathsep}{here.parents[1]}")
+        folder = Path(__file__).parent
+        patch.setenv("PYTHONPATH", f"{folder / 'in_processes'}{os.pathsep}{folder.parents[1]}")
         patch.setenv("MUTANT", name)
 
     return patches
 
 
 PROCESSES: dict[str, Patches] = {
-    "ignore_the_card": run_with(lambda given: {**given, "agent_card": None}),
-    "listen_at_every_host": run_with(lambda given: {**given, "host": "0.0.0.0"}),
-    "listen_at_another_host": run_with(lambda given: {**given, "host": "127.0.0.9"}),
-    "listen_at_another_port": run_with(lambda given: {**given, "port": given["port"] + 1}),
+    "ignore_the_card": run_with(lambda options: {**options, "agent_card": None}),
+    "listen_at_every_host": run_with(lambda options: {**options, "host": "0.0.0.0"}),
+    "listen_at_another_host": run_with(lambda options: {**options, "host": "127.0.0.9"}),
+    "listen_at_another_port": run_with(lambda options: {**options, "port": options["port"] + 1}),
 }
 TABLE: dict[str, dict[str, Any]] = {
     "DEC-01": {
@@ -193,27 +193,27 @@ TABLE: dict[str, dict[str, Any]] = {
         "accept_a_sync_function": accepting(
             SimpleApp,
             "entrypoint",
-            lambda one: inspect.isfunction(one) and not inspect.iscoroutinefunction(one),
+            lambda func: inspect.isfunction(func) and not inspect.iscoroutinefunction(func),
         ),
         "refuse_an_async_generator": refusing(SimpleApp, "entrypoint", inspect.isasyncgenfunction),
         "give_headers_first": swapped,
     },
     "DEC-02": {
         "accept_an_async_function": accepting(SimpleApp, "ping", inspect.iscoroutinefunction),
-        "accept_a_parameter": accepting(SimpleApp, "ping", lambda one: len(parameters(one)) == 1),
+        "accept_a_parameter": accepting(SimpleApp, "ping", lambda func: len(parameters(func)) == 1),
         "accept_two_parameters": accepting(
-            SimpleApp, "ping", lambda one: len(parameters(one)) == 2
+            SimpleApp, "ping", lambda func: len(parameters(func)) == 2
         ),
     },
     "DEC-03": {
-        "return_the_function": replaced(SimpleApp, "async_task", lambda _self, one: one),
+        "return_the_function": replaced(SimpleApp, "async_task", lambda _self, func: func),
         "raise_attribute_error": replaced(SimpleApp, "async_task", raising(AttributeError, "no")),
         "not_say_so": replaced(SimpleApp, "async_task", raising(NotImplementedError, "")),
     },
     "DEC-04": {
         "refuse_async_functions": refusing(MCPApp, "tool", inspect.iscoroutinefunction),
         "refuse_sync_functions": refusing(
-            MCPApp, "tool", lambda one: not inspect.iscoroutinefunction(one)
+            MCPApp, "tool", lambda func: not inspect.iscoroutinefunction(func)
         ),
         "accept_parameters_without_annotations": accepting(MCPApp, "tool", unannotated),
         "forget_async_tools": accepting(MCPApp, "tool", inspect.iscoroutinefunction),
@@ -221,14 +221,14 @@ TABLE: dict[str, dict[str, Any]] = {
     "DEC-05": {
         "accept_any_class": accepting(A2AApp, "agent_executor", inspect.isclass),
         "accept_a_class_with_execute": accepting(
-            A2AApp, "agent_executor", lambda one: len(one.__mro__) == 2 and hasattr(one, "execute")
+            A2AApp, "agent_executor", lambda cls: len(cls.__mro__) == 2 and hasattr(cls, "execute")
         ),
         "accept_a_function": accepting(A2AApp, "agent_executor", inspect.isfunction),
     },
     "DEC-06": {
         "accept_any_class": accepting(A2AApp, "task_store", inspect.isclass),
         "accept_a_class_with_the_methods": accepting(
-            A2AApp, "task_store", lambda one: len(one.__mro__) == 2 and hasattr(one, "save_task")
+            A2AApp, "task_store", lambda cls: len(cls.__mro__) == 2 and hasattr(cls, "save_task")
         ),
         "accept_a_function": accepting(A2AApp, "task_store", inspect.isfunction),
     },

@@ -56,7 +56,7 @@ def tools(change: Callable[[list[Any]], Any], route: str = "* *") -> Change:
 
 def tool(name: str, change: OfValue) -> Change:
     """Change a listed tool, or all (``*``)."""
-    return tools(at("*", where(lambda one: name in ("*", one["name"]), change)))
+    return tools(at("*", where(lambda entry: name in ("*", entry["name"]), change)))
 
 
 def arguments(change: OfValue, *names: str, route: str = "* *") -> Change:
@@ -135,8 +135,8 @@ def retyped(of: str, new: str) -> OfValue:
 
 def prompt(required: list[str], **properties: Any) -> Change:
     """Show other parameters of the agent."""
-    shown = {"type": "object", "properties": properties, "required": required}
-    return schemas(always(shown), "shout")
+    schema = {"type": "object", "properties": properties, "required": required}
+    return schemas(always(schema), "shout")
 
 
 # ---- the protocol and its keys
@@ -175,13 +175,13 @@ def bearer(request: Request) -> str:
 def keys(accepts: Callable[[str, str], Any]) -> Change:
     """Accept other keys; the function takes one that was sent and the right one."""
     return admitted(
-        ENDPOINT, lambda request, known: accepts(bearer(request), known.removeprefix("Bearer "))
+        ENDPOINT, lambda request, sent: accepts(bearer(request), sent.removeprefix("Bearer "))
     )
 
 
 def unguarded(when: Callable[[Request], Any]) -> Change:
     """Answer some requests without the right key."""
-    return admitted(ENDPOINT, lambda request, _known: when(request))
+    return admitted(ENDPOINT, lambda request, _sent: when(request))
 
 
 # ---- A2A
@@ -251,8 +251,8 @@ def update_of(document: Any) -> Any:
 def is_end(document: Any) -> bool:
     """Return whether an event ends a stream."""
     result = document["result"]
-    told = str(result.get("statusUpdate", result).get("status", {}).get("state", ""))
-    return "message" in result or told.lower().endswith(("completed", "failed"))
+    state = str(result.get("statusUpdate", result).get("status", {}).get("state", ""))
+    return "message" in result or state.lower().endswith(("completed", "failed"))
 
 
 def updates(change: OfValue) -> list[Change]:
@@ -267,26 +267,26 @@ def updates(change: OfValue) -> list[Change]:
     return streamed(changed)
 
 
-def numbered(keep: Callable[[int], bool]) -> list[Change]:
+def numbered(is_kept: Callable[[int], bool]) -> list[Change]:
     """Keep the artifacts of a stream by their number, from 1."""
 
     def changed(document: Any, request: Request) -> Any:
         if update_of(document) is None:
             return document
         request.state["number"] = request.state.get("number", 0) + 1
-        return document if keep(request.state["number"]) else DROP
+        return document if is_kept(request.state["number"]) else DROP
 
     return streamed(changed)
 
 
-def held(document: Any, request: Request) -> Any:
+def hold_back(document: Any, request: Request) -> Any:
     """Hold all events back until the end."""
     waiting = request.state.setdefault("waiting", [])
     waiting.append(document)
     return list(waiting) if is_end(document) else DROP
 
 
-def made(change: Callable[[list[str], Any, str], Any], *methods: str) -> list[Change]:
+def created_tasks(change: Callable[[list[str], Any, str], Any], *methods: str) -> list[Change]:
     """Change answers to GetTask with the ids of the tasks that were made, and the id."""
     ids: list[str] = []
 
@@ -310,14 +310,14 @@ def missing(document: Any, code: int = -32001) -> Any:
 
 def kept_tasks() -> list[Change]:
     """Answer with tasks that were deleted."""
-    known: dict[str, Any] = {}
+    sessions: dict[str, Any] = {}
 
     def changed(document: Any, request: Request) -> Any:
         id_ = request.json["params"]["id"]
         if "result" in document:
-            known[id_] = document["result"]
-        elif id_ in known:
-            return {"jsonrpc": "2.0", "id": document["id"], "result": known[id_]}
+            sessions[id_] = document["result"]
+        elif id_ in sessions:
+            return {"jsonrpc": "2.0", "id": document["id"], "result": sessions[id_]}
         return document
 
     return documents(GET_TASK, changed)
@@ -334,8 +334,8 @@ TABLE: dict[str, dict[str, Any]] = {
     },
     "MCP-02": {
         "accept_requests_without_a_key": keys(lambda own, _: not own),
-        "accept_the_beginning_of_a_key": keys(lambda own, known: own and known.startswith(own)),
-        "compare_16_characters": keys(lambda own, known: own[:16] == known[:16]),
+        "accept_the_beginning_of_a_key": keys(lambda own, sent: own and sent.startswith(own)),
+        "compare_16_characters": keys(lambda own, sent: own[:16] == sent[:16]),
         "accept_a_key_in_x_api_key": unguarded(lambda r: r.header("x-api-key")),
         "guard_all_but_calls": unguarded(rpc("tools/call")),
         "refuse_the_right_key": refused("POST /mcp/{name}", lambda r: bool(bearer(r)), 401),
@@ -353,7 +353,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "show_no_parameters_of_async_tools": schemas(always({"type": "object"}), "join"),
         "require_no_parameter": schemas(drop("required")),
         "describe_nothing": tool("*", put(description="")),
-        "describe_by_the_name": tool("*", lambda one: {**one, "description": one["name"]}),
+        "describe_by_the_name": tool("*", lambda entry: {**entry, "description": entry["name"]}),
         "take_null_for_false": arguments(at("express", lambda value: value or None)),
     },
     "MCP-05": {
@@ -363,7 +363,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "send_the_content_before": by_tool(lambda: at("structuredContent", previous())),
     },
     "MCP-06": {
-        "list_no_agents": tools(drop_if(lambda one: one["name"] == "shout")),
+        "list_no_agents": tools(drop_if(lambda entry: entry["name"] == "shout")),
         "let_the_prompt_be_left_out": prompt([], prompt=TEXT),
         "give_the_agent_256_characters": arguments(texts(cut(256)), "shout"),
         "return_small_letters": returned(str.lower, "shout"),
@@ -402,7 +402,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "forget_the_context": message(drop("contextId")),
     },
     "A2A-03": {
-        "hold_results_back": streamed(held),
+        "hold_results_back": streamed(hold_back),
         "send_the_first_result_alone": numbered(lambda number: number == 1),
         "lose_what_is_not_ascii": updates(at("artifact.parts", texts(to_ascii))),
         "send_no_end": streamed(lambda document, _: DROP if is_end(document) else document),
@@ -410,7 +410,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "A2A-04": {
         "keep_tasks_that_were_deleted": kept_tasks(),
         "answer_with_the_first_task_for_each": tasks(GET_TASK, first()),
-        "store_no_tasks_of_streams": made(
+        "store_no_tasks_of_streams": created_tasks(
             lambda ids, d, id_: missing(d) if id_ in ids else d, *STREAM
         ),
         "store_tasks_under_another_id": tasks(GET_TASK, lambda v: {**v, "id": uuid.uuid4().hex}),

@@ -33,8 +33,8 @@ from tests.mutants.wire import (
     Request,
     action,
     actions,
-    answered,
     bodies,
+    in_place,
     requested,
     statuses,
 )
@@ -70,7 +70,7 @@ def outputs(change: Callable[[list[Any]], Any]) -> Change:
 
 def output(kind: str, change: OfValue) -> Change:
     """Change each output of a type or of a stream."""
-    return inner(at("data.outputs.*", where(lambda one: is_of(one, kind), change)))
+    return inner(at("data.outputs.*", where(lambda output: is_of(output, kind), change)))
 
 
 def stdout(change: Callable[[str], str]) -> Change:
@@ -78,14 +78,14 @@ def stdout(change: Callable[[str], str]) -> Change:
     return output("stdout", at("text", change))
 
 
-def is_of(one: Any, kind: str) -> bool:
+def is_of(output: Any, kind: str) -> bool:
     """Return whether an output is of a type or of a stream."""
-    return kind in (one["output_type"], one["name"])
+    return kind in (output["output_type"], output["name"])
 
 
 def without(kind: str) -> Callable[[list[Any]], list[Any]]:
     """Lose the outputs of a type or of a stream."""
-    return drop_if(lambda one: is_of(one, kind))
+    return drop_if(lambda output: is_of(output, kind))
 
 
 def failed(value: Any) -> bool:
@@ -119,26 +119,26 @@ def count(key: Callable[[Any], Any], counts: Callable[[Any], bool]) -> Change:
     return data(changed)
 
 
-def refused_first(which: Callable[[Any], bool]) -> Change:
+def refused_first(select: Callable[[Any], bool]) -> Change:
     """Refuse the first invocation of a session, if it is such."""
-    known: set[Any] = set()
+    ids: set[Any] = set()
 
     def in_place(answer: Answer, request: Request) -> None:
         name = request.json.get("UserSessionId")
-        if name not in known and which(request.json):
+        if name not in ids and select(request.json):
             answer.set(404, {"ResponseMetadata": {"Error": {"Code": "NotFound", "Message": "No"}}})
-        known.add(name)
+        ids.add(name)
 
     return Change(action(INVOKE), answer=in_place)
 
 
 def nameless() -> OfValue:
     """Name no instance at the first invocation."""
-    known: set[str] = set()
+    ids: set[str] = set()
 
     def changed(value: Any) -> Any:
-        again = value["UserSessionId"] in known
-        known.add(value["UserSessionId"])
+        again = value["UserSessionId"] in ids
+        ids.add(value["UserSessionId"])
         return value if again else {**value, "SessionId": ""}
 
     return changed
@@ -146,10 +146,10 @@ def nameless() -> OfValue:
 
 def same_ids() -> OfValue:
     """Name the first instance of a session for ever."""
-    known: dict[str, str] = {}
+    ids: dict[str, str] = {}
 
     def changed(value: Any) -> Any:
-        id_ = known.setdefault(value["UserSessionId"], value["SessionId"])
+        id_ = ids.setdefault(value["UserSessionId"], value["SessionId"])
         return {**value, "SessionId": id_}
 
     return changed
@@ -190,9 +190,9 @@ def code(change: Callable[[str], str], *, python: bool = True) -> list[Change]:
     return [bodies(body), actions(INVOKE, named)]
 
 
-def before_python(prelude: str, which: str = "True") -> list[Change]:
+def before_python(prelude: str, condition: str = "True") -> list[Change]:
     """Run Python before the Python of each call."""
-    return code(lambda text: f"exec({prelude.format(which)!r})\n{text}")
+    return code(lambda text: f"exec({prelude.format(condition)!r})\n{text}")
 
 
 def language(change: Callable[[str], str]) -> Change:
@@ -228,13 +228,13 @@ def user(change: Callable[[str], str]) -> Callable[[str], str]:
 
 def alternating() -> Callable[[str], str]:
     """Take turns between two names."""
-    turns = itertools.cycle("12")
-    return lambda name: f"{name}-{next(turns)}"
+    alternating = itertools.cycle("12")
+    return lambda name: f"{name}-{next(alternating)}"
 
 
-def lasting(seconds: int, which: Callable[[Any], bool] = lambda _: True) -> Change:
+def lasting(seconds: int, select: Callable[[Any], bool] = lambda _: True) -> Change:
     """Let instances live so long, unless a request says how long."""
-    return bodies(lambda value: {"Ttl": seconds, **value} if which(value) else value)
+    return bodies(lambda value: {"Ttl": seconds, **value} if select(value) else value)
 
 
 # ---- callers
@@ -252,11 +252,11 @@ def key_of(request: Request) -> str:
 
 def second_time() -> Callable[[Request], bool]:
     """Return whether a caller was refused before."""
-    seen: set[str] = set()
+    ids: set[str] = set()
 
     def again(request: Request) -> bool:
-        before = key_of(request) in seen
-        seen.add(key_of(request))
+        before = key_of(request) in ids
+        ids.add(key_of(request))
         return before
 
     return again
@@ -265,7 +265,7 @@ def second_time() -> Callable[[Request], bool]:
 def run_refused(statuses_: tuple[int, ...]) -> Change:
     """Refuse a request, and run it."""
 
-    async def both(request: Request, ask: Ask) -> Answer:
+    async def repeat(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         if answer.status in statuses_:
             request.query = {**request.query, "Action": INVOKE, "Version": VERSION}
@@ -273,20 +273,20 @@ def run_refused(statuses_: tuple[int, ...]) -> Change:
             await ask(request)
         return answer
 
-    return Change(lambda request: "Action" in request.query, around=both)
+    return Change(lambda request: "Action" in request.query, around=repeat)
 
 
-def tools(meant: Callable[[str, str], bool], which: Callable[[Any], bool] = bool) -> Change:
+def tools(is_meant: Callable[[str, str], bool], select: Callable[[Any], bool] = bool) -> Change:
     """Take the id of a tool for the one that is known, which ran before."""
-    known: list[str] = []
+    ids: list[str] = []
 
     async def ask_again(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
         sent = str((request.json or {}).get("ToolId"))
         if answer.status < 400:
-            known.append(sent)
-        elif known and meant(sent, known[0]) and which(request.json):
-            request.body = json.dumps({**request.json, "ToolId": known[0]}).encode()
+            ids.append(sent)
+        elif ids and is_meant(sent, ids[0]) and select(request.json):
+            request.body = json.dumps({**request.json, "ToolId": ids[0]}).encode()
             request.sign()
             answer = await ask(request)
         return answer
@@ -294,11 +294,11 @@ def tools(meant: Callable[[str, str], bool], which: Callable[[Any], bool] = bool
     return Change(action(INVOKE), around=ask_again)
 
 
-def spoken(which: Callable[[str, str], bool]) -> Change:
+def spoken(select: Callable[[str, str], bool]) -> Change:
     """Take other actions and versions for InvokeTool."""
 
     def in_place(request: Request) -> None:
-        if which(request.query["Action"], request.query.get("Version", "")):
+        if select(request.query["Action"], request.query.get("Version", "")):
             request.query = {**request.query, "Action": INVOKE, "Version": VERSION}
             request.sign()
 
@@ -322,11 +322,11 @@ def unnamed(name: str) -> Change:
     return Change(lambda request: "Action" in request.query, answer=in_place)
 
 
-def required(which: Callable[[Request], Any]) -> Change:
+def required(select: Callable[[Request], Any]) -> Change:
     """Refuse requests that are not such."""
 
     def in_place(answer: Answer, request: Request) -> None:
-        if not which(request):
+        if not select(request):
             answer.set(400, {"ResponseMetadata": {"Error": {"Code": "No", "Message": "No."}}})
 
     return Change(action(INVOKE), answer=in_place)
@@ -355,21 +355,21 @@ def downloaded(change: Callable[[bytes], bytes]) -> Change:
         if answer.status == 200:
             answer.body = change(answer.body)
 
-    return answered(DOWNLOAD, in_place)
+    return in_place(DOWNLOAD, in_place)
 
 
 def download_of_others() -> Change:
     """Download a file of another session where one is missing."""
-    known: dict[str, bytes] = {}
+    bodies: dict[str, bytes] = {}
 
     def in_place(answer: Answer, request: Request) -> None:
         path = request.query.get("path", "")
         if answer.status == 200:
-            known[path] = answer.body
-        elif path in known:
-            answer.status, answer.body = 200, known[path]
+            bodies[path] = answer.body
+        elif path in bodies:
+            answer.status, answer.body = 200, bodies[path]
 
-    return answered(DOWNLOAD, in_place)
+    return in_place(DOWNLOAD, in_place)
 
 
 def empty_if_missing(answer: Answer, _request: Request) -> None:
@@ -448,10 +448,10 @@ TABLE: dict[str, dict[str, Any]] = {
         "refuse_and_run": run_refused((401, 403)),
     },
     "CTL-04": {
-        "know_every_tool": tools(lambda _sent, _known: True),
-        "know_the_beginning_of_an_id": tools(lambda sent, known: known.startswith(sent)),
-        "know_a_tool_in_capitals": tools(lambda sent, known: sent.lower() == known.lower()),
-        "know_what_begins_with_an_id": tools(lambda sent, known: sent.startswith(known)),
+        "know_every_tool": tools(lambda _sent, _id: True),
+        "know_the_beginning_of_an_id": tools(lambda sent, id_: id_.startswith(sent)),
+        "know_a_tool_in_capitals": tools(lambda sent, id_: sent.lower() == id_.lower()),
+        "know_what_begins_with_an_id": tools(lambda sent, id_: sent.startswith(id_)),
     },
     "CTL-05": {
         "leave_out_the_prefix": envelope("Result.SessionId", lambda value: value[2:]),
@@ -550,11 +550,11 @@ TABLE: dict[str, dict[str, Any]] = {
         "download_up_to_the_first_nul": downloaded(lambda content: content.partition(b"\0")[0]),
         "cut_uploads_at_64_kib": uploaded(lambda content: content[:65536]),
         "store_nothing": uploaded(lambda _: b""),
-        "download_an_empty_file_for_a_missing_one": answered(DOWNLOAD, empty_if_missing),
+        "download_an_empty_file_for_a_missing_one": in_place(DOWNLOAD, empty_if_missing),
     },
     "SBX-11": {
         "have_no_browser": statuses("GET /v1/browser/info", 500),
-        "show_the_same_picture": answered(
+        "show_the_same_picture": in_place(
             "GET /v1/browser/screenshot", lambda answer, _: setattr(answer, "body", PIXEL)
         ),
     },

@@ -24,5 +24,5 @@ def test_every_clause_has_mutants() -> None:
     """And each mutant has a name of its own."""
     names = Counter(map(str, MUTANTS))
 
-    assert {one.clause for one in MUTANTS} == set(clauses())
+    assert {mutant.clause for mutant in MUTANTS} == set(clauses())
     assert [] == [name for name, count in names.items() if count > 1]

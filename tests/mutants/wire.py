@@ -115,7 +115,7 @@ def requests(route: str, change: Callable[..., Any]) -> Change:
     return Change(routed(route), request=_on_body(change))
 
 
-def answered(route: str, change: Callable[[Answer, Request], None]) -> Change:
+def in_place(route: str, change: Callable[[Answer, Request], None]) -> Change:
     """Change answers in place."""
     return Change(routed(route), answer=change)
 
@@ -127,7 +127,7 @@ def answers(route: str, change: Callable[..., Any]) -> Change:
 
 def statuses(route: str, status: int) -> Change:
     """Answer with an error."""
-    return answered(route, lambda answer, _: answer.set(status, {"error": {"message": "No."}}))
+    return in_place(route, lambda answer, _: answer.set(status, {"error": {"message": "No."}}))
 
 
 def refused(route: str, when: Matches, status: int = 400) -> Change:
@@ -137,7 +137,7 @@ def refused(route: str, when: Matches, status: int = 400) -> Change:
         if when(request):
             answer.set(status, {"error": {"message": "No."}})
 
-    return answered(route, refuse)
+    return in_place(route, refuse)
 
 
 def events(route: str, change: Callable[..., Any]) -> Change:
@@ -240,8 +240,8 @@ def installed(patch: pytest.MonkeyPatch, changes: tuple[Change, ...]) -> None:
     """Put the changes in front of every application that uvicorn serves from now on."""
     initialize = uvicorn.Config.__init__
 
-    def with_layer(self: uvicorn.Config, app: Any, *given: Any, **named: Any) -> None:
-        initialize(self, Layer(app, changes), *given, **named)
+    def with_layer(self: uvicorn.Config, app: Any, *args: Any, **named: Any) -> None:
+        initialize(self, Layer(app, changes), *args, **named)
 
     patch.setattr(uvicorn.Config, "__init__", with_layer)
     patch.setenv("AGENTDOUBLE_ACCESS_KEY", KEYS.access_key)
@@ -265,18 +265,18 @@ class Layer:
             if change.request is not None:
                 change.request(request)
         sender = _Sender(send, request, changes)
-        replacement = next((one.around for one in changes if one.around is not None), None)
+        replacement = next((change.around for change in changes if change.around is not None), None)
         if replacement is None:
             replayed = _replayed(request.body, receive)
             await self.app(_scope(scope, request), replayed, sender if changes else send)
             return
 
-        async def ask(asked: Request) -> Answer:
+        async def ask(changed: Request) -> Answer:
             collected = _Collector()
-            await self.app(_scope(scope, asked), _replayed(asked.body, receive), collected)
+            await self.app(_scope(scope, changed), _replayed(changed.body, receive), collected)
             return collected.answer
 
-        await sender.whole(await replacement(request, ask))
+        await sender.send_complete(await replacement(request, ask))
 
 
 class _Collector:
@@ -320,19 +320,19 @@ class _Sender:
             self._held += message.get("body", b"")
             if not message.get("more_body", False):
                 headers = _decoded(self._start["headers"])
-                await self.whole(Answer(self._start["status"], headers, self._held))
+                await self.send_complete(Answer(self._start["status"], headers, self._held))
 
     async def _event(self, message: Message) -> None:
         self._held += message.get("body", b"")
-        *whole, self._held = re.split(rb"(?<=\n\n)|(?<=\r\n\r\n)", self._held)
+        *complete, self._held = re.split(rb"(?<=\n\n)|(?<=\r\n\r\n)", self._held)
         more = message.get("more_body", False)
         if not more and self._held:
-            whole.append(self._held)
-        ready = [one for raw in whole for one in self._changed(raw)]
+            complete.append(self._held)
+        ready = [part for raw in complete for part in self._changed(raw)]
         for change in () if more else self._changes:
             ready += change.end(self._request) if change.end is not None else ()
-        for one in ready:
-            await self._send({"type": "http.response.body", "body": one, "more_body": True})
+        for part in ready:
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
         if not more:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -340,10 +340,10 @@ class _Sender:
         some = [raw]
         for change in self._changes:
             if change.event is not None:
-                some = [new for one in some for new in change.event(one, self._request)]
+                some = [new for event in some for new in change.event(event, self._request)]
         return some
 
-    async def whole(self, answer: Answer) -> None:
+    async def send_complete(self, answer: Answer) -> None:
         """Send an answer that is not a stream."""
         for change in self._changes:
             if change.answer is not None:
@@ -433,7 +433,7 @@ def _on_event(change: Callable[..., Any]) -> Callable[[bytes, Request], list[byt
         if repr(changed) == repr(data_of(raw)):  # True == 1
             return [raw]
         some = changed if isinstance(changed, list) else [changed]
-        return [event_of(one) for one in some if one is not DROP]
+        return [event_of(event) for event in some if event is not DROP]
 
     return event
 

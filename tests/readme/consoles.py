@@ -32,15 +32,15 @@ class Shown:
         return shlex.split(self.command.replace("\\\n", ""))
 
 
-def shown(text: str) -> Iterator[Shown]:
+def commands_of(text: str) -> Iterator[Shown]:
     """Yield the commands of a block; one goes on where a quote or a backslash says so."""
     for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
         lines = part.splitlines(keepends=True)
-        size = next(size for size in range(1, len(lines) + 1) if _whole("".join(lines[:size])))
+        size = next(size for size in range(1, len(lines) + 1) if _complete("".join(lines[:size])))
         yield Shown("".join(lines[:size]).rstrip("\n"), "".join(lines[size:]))
 
 
-def _whole(command: str) -> bool:
+def _complete(command: str) -> bool:
     if command.endswith("\\\n"):
         return False
     try:
@@ -49,14 +49,14 @@ def _whole(command: str) -> bool:
         return False
 
 
-def known(config: pytest.Config) -> Mapping[str, set[str]]:
+def known_options(config: pytest.Config) -> Mapping[str, set[str]]:
     """Return the options of each command of ours, and of pytest with the plugin."""
-    ours = {
-        f"{program} {name}".strip(): {word for one in command.params for word in one.opts}
+    words_known = {
+        f"{program} {name}".strip(): {word for param in command.params for word in param.opts}
         for program, app in APPS.items()
         for name, command in _commands(typer.main.get_command(app))
     }
-    return {**ours, "pytest": set(_options_of_pytest(config))}
+    return {**words_known, "pytest": set(_options_of_pytest(config))}
 
 
 def _commands(of: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -78,7 +78,7 @@ def unknown(words: list[str], options: Mapping[str, set[str]]) -> list[str]:
     """Return what no command of ours knows: itself, or options of it."""
     words = words[: words.index("--")] if "--" in words else words
     name = max(
-        (one for one in options if words[: len(one.split())] == one.split()), key=len, default=""
+        (opt for opt in options if words[: len(opt.split())] == opt.split()), key=len, default=""
     )
     if name in ("", *APPS) and words[1:2] != ["--help"]:
         return words

@@ -15,7 +15,7 @@ FRONT, DOUBLE, HARNESS = "README.md", "emulator/README.md", "harness/README.md"
 SIGNING = "emulator/signing.md"
 PAGES = (FRONT, DOUBLE, HARNESS, SIGNING)
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-_taken: set[Block] = set()
+_used: set[Block] = set()
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,20 @@ def read(page: str) -> str:
 def blocks(page: str, language: str | None = None) -> list[Block]:
     """Return the blocks of a page in their order, of one language if one is named."""
     text = read(page)
-    found = [
-        Block(page, one[1], one[2], text.count("\n", 0, one.start()) + 1)
-        for one in _FENCED.finditer(text)
+    all_blocks = [
+        Block(page, match[1], match[2], text.count("\n", 0, match.start()) + 1)
+        for match in _FENCED.finditer(text)
     ]
-    return [one for one in found if language in (None, one.language)]
+    return [candidate for candidate in all_blocks if language in (None, candidate.language)]
 
 
 def block(page: str, language: str, start: str) -> str:
     """Take the one block of a page that begins so, and return its text."""
-    (found,) = (one for one in blocks(page, language) if one.text.startswith(start))
-    _taken.add(found)
-    return found.text
+    (first,) = (item for item in blocks(page, language) if item.text.startswith(start))
+    _used.add(first)
+    return first.text
 
 
 def untaken() -> list[Block]:
     """Return the blocks that no test has taken."""
-    return [one for page in PAGES for one in blocks(page) if one not in _taken]
+    return [block for page in PAGES for block in blocks(page) if block not in _used]

@@ -13,7 +13,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.apps.loading import load
 from doublecheck import Platform, Target
-from tests.readme.consoles import run, shown
+from tests.readme.consoles import commands_of, run
 from tests.readme.pages import DOUBLE, block
 from tests.readme.projects import conftest, forget, pytest_in
 
@@ -41,20 +41,20 @@ def test_the_application_answers_and_its_session_opens(
     forget(monkeypatch, "my_agent")
     file = tmp_path / "my_agent.py"
     file.write_text(MY_AGENT)
-    asked = list(shown(ASKED))
-    show, curl = shown(SHOWN_SESSION)
+    examples = list(commands_of(ASKED))
+    show, curl = commands_of(SHOWN_SESSION)
 
     with Emulator(load(f"{file}:app")) as double:
-        answers = [run(one.command, double.url) for one in asked]
+        answers = [run(example.command, double.url) for example in examples]
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
         listed = json.loads(run("agentdouble session list --json", double.url))
         session = run(show.command.replace("s-...", listed[0]["SessionId"]), double.url)
         (query,) = re.findall(r"\?(\S*Authorization=[^\s\"]+)", session)
-        said = run(re.sub(r"\?[^']+", lambda _: f"?{query}", curl.command), double.url)
+        output = run(re.sub(r"\?[^']+", lambda _: f"?{query}", curl.command), double.url)
 
-    assert [one.printed.strip() for one in asked] == answers
-    assert "/home/gem" in said
+    assert [example.printed.strip() for example in examples] == answers
+    assert "/home/gem" in output
 
 
 def test_the_a2a_application_answers_in_the_double(
@@ -84,11 +84,11 @@ def test_the_a2a_application_answers_in_the_double(
 def test_the_agent_greets_whoever_asks(tmp_path: Path) -> None:
     """It is found in its directory and answers the commands, as a stream of events."""
     _greeter(tmp_path)
-    _, session, asked = shown(GREETED)
+    _, session, example = commands_of(GREETED)
 
     with Emulator(agents=tmp_path / "agents") as double:
         run(session.command, double.url)
-        events = run(asked.command, double.url)
+        events = run(example.command, double.url)
 
     assert "Hello, ann! You said 'hi'." in events
 
@@ -129,13 +129,13 @@ def test_the_notes_are_read_by_a_tool_and_a_prompt_names_them() -> None:
     ):
         headings = mcp.call("headings", days=["Monday", "Friday"]).structured
         (note,) = mcp.ask("resources/read", uri="notes://Monday")["contents"]
-        (said,) = mcp.ask("prompts/get", name="summary", arguments={"day": "Monday"})["messages"]
+        (message,) = mcp.ask("prompts/get", name="summary", arguments={"day": "Monday"})["messages"]
         argument = {"name": "day", "value": "T"}
         completed = mcp.ask("completion/complete", argument=argument, **of_summary)
 
     assert {"result": ["# Monday", "# Friday"]} == headings
     assert ("text/markdown", "# Monday") == (note["mimeType"], note["text"])
-    assert "Sum up notes://Monday." == said["content"]["text"]
+    assert "Sum up notes://Monday." == message["content"]["text"]
     assert ["Tuesday"] == completed["completion"]["values"]
 
 
@@ -151,8 +151,8 @@ def test_the_services_are_made(
 
     exec(MY_SERVICES, {})
 
-    made = re.sub(r"Bearer [\w-]{43}", "Bearer <its key>", capsys.readouterr().out)
-    assert json.loads(RECORD) == json.loads(re.sub(r":\d+/mcp", ":8000/mcp", made))
+    output = re.sub(r"Bearer [\w-]{43}", "Bearer <its key>", capsys.readouterr().out)
+    assert json.loads(RECORD) == json.loads(re.sub(r":\d+/mcp", ":8000/mcp", output))
 
 
 _PETSTORE = {

@@ -10,7 +10,7 @@ from importlib.metadata import metadata
 import pytest
 from packaging.requirements import Requirement
 
-from tests.readme.consoles import Shown, known, shown, unknown
+from tests.readme.consoles import Shown, commands_of, known_options, unknown
 from tests.readme.pages import PAGES, blocks, read
 
 pytestmark = pytest.mark.once
@@ -27,28 +27,28 @@ MAKING_READY = (
 
 def commands() -> Iterator[tuple[str, Shown]]:
     for page in PAGES:
-        for one in blocks(page, "console"):
-            yield from ((str(one), each) for each in shown(one.text))
+        for block in blocks(page, "console"):
+            yield from ((str(block), command) for command in commands_of(block.text))
 
 
 def test_each_command_and_option_exists(pytestconfig: pytest.Config) -> None:
     """Of agentdouble, doublecheck and pytest with its plugin, also inside ``$(...)``."""
-    options = known(pytestconfig)
-    ours = [
-        (place, words) for place, one in commands() for words in _all_words(one) if words[0] in OURS
+    options = known_options(pytestconfig)
+    own_commands = [
+        (place, words) for place, cmd in commands() for words in _all_words(cmd) if words[0] in OURS
     ]
 
-    wrong = [(place, words, unknown(words, options)) for place, words in ours]
+    wrong = [(place, words, unknown(words, options)) for place, words in own_commands]
 
-    assert ([], True) == ([one for one in wrong if one[2]], len(ours) > 40)
+    assert ([], True) == ([row for row in wrong if row[2]], len(own_commands) > 40)
 
 
-def _all_words(one: Shown) -> Iterator[list[str]]:
-    yield one.words
-    for inner in re.findall(r"\$\(([^$]*?)\)", one.command):
+def _all_words(command: Shown) -> Iterator[list[str]]:
+    yield command.words
+    for inner in re.findall(r"\$\(([^$]*?)\)", command.command):
         yield inner.split()
-    if "--" in one.words:
-        yield one.words[one.words.index("--") + 1 :]
+    if "--" in command.words:
+        yield command.words[command.words.index("--") + 1 :]
 
 
 def test_each_extra_exists() -> None:
@@ -57,22 +57,22 @@ def test_each_extra_exists() -> None:
     named = re.findall(r"agentdouble\[([\w,]+)\]", "".join(map(read, PAGES)))
 
     assert len(named) > 5
-    assert set() == {extra for one in named for extra in one.split(",")} - extras
+    assert set() == {extra for value in named for extra in value.split(",")} - extras
 
 
 def test_what_is_installed_can_be_asked_for() -> None:
     """Each is a requirement, or this project's clone with extras."""
-    asked = [
+    lines = [
         word.replace("/path/to/", "")
-        for _, one in commands()
-        for part in one.command.split("&&")
+        for _, command in commands()
+        for part in command.command.split("&&")
         if "pip install" in part
         for word in shlex.split(part)[2:]
     ]
 
-    assert {"agentdouble", "agentkit-sdk-python"} <= {Requirement(one).name for one in asked}
+    assert {"agentdouble", "agentkit-sdk-python"} <= {Requirement(line).name for line in lines}
 
 
-def made_ready(one: Shown) -> bool:
+def made_ready(command: Shown) -> bool:
     """Whether all that a command does is to make an environment or to open JupyterLab."""
-    return all(part.strip().startswith(MAKING_READY) for part in one.command.split("&&"))
+    return all(part.strip().startswith(MAKING_READY) for part in command.command.split("&&"))

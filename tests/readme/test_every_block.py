@@ -8,7 +8,7 @@ import pkgutil
 import pytest
 
 from tests import readme
-from tests.readme.consoles import shown
+from tests.readme.consoles import commands_of
 from tests.readme.pages import Block, untaken
 from tests.readme.test_commands import OURS, made_ready
 
@@ -20,10 +20,10 @@ def test_each_block_is_run() -> None:
     for module in pkgutil.iter_modules(readme.__path__, f"{readme.__name__}."):
         importlib.import_module(module.name)
 
-    assert [] == [str(one) for one in untaken() if not _looked_up(one)]
+    assert [] == [str(block) for block in untaken() if not _looked_up(block)]
 
 
-def _looked_up(one: Block) -> bool:
-    return one.language == "console" and all(
-        each.words[0] in OURS or made_ready(each) for each in shown(one.text)
+def _looked_up(block: Block) -> bool:
+    return block.language == "console" and all(
+        command.words[0] in OURS or made_ready(command) for command in commands_of(block.text)
     )

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from agentdouble import Emulator
 from doublecheck.cli.app import app
-from tests.readme.consoles import shown
+from tests.readme.consoles import commands_of
 from tests.readme.pages import DOUBLE, FRONT, block, blocks
 from tests.readme.projects import bash
 
 pytestmark = pytest.mark.once
 
-COMMANDS = [block(FRONT, "sh", one.text) for one in blocks(FRONT, "sh")]
+COMMANDS = [block(FRONT, "sh", shell.text) for shell in blocks(FRONT, "sh")]
 APPLICATION = block(FRONT, "python", "# my_agent.py")
 ITS_TEST = block(FRONT, "python", "# test_answers.py")
 EXEC = block(FRONT, "console", "$ agentdouble exec")
@@ -38,7 +38,7 @@ def test_there_are_two_commands_for_a_fresh_machine() -> None:
 @pytest.mark.slow
 def test_a_program_finds_the_double_that_exec_starts(tmp_path: Path) -> None:
     """It prints the result of its code in the sandbox."""
-    program, _ = shown(EXEC)
+    program, _ = commands_of(EXEC)
 
     assert '"text/plain": "42"' in bash(program.command, tmp_path)
 
@@ -48,7 +48,7 @@ def test_an_application_is_served_to_its_test(tmp_path: Path) -> None:
     """With the two files of the recipe and nothing else."""
     (tmp_path / "my_agent.py").write_text(APPLICATION)
     (tmp_path / "test_answers.py").write_text(ITS_TEST)
-    _, tested = shown(EXEC)
+    _, tested = commands_of(EXEC)
 
     assert "1 passed" in bash(tested.command, tmp_path)
 
@@ -64,8 +64,8 @@ def test_a_target_of_the_project_is_checked(
 ) -> None:
     """The commands take a double for a live platform, and each does what it says of it."""
     monkeypatch.chdir(tmp_path)
-    export, *others = shown(CHECKED)
-    commands = {one.words[1]: one.words for one in others}
+    export, *others = commands_of(CHECKED)
+    commands = {command.words[1]: command.words for command in others}
     narrowed = {"run": ["-k", "PRB-01"], "twin": [], "calibrate": ["--only", "U-PROBE-BODIES"]}
 
     with Emulator() as double:
@@ -74,11 +74,11 @@ def test_a_target_of_the_project_is_checked(
         for name, value in double.environment().items():
             if (variable := name.replace("PLATFORM", "STAGING")) in export.command:
                 monkeypatch.setenv(variable, value)
-        said = [
+        results = [
             CliRunner().invoke(app, [*commands[name][1:], *words])
             for name, words in narrowed.items()
         ]
 
-    assert [0, 0, 0] == [one.exit_code for one in said], [one.output for one in said]
-    written = {one.name for one in tmp_path.iterdir()}
+    assert [0, 0, 0] == [run.exit_code for run in results], [run.output for run in results]
+    written = {path.name for path in tmp_path.iterdir()}
     assert {"report.html", "twin.html", "profile.toml"} <= written

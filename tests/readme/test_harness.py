@@ -11,7 +11,7 @@ from agentdouble import Emulator
 from agentdouble.apps import simple
 from doublecheck.cli.app import app
 from doublecheck.run import pytest_run
-from tests.readme.consoles import shown
+from tests.readme.consoles import commands_of
 from tests.readme.pages import DOUBLE, HARNESS, block
 from tests.readme.projects import pytest_in
 
@@ -51,13 +51,13 @@ def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
 def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command settles an unknown in a profile."""
     monkeypatch.chdir(tmp_path)
-    asked = next(shown(CALIBRATED)).words
+    words = next(commands_of(CALIBRATED)).words
 
     with Emulator() as double:
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
-        asked[asked.index("--url") + 1] = double.url
-        ended = CliRunner().invoke(app, asked[1:])
+        words[words.index("--url") + 1] = double.url
+        ended = CliRunner().invoke(app, words[1:])
 
     assert 0 == ended.exit_code, ended.output
     assert 'U-SESSION-DUPLICATE = "409"' in (tmp_path / "profile.toml").read_text()
@@ -68,13 +68,13 @@ def test_a_failure_is_told_for_its_smallest_input(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Here of a platform that ends a line where ``str.splitlines`` does."""
-    whole = simple.result
+    complete = simple.result
     monkeypatch.setattr(
-        simple, "result", lambda value: whole("\n".join(str(value).split("\u2028")))
+        simple, "result", lambda value: complete("\n".join(str(value).split("\u2028")))
     )
 
     pytest_run.run(["-k", "INV-04"], verbose=False, modules=["test_invocation"])
 
-    told = capfd.readouterr().err.splitlines()
+    lines = capfd.readouterr().err.splitlines()
     for line in SMALLEST.splitlines():
-        assert line in told
+        assert line in lines

@@ -21,11 +21,11 @@ NO_ROOMS = {"__init__.py", "__main__.py"}
 @pytest.mark.parametrize("package", PACKAGES)
 def test_each_room_is_on_a_floor(package: str) -> None:
     """A newcomer finds every module in the table, and none that is gone."""
-    found = set(filter(None, map(_spelled, (ROOT / package).iterdir()))) - NO_ROOMS
+    actual = set(filter(None, map(_spelled, (ROOT / package).iterdir()))) - NO_ROOMS
     table = read("CONTRIBUTING.md").split(PACKAGES[package])[1].split("\n\n")[1]
     rooms = {name for row in table.splitlines() for name in re.findall(r"`(\S+)`", _rooms(row))}
 
-    assert found == rooms
+    assert actual == rooms
 
 
 def _spelled(path: Path) -> str | None:

@@ -19,24 +19,24 @@ LINKED = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md")
 
 def links(page: str) -> list[str]:
     text = re.sub(r"^```.*?^```$", "", read(page), flags=re.M | re.S)
-    return [one for one in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in one]
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
 
 
 def anchors(page: Path) -> set[str]:
     """Return the names that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.M)
-    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", LINKED)
 def test_each_link_leads_somewhere(page: str) -> None:
     """To a file that is there, and to a heading of it."""
-    here = ROOT / page
+    source = ROOT / page
 
     dead = []
     for link in links(page):
         path, _, anchor = link.partition("#")
-        target = here.parent / path if path else here
+        target = source.parent / path if path else source
         if not target.exists() or (anchor and anchor not in anchors(target)):
             dead.append(link)
 
@@ -58,7 +58,7 @@ def test_the_source_archive_has_what_is_linked(tmp_path: Path) -> None:
         for link in links(page)
         if not link.startswith("#")
     }
-    missing = [one for one in linked if not any(_is_in(one, name) for name in names)]
+    missing = [link for link in linked if not any(_is_in(link, name) for name in names)]
     assert ([], True) == (missing, len(linked) > 5)
 
 

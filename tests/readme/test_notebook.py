@@ -49,7 +49,7 @@ def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
     """The magic shows the plot of the sandbox; the client's answer is the last value."""
     ran = [notebook.run(cell) for cell in (LOAD, PLOT, "\n".join([*CONNECT, RUN]))]
 
-    assert [None, None, None] == [one.error for one in ran]
+    assert [None, None, None] == [cell.error for cell in ran]
     assert any("image/png" in bundle for bundle in ran[1].bundles)
     assert "text='42'" in ran[2].text
 
@@ -73,12 +73,12 @@ def test_the_magics_look_after_sessions_clock_and_log(notebook: NotebookKernel) 
     ran = [notebook.run(cell) for cell in WITH_MAGICS]
     _, cell, sessions, snapshot, resume, clock, log = ran
 
-    assert [None] * len(ran) == [one.error for one in ran]
-    *_moved, said = cell.stdout.splitlines()  # the front page's cell ran on the magics' own double
-    assert ("[0, 1, 4, 9, 16]", "30") == (said, cell.text)
+    assert [None] * len(ran) == [cell.error for cell in ran]
+    *_moved, text = cell.stdout.splitlines()  # the front page's cell ran on the magics' own double
+    assert ("[0, 1, 4, 9, 16]", "30") == (text, cell.text)
     assert "agent_anonymous_s1" in sessions.html
-    assert ["The session"] * 2 == [each.stdout[:11] for each in (snapshot, resume)]
-    assert [True, True] == [bool(one.stdout or one.bundles) for one in (clock, log)]
+    assert ["The session"] * 2 == [cell.stdout[:11] for cell in (snapshot, resume)]
+    assert [True, True] == [bool(cell.stdout or cell.bundles) for cell in (clock, log)]
 
 
 @pytest.mark.slow

@@ -19,9 +19,9 @@ AGAIN = "`python -m notebooks.pictures` draws what a run prints today."
 @pytest.mark.slow
 def test_it_shows_what_a_run_prints() -> None:
     """Ports, times and the size of the plot aside."""
-    shown = transcript.normalize(text_of(DEMO.read_text("utf-8")))
+    text = transcript.normalize(text_of(DEMO.read_text("utf-8")))
 
-    assert shown == transcript.normalize(transcript.excerpt(transcript.run())), AGAIN
+    assert text == transcript.normalize(transcript.excerpt(transcript.run())), AGAIN
 
 
 def test_it_is_on_the_page_and_needs_nothing_from_elsewhere() -> None:

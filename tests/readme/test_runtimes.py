@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator, Settings
-from tests.readme.consoles import run, shown
+from tests.readme.consoles import commands_of, run
 from tests.readme.pages import DOUBLE, block
 from tests.readme.projects import forget
 
@@ -31,11 +31,11 @@ def test_the_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with Emulator(settings=Settings.load(Path("runtimes.toml"), port=0)) as double:
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
-        said = [run(one.command, double.url) for one in list(shown(DECLARED))[1:]]
-        listing, *changes = (one.command for one in shown(CHANGED))
+        outputs = [run(command.command, double.url) for command in list(commands_of(DECLARED))[1:]]
+        listing, *changes = (command.command for command in commands_of(CHANGED))
         runtimes = json.loads(run(listing, double.url))["AgentKitRuntimes"]
-        (id_,) = [one["RuntimeId"] for one in runtimes if one["Name"] == "files"]
-        found = [json.loads(run(one.replace("r-...", id_), double.url)) for one in changes]
+        (id_,) = [runtime["RuntimeId"] for runtime in runtimes if runtime["Name"] == "files"]
+        answers = [json.loads(run(change.replace("r-...", id_), double.url)) for change in changes]
 
-    assert ['"42\\n"', MY_AGENT] == said
-    assert [id_] * 3 == [one["RuntimeId"] for one in found]
+    assert ['"42\\n"', MY_AGENT] == outputs
+    assert [id_] * 3 == [answer["RuntimeId"] for answer in answers]

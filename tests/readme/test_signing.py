@@ -20,7 +20,7 @@ from agentdouble.core import environment, signing
 from agentdouble.core.environment import Connection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import SignatureError
-from tests.readme.consoles import shown
+from tests.readme.consoles import commands_of
 from tests.readme.pages import SIGNING, block, read
 
 BODY = block(SIGNING, "json", '{"ToolId"').strip().encode()
@@ -46,7 +46,7 @@ def page() -> str:
 @once
 def test_the_vector_is_signed_as_the_double_signs() -> None:
     """The page names the URL, the keys and the time."""
-    assert [] == [one for one in (URL, KEYS.access_key, KEYS.secret_key) if one not in page()]
+    assert [] == [value for value in (URL, KEYS.access_key, KEYS.secret_key) if value not in page()]
     headers = signing.sign(
         "POST", URL, BODY, credentials=KEYS, region="cn-beijing", service="agentkit", when=AT
     )
@@ -84,17 +84,17 @@ def test_the_double_tells_the_texts_of_the_vector() -> None:
         signing.verify(request, credentials_of=lambda _key: KEYS, wall=AT)
 
     assert refused.value.data is not None
-    told = refused.value.data
-    assert (CANONICAL, TO_SIGN) == (told["CanonicalRequest"], told["StringToSign"])
+    data = refused.value.data
+    assert (CANONICAL, TO_SIGN) == (data["CanonicalRequest"], data["StringToSign"])
 
 
 @pytest.fixture(scope="module")
 def node() -> str:
     """Node as the extra installs it, or that of the machine; skipped where it is none or older."""
-    for found in _nodes():
-        told = subprocess.run([found, "--version"], capture_output=True, text=True, check=True)
-        if tuple(map(int, re.findall(r"\d+", told.stdout)[:2])) >= OLDEST:
-            return found
+    for node in _nodes():
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+        if tuple(map(int, re.findall(r"\d+", version.stdout)[:2])) >= OLDEST:
+            return node
     reason = "needs Node from 22.18 on: pip install 'agentdouble[conformance]'"
     if os.environ.get("CI"):
         pytest.fail(reason)
@@ -139,7 +139,7 @@ def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = ""
 @once
 def test_the_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> None:
     """The snippet of the page, byte for byte, and the command below it."""
-    (command,) = shown(CONSOLE)
+    (command,) = commands_of(CONSOLE)
     assert ["node", "run_code.ts", "print(6 * 7)"] == list(command.words)
 
     assert "42\n\n" == run(node, tmp_path, double, *command.words[2:])

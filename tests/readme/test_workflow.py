@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.readme.consoles import shown
+from tests.readme.consoles import commands_of
 from tests.readme.pages import FRONT, ROOT, block
 from tests.readme.projects import bash
 
@@ -39,19 +39,19 @@ def test_its_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> None:
     clone.symlink_to(ROOT)
     install, *others = [step for step in steps if "run" in step]
 
-    said = [bash(one["run"], tmp_path / one.get("working-directory", "")) for one in others]
+    outputs = [bash(step["run"], tmp_path / step.get("working-directory", "")) for step in others]
 
     assert (clone / "pyproject.toml").exists()
     assert install["run"].startswith(f"pip install './{clone.name}[")
-    assert "2 passed" in said[-1]
+    assert "2 passed" in outputs[-1]
     assert (project / "report.xml").exists()
 
 
 def test_what_is_done_by_hand_is_the_same(steps: list[dict[str, Any]]) -> None:
     """The same is installed, from a clone elsewhere."""
-    _, install, _ = shown(INSTALL)
-    pytest_too, _ = shown(BY_HAND)
+    _, install, _ = commands_of(INSTALL)
+    pytest_too, _ = commands_of(BY_HAND)
     (of_github,) = (step["run"] for step in steps if "pip install" in step.get("run", ""))
 
     by_hand = [*install.words[2:], *pytest_too.words[2:]]
-    assert by_hand == [one.replace("./", "/path/to/") for one in shlex.split(of_github)[2:]]
+    assert by_hand == [word.replace("./", "/path/to/") for word in shlex.split(of_github)[2:]]

@@ -22,7 +22,7 @@ HEAD = "| client | version | what was run | result |\n|---|---|---|---|"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the chosen clients; exit with 1 if one failed."""
     options = _options(arguments)
-    chosen = [one for one in CLIENTS if not options.only or one.name in options.only]
+    chosen = [client for client in CLIENTS if not options.only or client.name in options.only]
     options.cache.mkdir(parents=True, exist_ok=True)
     log = options.cache / "double.log"
     logging.basicConfig(filename=log, filemode="w")
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if sys.stderr.isatty():
                 print(f"{client.name}: {_result(results[-1])}", file=sys.stderr)
     print(json.dumps([*map(dataclasses.asdict, results)]) if options.json else table(results))
-    failed = any(one.problems for one in results)
+    failed = any(result.problems for result in results)
     if failed:
         print(f"The double's log: {log}", file=sys.stderr)
     return int(failed)
@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def table(results: Sequence[Result]) -> str:
     """Return the results in Markdown, with what went wrong below."""
     rows = [
-        f"| {one.client} | {one.version} | {steps(one.ran)} | {_result(one)} |" for one in results
+        f"| {row.client} | {row.version} | {steps(row.ran)} | {_result(row)} |" for row in results
     ]
-    problems = [f"{one.client}: {problem}" for one in results for problem in one.problems]
+    problems = [f"{result.client}: {problem}" for result in results for problem in result.problems]
     return "\n".join([HEAD, *rows, *(f"\n{problem}" for problem in problems)])
 
 

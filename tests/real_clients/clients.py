@@ -22,8 +22,8 @@ class Client:
     parts: tuple[str, ...]
 
 
-def _python(name: str, package: str, wanted: str, program: str, parts: tuple[str, ...]) -> Client:
-    return Client(name, Python(package, (wanted,)), program, parts)
+def _python(name: str, package: str, needs: str, program: str, parts: tuple[str, ...]) -> Client:
+    return Client(name, Python(package, (needs,)), program, parts)
 
 
 CLIENTS = (

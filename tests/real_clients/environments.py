@@ -82,12 +82,12 @@ class Npm:
     def make(self, cache: Path) -> None:
         folder = cache / "npm"
         lock = folder / "package-lock.json"
-        wanted = FROM_NPM / lock.name
-        if not lock.is_file() or lock.read_bytes() != wanted.read_bytes():
+        locked = FROM_NPM / lock.name
+        if not lock.is_file() or lock.read_bytes() != locked.read_bytes():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             shutil.copy(FROM_NPM / "package.json", folder)
-            shutil.copy(wanted, lock)
+            shutil.copy(locked, lock)
             _install(folder)
 
     def command(self, cache: Path) -> Sequence[str]:
@@ -134,8 +134,8 @@ def _run(command: Sequence[str], folder: Path | None = None) -> str:
     except subprocess.TimeoutExpired:
         raise NotMadeError(f"{' '.join(command)} takes too long.") from None
     except subprocess.CalledProcessError as error:
-        told = error.stderr.strip()[-2000:]
-        raise NotMadeError(f"{' '.join(command)} failed: {told}") from None
+        output = error.stderr.strip()[-2000:]
+        raise NotMadeError(f"{' '.join(command)} failed: {output}") from None
     return done.stdout
 
 

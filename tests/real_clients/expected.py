@@ -73,11 +73,11 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def mistakes(part: str, found: Mapping[str, Any]) -> list[str]:
+def mistakes(part: str, outcome: Mapping[str, Any]) -> list[str]:
     """Return what is wrong in a part, a sentence each."""
     right = PARTS[part]
     return [
         f"{part}: {step} is {value!r} instead of {right.get(step)!r}"
-        for step, value in found.items()
+        for step, value in outcome.items()
         if step not in right or value != right[step]
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.agentdouble.apps.a2a.protocol.receiver import WAIT_S, Receiver, receiving
-from tests.agentdouble.apps.a2a.wire import heard
+from tests.agentdouble.apps.a2a.wire import kinds
 from tests.real_clients.clients import Client
 from tests.real_clients.environments import NotMadeError
 from tests.real_clients.expected import PUSHED, mistakes
@@ -44,12 +44,12 @@ def run(client: Client, facts: Mapping[str, Any], cache: Path) -> Result:
         client.environment.make(cache)
         version = client.environment.version(cache)
         began = time.monotonic()
-        found = _converse(client, facts, cache)
+        outcomes = _converse(client, facts, cache)
     except (NotMadeError, FailedError) as error:
         return Result(client.name, version, problems=[str(error)])
-    missing = [f"{part} was not run" for part in client.parts if part not in found]
-    wrong = [one for part, steps in found.items() for one in mistakes(part, steps)]
-    ran = {part: list(steps) for part, steps in found.items()}
+    missing = [f"{part} was not run" for part in client.parts if part not in outcomes]
+    wrong = [mistake for part, steps in outcomes.items() for mistake in mistakes(part, steps)]
+    ran = {part: list(steps) for part, steps in outcomes.items()}
     return Result(client.name, version, ran, missing + wrong, time.monotonic() - began)
 
 
@@ -74,18 +74,18 @@ def _converse(client: Client, facts: Mapping[str, Any], cache: Path) -> dict[str
             raise FailedError(f"It took longer than {TIMEOUT_S} s.") from None
         if ended.returncode != 0:
             raise FailedError((ended.stderr or ended.stdout).strip()[-4000:])
-        found: dict[str, Any] = json.loads((folder / "outcome").read_text("utf-8"))
-        for part, steps in found.items():
+        outcome: dict[str, Any] = json.loads((folder / "outcome").read_text("utf-8"))
+        for part, steps in outcome.items():
             if "streamed" in steps:
                 steps["pushed"] = _pushed(receiver, part)
-    return found
+    return outcome
 
 
 def _pushed(receiver: Receiver, part: str) -> list[str]:
     """Return the states and artifacts in the notifications of a task: 0.3 sends whole tasks."""
     try:
         if part.startswith("1.0"):
-            return heard(receiver.until("completed"))
+            return kinds(receiver.until("completed"))
         tasks = [receiver.got.get(timeout=WAIT_S)[1] for _ in PUSHED]
     except queue.Empty:
         return ["not all of them came"]

@@ -46,7 +46,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, *clients: Client) -> None:
 
 def named(name: str, environment: Here) -> Client:
     """Return a client of the table in another environment."""
-    return replace(next(one for one in CLIENTS if one.name == name), environment=environment)
+    return replace(next(item for item in CLIENTS if item.name == name), environment=environment)
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_real_clients_have_whole_conversations(
     results = json.loads(capsys.readouterr().out)
 
     assert [(MCP, version("mcp"), []), (A2A, version("a2a-sdk"), [])] == [
-        (one["client"], one["version"], one["problems"]) for one in results
+        (result["client"], result["version"], result["problems"]) for result in results
     ]
     assert 0 == code
     assert {"with sessions", "without sessions"} == set(results[0]["ran"])
@@ -100,22 +100,22 @@ def test_a_client_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit, match="2"):
         command.main(["--only", "netscape"])
 
-    assert all(one.name in capsys.readouterr().err for one in CLIENTS[:1])
+    assert all(client.name in capsys.readouterr().err for client in CLIENTS[:1])
 
 
 def test_the_readme_names_the_clients() -> None:
     """By their packages."""
-    packages = {getattr(one.environment, "package", "") for one in CLIENTS} - {"a2a-js-0.3"}
+    packages = {getattr(item.environment, "package", "") for item in CLIENTS} - {"a2a-js-0.3"}
 
-    assert [] == [one for one in packages if f"`{one}`" not in README.read_text("utf-8")]
+    assert [] == [name for name in packages if f"`{name}`" not in README.read_text("utf-8")]
 
 
 def test_javascript_clients_are_locked(tmp_path: Path) -> None:
     """Each is a dependency of the package whose lock CI installs."""
     locked = json.loads((PROGRAMS.parent / "from_npm" / "package-lock.json").read_text("utf-8"))
-    wanted = {one.environment.package for one in CLIENTS if isinstance(one.environment, Npm)}
+    packages = {item.environment.package for item in CLIENTS if isinstance(item.environment, Npm)}
 
-    assert wanted <= set(locked["packages"][""]["dependencies"])
+    assert packages <= set(locked["packages"][""]["dependencies"])
 
 
 def rows(printed: str) -> list[str]:

@@ -23,16 +23,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.cache.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=options.cache / "double.log", filemode="w")
     warnings.simplefilter("ignore")
-    found = []
+    results = []
     _print("| server | what was run | result |\n|---|---|---|")
     with Emulator(pool_size=0, visible_paths=(str(options.cache.absolute()),)) as double:
         for result in _results(double, options.cache.absolute(), options.only):
-            found.append(result)
+            results.append(result)
             _print(f"| {result.server} | {result.ran} | {'differs' if result.problem else 'ok'} |")
-    problems = [result for result in found if result.problem]
+    problems = [result for result in results if result.problem]
     for result in problems:
         _print(f"\n{result.server}: {result.problem}")
-    return int(bool(problems) or not found)
+    return int(bool(problems) or not results)
 
 
 def _results(double: Emulator, cache: Path, only: list[str]) -> Iterator[Result]:

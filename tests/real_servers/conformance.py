@@ -21,8 +21,8 @@ SDK_EXAMPLES = ("simpleStreamableHttp", "honoWebStandardStreamableHttp")  # over
 
 def results(double: Emulator, cache: Path, only: list[str]) -> Iterator[Result]:
     """Compare what the suite finds directly with what it finds through a service."""
-    chosen = {f"suite: {name}": one for name, one in ON_TYPESCRIPT.items()}
-    chosen = {name: one for name, one in chosen.items() if not only or name in only}
+    chosen = {f"suite: {name}": value for name, value in ON_TYPESCRIPT.items()}
+    chosen = {name: value for name, value in chosen.items() if not only or name in only}
     if not chosen:
         return
     folder = cache / "suite"
@@ -47,18 +47,18 @@ def _compare(double: Emulator, suite: Suite, name: str, server: Npm, cache: Path
             double.mcp.create(f"{service}-stdio", command, key=KEY)
             addresses["over stdio"] = f"{proxy}/mcp/{service}-stdio"
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        shown, found = compared(suite, addresses, folder)
-    directly, *others = found.values()
+        figures, outcomes = compared(suite, addresses, folder)
+    directly, *others = outcomes.values()
     for other in others:
         differing = _differing(directly, other)
         assert not differing, f"not the same: {differing}"
-    return shown
+    return figures
 
 
-def _differing(one: Outcome, other: Outcome) -> dict[str, object]:
+def _differing(outcome: Outcome, other: Outcome) -> dict[str, object]:
     """Return the scenarios that only one passes; the double checks Host for any server."""
     return {
-        name: (one.scored.get(name), other.scored.get(name))
-        for name in (one.scored.keys() | other.scored.keys()) - {"dns-rebinding-protection"}
-        if bool(one.scored.get(name, True)) != bool(other.scored.get(name, True))
+        name: (outcome.scored.get(name), other.scored.get(name))
+        for name in (outcome.scored.keys() | other.scored.keys()) - {"dns-rebinding-protection"}
+        if bool(outcome.scored.get(name, True)) != bool(other.scored.get(name, True))
     }

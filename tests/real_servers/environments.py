@@ -32,7 +32,7 @@ class Npm:
     """A program of the packages that ``from_npm`` pins, or one of ours that uses them."""
 
     program: str
-    ours: bool = False
+    bundled: bool = False
 
     def make(self, cache: Path) -> None:
         folder, lock = cache / "npm", "package-lock.json"
@@ -46,7 +46,7 @@ class Npm:
 
     def command(self, cache: Path) -> Sequence[str]:
         folder = cache / "npm"
-        if self.ours:  # Node looks for packages beside the program
+        if self.bundled:  # Node looks for packages beside the program
             shutil.copy(HERE / "programs" / self.program, folder)
             return [find_node().node, str(folder / self.program)]
         return [find_node().node, str(folder / "node_modules" / self.program)]
@@ -72,7 +72,7 @@ class Python:
         return [str(self._folder(cache) / "bin" / "python"), str(HERE / "programs" / self.program)]
 
     def _folder(self, cache: Path) -> Path:
-        return cache / "".join(one if one.isalnum() else "-" for one in self.requirement)
+        return cache / "".join(char if char.isalnum() else "-" for char in self.requirement)
 
 
 def run(command: Sequence[str], folder: Path | None = None) -> None:

@@ -38,14 +38,14 @@ class Result:
 @contextmanager
 def served(environment: Environment, cache: Path, words: Sequence[str]) -> Iterator[str]:
     """Run a server over HTTP; yield its address."""
-    with ports.held() as port, (cache / "server.log").open("ab") as log:
-        given = {"PORT": str(port), "MCP_PORT": str(port)}
+    with ports.reserved() as port, (cache / "server.log").open("ab") as log:
+        variables = {"PORT": str(port), "MCP_PORT": str(port)}
         command = [
             *environment.command(cache),
             *(word.replace("$PORT", str(port)) for word in words),
         ]
         process = subprocess.Popen(
-            command, env={**os.environ, **given}, stdout=log, stderr=log, start_new_session=True
+            command, env={**os.environ, **variables}, stdout=log, stderr=log, start_new_session=True
         )
         try:
             _await(process, port)
@@ -86,30 +86,30 @@ def over_http(double: Emulator, server: Server, cache: Path) -> Iterator[Result]
 
 def _both_eras(double: Emulator, server: Server, name: str, transport: str) -> Iterator[Result]:
     for mode, calls in ((AUTO, server.modern_calls), (LEGACY, server.calls)):
-        what = f"{server.name}, {transport}, client {mode}"
+        label = f"{server.name}, {transport}, client {mode}"
 
         def use() -> str:
             version, ran = talk(f"{double.url}/mcp/{name}", KEY, mode, calls)  # noqa: B023
             return f"{version}: {', '.join(ran)}"
 
-        yield tried(what, use)
+        yield tried(label, use)
 
 
-def tried(what: str, use: Callable[[], str]) -> Result:
+def tried(label: str, use: Callable[[], str]) -> Result:
     """Return the result of what is run."""
     try:
-        return Result(what, use())
+        return Result(label, use())
     except Exception:
-        return Result(what, "", traceback.format_exc()[-2500:])
+        return Result(label, "", traceback.format_exc()[-2500:])
 
 
 def compared(
     suite: Suite, addresses: Mapping[str, str], results: Path
 ) -> tuple[str, Mapping[str, Outcome]]:
     """Put the suite to each address; return what it found, and the outcomes."""
-    found = {name: suite.revision(url, REVISION, results / name) for name, url in addresses.items()}
-    shown = [
-        f"{name} {len(one.scored) - len(one.failed)}/{len(one.scored)}"
-        for name, one in found.items()
+    runs = {name: suite.revision(url, REVISION, results / name) for name, url in addresses.items()}
+    figures = [
+        f"{name} {len(outcome.scored) - len(outcome.failed)}/{len(outcome.scored)}"
+        for name, outcome in runs.items()
     ]
-    return ", ".join(shown), found
+    return ", ".join(figures), runs

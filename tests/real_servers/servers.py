@@ -106,7 +106,7 @@ SERVERS = (
 
 # servers on the SDK of TypeScript, which the official suite is put to; the first does what it asks
 ON_TYPESCRIPT = {
-    "everything.mjs": Npm("everything.mjs", ours=True),
+    "everything.mjs": Npm("everything.mjs", bundled=True),
     "server-everything": Npm(f"{_OFFICIAL}/server-everything/dist/index.js"),
     "simpleStreamableHttp": Npm(
         f"{_OFFICIAL}/sdk/dist/esm/examples/server/simpleStreamableHttp.js"

@@ -31,16 +31,16 @@ class User:
     def __init__(self) -> None:
         self.heard: set[str] = set()
 
-    async def sample(self, _context: Any, _asked: Any) -> CreateMessageResult:
+    async def sample(self, _context: Any, _params: Any) -> CreateMessageResult:
         self.heard.add("sampling")
         return CreateMessageResult(
             role="assistant", content=TextContent(text="Paris"), model="a-model"
         )
 
-    async def fill_in(self, _context: Any, asked: Any) -> ElicitResult:
+    async def fill_in(self, _context: Any, params: Any) -> ElicitResult:
         self.heard.add("elicitation")
-        fields = asked.requested_schema["properties"]
-        text = {name for name, one in fields.items() if one.get("type") == "string"}
+        fields = params.requested_schema["properties"]
+        text = {name for name, schema in fields.items() if schema.get("type") == "string"}
         plain = {name for name in text if not fields[name].keys() & {"enum", "format", "oneOf"}}
         return ElicitResult(action="accept", content=dict.fromkeys(plain, "ann"))
 
@@ -83,22 +83,22 @@ async def _talk(url: str, key: str, mode: str, calls: Sequence[Call]) -> tuple[s
 
 
 async def _list(client: Client) -> list[str]:
-    found = [f"{len((await client.list_tools()).tools)} tools"]
-    for what in ("resources", "prompts"):
+    facts = [f"{len((await client.list_tools()).tools)} tools"]
+    for kind in ("resources", "prompts"):
         try:
-            listed = await getattr(client, f"list_{what}")()
+            listed = await getattr(client, f"list_{kind}")()
         except MCPError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
             continue
-        found.append(f"{len(getattr(listed, what))} {what}")
-    return found
+        facts.append(f"{len(getattr(listed, kind))} {kind}")
+    return facts
 
 
 async def _call(client: Client, user: User, call: Call) -> None:
     user.heard -= {"progress", "sampling", "elicitation"}
     result = await client.call_tool(call.tool, call.arguments, progress_callback=user.progress)
-    text = " ".join(one.text for one in result.content if isinstance(one, TextContent))
+    text = " ".join(item.text for item in result.content if isinstance(item, TextContent))
     assert not result.is_error, f"{call.tool}: {text[:300]}"
     assert call.says in text, f"{call.tool} said {text[:300]!r}, without {call.says!r}"
     assert call.hears in (None, *user.heard), f"{call.tool}: no {call.hears} reached the client"

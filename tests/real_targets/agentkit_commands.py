@@ -174,7 +174,7 @@ class Outcome:
 
     command: str
     kind: str
-    said: str = ""
+    output: str = ""
 
 
 def names(python: str) -> list[str]:
@@ -184,9 +184,9 @@ def names(python: str) -> list[str]:
 
 def unlisted(commands: list[str]) -> list[str]:
     """Return the commands about which this module says nothing."""
-    ran = [f"{one} " for one in (*WORKS, *NOT_BUILT)]
-    left = [one for one in commands if not any(told.startswith(f"{one} ") for told in ran)]
-    return [one for one in left if not any(f"{one} ".startswith(f"{told} ") for told in ELSEWHERE)]
+    ran = [f"{command} " for command in (*WORKS, *NOT_BUILT)]
+    rest = [cmd for cmd in commands if not any(run.startswith(f"{cmd} ") for run in ran)]
+    return [cmd for cmd in rest if not any(f"{cmd} ".startswith(f"{part} ") for part in ELSEWHERE)]
 
 
 def outcomes(python: str) -> Iterator[Outcome]:
@@ -204,15 +204,15 @@ def outcomes(python: str) -> Iterator[Outcome]:
             "COLUMNS": "400",
             "NO_COLOR": "1",
         }
-        known = {"artifact": f"file://{APPLICATIONS}?command=python+saying.py"}
+        values = {"artifact": f"file://{APPLICATIONS}?command=python+saying.py"}
         for command in (*WORKS, *NOT_BUILT):
-            words = [word.format_map(known) for word in command.split()]
+            words = [word.format_map(values) for word in command.split()]
             ended = _run([agentkit, *words], Path(folder), environ)
             output = ended.stdout + ended.stderr
             for name, id_ in _IDS.items():
-                found = re.search(id_, output)
-                if " create " in command and found:
-                    known[name] = found[0]
+                match = re.search(id_, output)
+                if " create " in command and match:
+                    values[name] = match[0]
             yield _outcome(command, ended.returncode, output)
 
 
@@ -245,10 +245,10 @@ def main() -> None:
     python = os.environ.get(VARIABLE)
     if python is None:
         raise SystemExit(f"{VARIABLE}: a Python with pip install agentkit-sdk-python")
-    for one in outcomes(python):
-        print(f"{one.kind:8} {one.command}{one.said and f': {one.said}'}", flush=True)  # noqa: T201
-    for name, why in ELSEWHERE.items():
-        print(f"{'-':8} {name}: {why}")  # noqa: T201
+    for item in outcomes(python):
+        print(f"{item.kind:8} {item.command}{item.output and f': {item.output}'}", flush=True)  # noqa: T201
+    for name, reason in ELSEWHERE.items():
+        print(f"{'-':8} {name}: {reason}")  # noqa: T201
     for name in unlisted(names(python)):
         sys.exit(f"{name}: nothing is known of it")
 

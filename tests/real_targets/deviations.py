@@ -12,8 +12,8 @@ else:
     import tomli as tomllib
 
 
-def known(package: str) -> Mapping[str, str]:
+def gaps(package: str) -> Mapping[str, str]:
     """Return what was seen, by the clause that it departs from."""
     text = Path(__file__).with_name("deviations.toml").read_text("utf-8")
-    found: Mapping[str, str] = tomllib.loads(text)[package]
-    return found
+    reasons: Mapping[str, str] = tomllib.loads(text)[package]
+    return reasons

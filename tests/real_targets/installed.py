@@ -14,11 +14,11 @@ from tests.real_targets.platforms import IMPLEMENTATIONS, Implementation
 
 def case(*packages: str) -> pytest.MarkDecorator:
     """Run a test with each of these implementations, or with all, where they are installed."""
-    chosen = [one for one in IMPLEMENTATIONS if one.package in packages or not packages]
-    return pytest.mark.parametrize("implementation", [_installed(one) for one in chosen])
+    chosen = [impl for impl in IMPLEMENTATIONS if impl.package in packages or not packages]
+    return pytest.mark.parametrize("implementation", [_installed(impl) for impl in chosen])
 
 
-def _installed(one: Implementation) -> object:
-    missing = f"{one.variable} names no Python with it: pip install '{one.install}'"
-    absent = pytest.mark.skipif(one.variable not in os.environ, reason=missing)
-    return pytest.param(one, id=one.package, marks=absent)
+def _installed(impl: Implementation) -> object:
+    missing = f"{impl.variable} names no Python with it: pip install '{impl.install}'"
+    absent = pytest.mark.skipif(impl.variable not in os.environ, reason=missing)
+    return pytest.param(impl, id=impl.package, marks=absent)

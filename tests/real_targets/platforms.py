@@ -38,19 +38,19 @@ class Report:
 
     def those(self, verdict: str) -> set[str]:
         """Return the clauses of a verdict."""
-        return {id_ for id_, one in self.verdicts.items() if one == verdict}
+        return {id_ for id_, value in self.verdicts.items() if value == verdict}
 
 
 def check(addresses: Addresses) -> Report:
     """Run every check on a live target that has these surfaces."""
     elsewhere = {name: at for name, at in addresses.items() if name != "application"}
-    found = doublecheck(
+    outcome = doublecheck(
         *("run", "--target", "live", "--offers", ",".join(addresses)),
         *("--url", addresses.get("application") or next(iter(elsewhere.values()))),
         *(f"--{name.replace('_', '-')}={at}" for name, at in elsewhere.items()),
         *("--reference-app", "--allow-writes", "--json"),
     )
-    return report_of(json.loads(found))
+    return report_of(json.loads(outcome))
 
 
 def check_double() -> Report:

@@ -29,7 +29,7 @@ def serving(
     url = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [python, "-W", "ignore", *(one.replace("{port}", str(port)) for one in arguments)],
+            [python, "-W", "ignore", *(word.replace("{port}", str(port)) for word in arguments)],
             cwd=folder,
             env={
                 **os.environ,
@@ -54,9 +54,9 @@ def serving(
 
 def version(python: str, package: str) -> str:
     """Return the version of a package that an interpreter has."""
-    asked = f"from importlib.metadata import version; print(version({package!r}))"
+    code = f"from importlib.metadata import version; print(version({package!r}))"
     ended = subprocess.run(
-        [python, "-c", asked], capture_output=True, text=True, timeout=60, check=True
+        [python, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     return ended.stdout.strip()
 
@@ -76,9 +76,9 @@ def doublecheck(*words: str) -> str:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
 
 
 def _listens(process: subprocess.Popen[bytes], port: int) -> bool:

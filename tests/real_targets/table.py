@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.real_targets import platforms
-from tests.real_targets.deviations import known
+from tests.real_targets.deviations import gaps
 from tests.real_targets.platforms import IMPLEMENTATIONS, Implementation, Report
 from tests.real_targets.processes import version
 
@@ -40,40 +40,40 @@ def table(reports: Mapping[str, Report]) -> Iterator[str]:
     yield "|---" * (len(reports) + 1) + "|"
     for group, name in GROUPS.items():
         cells = [cell(verdicts(report, group)) for report in reports.values()]
-        if any(one != "not offered" for one in cells):
+        if any(cell != "not offered" for cell in cells):
             yield f"| {name} ({group}) | {' | '.join(cells)} |"
 
 
 def verdicts(report: Report, group: str) -> Sequence[str]:
     """Return the verdicts on the clauses of a group."""
-    return [one for id_, one in report.verdicts.items() if id_.startswith(group)]
+    return [value for id_, value in report.verdicts.items() if id_.startswith(group)]
 
 
-def cell(found: Sequence[str]) -> str:
+def cell(verdicts: Sequence[str]) -> str:
     """Return how many came to what; what nobody could expect of the target is not counted."""
-    counts = Counter(found)
-    told = [f"{counts[one]} {one}" for one in SHOWN if counts[one]]
-    return ", ".join(told) or "not offered"
+    counts = Counter(verdicts)
+    counted = [f"{counts[verdict]} {verdict}" for verdict in SHOWN if counts[verdict]]
+    return ", ".join(counted) or "not offered"
 
 
-def column(one: Implementation, python: str) -> tuple[str, Report]:
+def column(impl: Implementation, python: str) -> tuple[str, Report]:
     """Return the heading and the report of an implementation."""
-    with tempfile.TemporaryDirectory() as folder, one.serve(python, Path(folder)) as addresses:
+    with tempfile.TemporaryDirectory() as folder, impl.serve(python, Path(folder)) as addresses:
         report = platforms.check(addresses)
-    return f"{one.package} {version(python, one.package)}", report
+    return f"{impl.package} {version(python, impl.package)}", report
 
 
 def main() -> None:
     """Print the table, and below it what the implementations do otherwise."""
-    missing = [one for one in IMPLEMENTATIONS if one.variable not in os.environ]
+    missing = [impl for impl in IMPLEMENTATIONS if impl.variable not in os.environ]
     if missing:
-        told = [f"{one.variable}: a Python with pip install '{one.install}'" for one in missing]
-        raise SystemExit("\n".join(told))
-    found = dict(column(one, os.environ[one.variable]) for one in IMPLEMENTATIONS)
-    print(*table({"the double": platforms.check_double(), **found}), "", sep="\n")  # noqa: T201
-    for one in IMPLEMENTATIONS:
-        for clause, seen in known(one.package).items():
-            print(f"- **{clause}**, {one.package}: {seen}")  # noqa: T201
+        lines = [f"{impl.variable}: a Python with pip install '{impl.install}'" for impl in missing]
+        raise SystemExit("\n".join(lines))
+    columns = dict(column(impl, os.environ[impl.variable]) for impl in IMPLEMENTATIONS)
+    print(*table({"the double": platforms.check_double(), **columns}), "", sep="\n")  # noqa: T201
+    for impl in IMPLEMENTATIONS:
+        for clause, reason in gaps(impl.package).items():
+            print(f"- **{clause}**, {impl.package}: {reason}")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.skipif(
 
 def test_every_command_works_or_is_refused_by_name() -> None:
     """None fails in another way, and none waits for what never comes."""
-    found = list(agentkit_commands.outcomes(os.environ[VARIABLE]))
+    found_outcomes = list(agentkit_commands.outcomes(os.environ[VARIABLE]))
 
     expected = dict.fromkeys(WORKS, "works") | dict.fromkeys(NOT_BUILT, "refused")
-    assert expected == {one.command: one.kind for one in found}, found
+    assert expected == {outcome.command: outcome.kind for outcome in found_outcomes}, found_outcomes
 
 
 def test_every_command_is_known() -> None:

@@ -9,7 +9,7 @@ import httpx
 
 from doublecheck.contracts.clauses import clauses
 from tests.real_targets import platforms
-from tests.real_targets.deviations import known
+from tests.real_targets.deviations import gaps
 from tests.real_targets.installed import case
 from tests.real_targets.platforms import Implementation
 from tests.real_targets.processes import serving
@@ -29,9 +29,9 @@ def test_every_deviation_is_known(implementation: Implementation, tmp_path: Path
     with implementation.serve(os.environ[implementation.variable], tmp_path) as addresses:
         report = platforms.check(addresses)
 
-    offered = {id_ for id_, one in clauses().items() if one.surface in addresses}
+    offered = {id_ for id_, value in clauses().items() if value.surface in addresses}
     unseen = report.those("not observable")
-    assert known(implementation.package).keys() - unseen == report.those("failed"), report.reasons
+    assert gaps(implementation.package).keys() - unseen == report.those("failed"), report.reasons
     assert set() == report.those("error"), report.reasons
     assert report.those("passed") == offered - report.those("failed") - unseen - LIBRARY
 

@@ -32,13 +32,13 @@ class Stress:
         """Return how many of something the run at hand does."""
         return long if self.long else short
 
-    def failed(self, what: str) -> None:
+    def failed(self, check: str) -> None:
         """Count something that was answered wrongly, or not at all."""
-        self.failures.append(what)
+        self.failures.append(check)
 
-    def lost(self, what: str) -> None:
+    def lost(self, name: str) -> None:
         """Count something acknowledged that is gone, or something refused that is there."""
-        self.losses.append(what)
+        self.losses.append(name)
 
     def line(self) -> str:
         """Return the tally in one line."""

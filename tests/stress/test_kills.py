@@ -40,14 +40,14 @@ double.serve(lambda: print(double.url, flush=True))
 class Book:
     """What was asked for, by name: acknowledged, refused, or neither."""
 
-    kept: set[str] = field(default_factory=set)
+    acknowledged: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
 
-    def compare(self, there: set[str], stress: Stress) -> None:
+    def compare(self, present_names: set[str], stress: Stress) -> None:
         """Tell the tally what is missing, and what is there though it was refused."""
-        for name in sorted(self.kept - there):
+        for name in sorted(self.acknowledged - present_names):
             stress.lost(f"{name} was acknowledged and is gone")
-        for name in sorted(self.refused & there):
+        for name in sorted(self.refused & present_names):
             stress.lost(f"{name} was refused and is there")
 
 
@@ -71,8 +71,8 @@ class Writers:
                 yield
             finally:
                 self._over.set()
-            for one in done:
-                one.result()
+            for future in done:
+                future.result()
 
     def _write(self, writer: int) -> None:
         number = 0
@@ -89,7 +89,7 @@ class Writers:
                 return
             finally:
                 self.begun.release()
-            (self._book.kept if answer.status_code == 200 else self._book.refused).add(name)
+            (self._book.acknowledged if answer.status_code == 200 else self._book.refused).add(name)
 
     def _session(self, name: str) -> httpx.Response:
         return http.post(f"{self._url}{USER}/{name}", json={"state": {"user:n": name}}, timeout=60)
@@ -103,11 +103,11 @@ class Writers:
         return http.patch(f"{self._url}{USER}/one", json=body, timeout=60)
 
 
-def there(url: str) -> set[str]:
+def names_at(url: str) -> set[str]:
     """Return every name that a double has."""
-    found = {one["id"] for one in http.get(url + USER, timeout=60).json()}
-    found |= set(http.get(f"{url}{USER}/one/artifacts", timeout=60).json())
-    return found | set(http.get(f"{url}{USER}/one", timeout=60).json()["state"])
+    present_names = {session["id"] for session in http.get(url + USER, timeout=60).json()}
+    present_names |= set(http.get(f"{url}{USER}/one/artifacts", timeout=60).json())
+    return present_names | set(http.get(f"{url}{USER}/one", timeout=60).json()["state"])
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def test_kills_of_the_double(
     for round_ in range(kills):
         with process(state) as (url, double):
             http.post(f"{url}{USER}/one", json={})
-            book.compare(there(url), stress)
+            book.compare(names_at(url), stress)
             writers = Writers(url, book, f"r{round_}")
             with writers.at_work():
                 for _ in range(stress.random.randint(10, 40)):
@@ -149,8 +149,8 @@ def test_kills_of_the_double(
                 double.send_signal(signal.SIGKILL)
             stress.tried += writers.tried
     with Emulator(state=state) as last:
-        book.compare(there(last.url), stress)
-    stress.figures |= {"kills": kills, "acknowledged": len(book.kept)}
+        book.compare(names_at(last.url), stress)
+    stress.figures |= {"kills": kills, "acknowledged": len(book.acknowledged)}
 
 
 def test_kills_of_the_server(stress: Stress, server: postgresql.Server) -> None:
@@ -169,11 +169,11 @@ def test_kills_of_the_server(stress: Stress, server: postgresql.Server) -> None:
                 if _starts(server.url):
                     stress.failed("a second owner was let in")
                 _await(writers, stress)
-        book.compare(there(double.url), stress)
+        book.compare(names_at(double.url), stress)
     with Emulator(state=server.url) as last:
-        book.compare(there(last.url), stress)
+        book.compare(names_at(last.url), stress)
     stress.tried += writers.tried
-    stress.figures |= {"kills": kills, "acknowledged": len(book.kept)}
+    stress.figures |= {"kills": kills, "acknowledged": len(book.acknowledged)}
     stress.figures["refused"] = len(book.refused)
 
 
@@ -192,12 +192,12 @@ def _fill_and_free(stress: Stress, folder: Path) -> None:
             for _ in range(times):
                 with small_disk.filled(folder):
                     _until_more(book.refused, writers)
-                _until_more(book.kept, writers)
-        book.compare(there(double.url), stress)
+                _until_more(book.acknowledged, writers)
+        book.compare(names_at(double.url), stress)
     with Emulator(state=state) as last:
-        book.compare(there(last.url), stress)
+        book.compare(names_at(last.url), stress)
     stress.tried += writers.tried
-    stress.figures |= {"filled": times, "acknowledged": len(book.kept)}
+    stress.figures |= {"filled": times, "acknowledged": len(book.acknowledged)}
     stress.figures["refused"] = len(book.refused)
 
 

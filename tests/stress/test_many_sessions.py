@@ -44,9 +44,9 @@ def _try(stress: Stress, double: Emulator, code: str, number: int | None, expect
     session = "stays" if number is None else f"s{number}"
     stress.tried += 1
     try:
-        found = text(double, code, session)
+        output = text(double, code, session)
     except AssertionError as error:
         stress.failed(f"{session}: {str(error)[:500]}")
         return
-    if found != expected:
-        stress.failed(f"{session}: {found!r}, not {expected!r}")
+    if output != expected:
+        stress.failed(f"{session}: {output!r}, not {expected!r}")

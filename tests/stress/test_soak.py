@@ -91,10 +91,8 @@ class Rounds:
         """Ask for what is still to start, and close the connection before it has."""
         at = urlsplit(self._double.url)
         for number in range(LEFT_AT_ONCE):
-            with socket.create_connection((at.hostname, at.port), 60) as asking:
-                asking.sendall(
-                    b"GET /runtimes/left/%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % number
-                )
+            with socket.create_connection((at.hostname, at.port), 60) as sock:
+                sock.sendall(b"GET /runtimes/left/%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % number)
         return True
 
 
@@ -117,13 +115,13 @@ def test_rounds_of_everything_leave_nothing(
         rounds = Rounds(double, stress)
         for _ in range(WARM):
             rounds.run()
-        before = eventually(lambda: present(root), lambda seen: seen == present(root))
+        before = eventually(lambda: present(root), lambda state: state == present(root))
         memory = psutil.Process().memory_info().rss
         count = stress.scale(4, 400)
         for _ in range(count):
             rounds.run()
         stress.figures |= {"before": before, "after": present(root)}
-        after = eventually(lambda: present(root), lambda seen: _no_more(seen, before))
+        after = eventually(lambda: present(root), lambda state: _no_more(state, before))
         stress.figures["after"] = after
         grown = psutil.Process().memory_info().rss - memory
         stress.figures["memory"] = f"{grown / count / 2**20 * 1000:+.0f} MiB in 1,000 rounds"

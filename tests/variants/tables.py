@@ -17,10 +17,10 @@ from tests.mutants.wire import (
     Answer,
     Change,
     Request,
-    answered,
     answers,
     calls,
     events,
+    in_place,
     raw_events,
     text_of,
 )
@@ -101,7 +101,7 @@ STREAMS: Mapping[str, Callable[[bytes], Any]] = {
 
 def of_json(route: str, *names: str) -> dict[str, Change]:
     """Return what JSON may look like, in all forms or in these."""
-    return {name: answered(route, JSON[name]) for name in names or JSON}
+    return {name: in_place(route, JSON[name]) for name in names or JSON}
 
 
 def of_streams(route: str, *names: str) -> dict[str, Change]:
@@ -117,7 +117,7 @@ def status(route: str, of: int, new: int) -> Change:
             answer.status = new
             answer.body = b"" if new == 204 else answer.body
 
-    return answered(route, in_place)
+    return in_place(route, in_place)
 
 
 def as_text(route: str, text: Callable[[Any], str]) -> Change:
@@ -126,7 +126,7 @@ def as_text(route: str, text: Callable[[Any], str]) -> Change:
     def in_place(answer: Answer, _request: Request) -> None:
         answer.body, answer.headers["content-type"] = text(answer.json).encode(), "text/plain"
 
-    return answered(route, in_place)
+    return in_place(route, in_place)
 
 
 def plain_refusal(answer: Answer, _request: Request) -> None:
@@ -138,15 +138,15 @@ def plain_refusal(answer: Answer, _request: Request) -> None:
 
 def split(some: list[Any]) -> list[Any]:
     """Tell what was printed in two streams."""
-    told = []
-    for one in some:
-        text = one["text"]
-        if one["output_type"] == "stream" and len(text) > 1:
+    changed = []
+    for output in some:
+        text = output["text"]
+        if output["output_type"] == "stream" and len(text) > 1:
             half = len(text) // 2
-            told += [{**one, "text": text[:half]}, {**one, "text": text[half:]}]
+            changed += [{**output, "text": text[:half]}, {**output, "text": text[half:]}]
         else:
-            told.append(one)
-    return told
+            changed.append(output)
+    return changed
 
 
 def of_list(change: OfValue) -> OfValue:
@@ -161,7 +161,7 @@ def of_text(change: OfValue) -> OfValue:
 
 INVOKE, CONTROL, MCP, A2A = "POST /invoke", "POST /", "* /mcp*", "POST /"
 IS_VALUE, AS_DISPLAY = (
-    (lambda one: one["output_type"] == "execute_result"),
+    (lambda output: output["output_type"] == "execute_result"),
     put(output_type="display_data", execution_count=None),
 )
 MCP_VARIANTS: dict[str, Any] = {
@@ -176,7 +176,7 @@ TABLE: dict[Surface, dict[str, Any]] = {
     "application": {
         **of_json("* /invoke"),
         **of_streams(INVOKE),
-        "content_type_in_capitals": answered(INVOKE, typed),
+        "content_type_in_capitals": in_place(INVOKE, typed),
         "result_in_an_object": answers(INVOKE, of_text(lambda text: {"result": text})),
         "output_in_an_object": answers(INVOKE, of_text(lambda text: {"output": text})),
         "probes_with_further_fields": [
@@ -200,13 +200,13 @@ TABLE: dict[Surface, dict[str, Any]] = {
         **of_json("* /*"),
         **of_streams(STREAM),
         "several_data_lines": raw_events(STREAM, several_lines),
-        "content_type_in_capitals": answered("* *", typed),
+        "content_type_in_capitals": in_place("* *", typed),
         "applications_in_an_object": answers(APPS, lambda names: {"apps": names}),
         "applications_are_objects": answers(APPS, at("*", lambda name: {"name": name})),
         "applications_in_another_order": answers(APPS, lambda names: names[::-1]),
         "sessions_in_an_object": answers(LIST, lambda some: {"sessions": some}),
         "sessions_in_another_order": answers(LIST, lambda some: some[::-1]),
-        "sessions_listed_with_id_alone": answers(LIST, at("*", lambda one: {"id": one["id"]})),
+        "sessions_listed_with_id_alone": answers(LIST, at("*", lambda item: {"id": item["id"]})),
         "sessions_without_app_and_user": [
             answers(CREATE, drop("appName", "userId", "state")),
             answers(READ, drop("appName", "userId", "state")),
@@ -229,7 +229,7 @@ TABLE: dict[Surface, dict[str, Any]] = {
         "endpoints_that_are_not_empty": envelope("Result", put(Endpoint="https://x.example")),
         "an_envelope_with_further_fields": envelope("ResponseMetadata", put(Zone="a")),
         "other_error_codes": answers(CONTROL, at("ResponseMetadata.Error", put(CodeN=1, Data={}))),
-        "refusals_without_an_envelope": answered(CONTROL, plain_refusal),
+        "refusals_without_an_envelope": in_place(CONTROL, plain_refusal),
         "an_unknown_tool_is_400": status(CONTROL, 404, 400),
         "a_wrong_signature_is_403": status(CONTROL, 401, 403),
     },
@@ -252,7 +252,7 @@ TABLE: dict[Surface, dict[str, Any]] = {
         **of_json(A2A),
         **of_streams(A2A),
         "several_data_lines": raw_events(A2A, several_lines),
-        "card_over_several_lines": answered(CARD, JSON["json_over_several_lines"]),
+        "card_over_several_lines": in_place(CARD, JSON["json_over_several_lines"]),
         "a_card_with_further_fields": answers(
             CARD, put(provider={"organization": "o", "url": "https://o.example"})
         ),

@@ -46,13 +46,13 @@ def test_a_legal_variant_is_not_blamed(variant: Variant, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", OF_ONE_CLAUSE)
 def test_a_fault_is_blamed_on_its_own_clause(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other clauses of its surface pass, though their checks meet it."""
-    (mutant,) = (one for one in campaign.mutants() if str(one) == name)
+    (mutant,) = (mutant for mutant in campaign.mutants() if str(mutant) == name)
     mutant.install(monkeypatch)
 
     run = _checked(clauses()[mutant.clause].surface, monkeypatch)
 
     verdicts = run.verdicts().items()
-    assert [mutant.clause] == [clause.id for clause, one in verdicts if one in BLAMED]
+    assert [mutant.clause] == [clause.id for clause, verdict in verdicts if verdict in BLAMED]
 
 
 def test_each_surface_has_variants_and_each_variant_a_name() -> None:

@@ -53,7 +53,7 @@ def _served(folder: Path) -> Iterator[tuple[Emulator, dict[str, ModuleType]]]:
     with Emulator(agents=folder) as double:
         for app in (TELLER, APP):
             create(double.url, "first", {"sessionId": "s1"}, app)
-            run(double.url, asked(app, "first", "hi"))
+            run(double.url, body(app, "first", "hi"))
         yield double, {app: sys.modules[f"{app}.agent"] for app in (TELLER, APP)}
 
 
@@ -76,35 +76,35 @@ def user(double: Emulator) -> str:
     return user
 
 
-def asked(app: str, user: str, text: str | None = None, **more: Any) -> Any:
+def body(app: str, user: str, text: str | None = None, **more: Any) -> Any:
     message = {} if text is None else {"newMessage": {"role": "user", "parts": [{"text": text}]}}
     return {"appName": app, "userId": user, "sessionId": "s1", **message, **more}
 
 
 def tell(double: Emulator, user: str, text: str, **more: Any) -> Any:
     """Return what the teller sees."""
-    (event,) = run(double.url, asked(TELLER, user, text, **more)).json()
+    (event,) = run(double.url, body(TELLER, user, text, **more)).json()
     return json.loads(event["content"]["parts"][0]["text"])
 
 
 def call(double: Emulator, user: str, *tools: str, **more: Any) -> list[Any]:
     """Let the App's model call tools, and return the events."""
     text = json.dumps([[tool, more] for tool in tools])
-    events: list[Any] = run(double.url, asked(APP, user, text)).json()
+    events: list[Any] = run(double.url, body(APP, user, text)).json()
     return events
 
 
 def answer(double: Emulator, user: str, to: Any, response: Any) -> Any:
     """Answer a call of an event."""
-    answered = {"id": to["id"], "name": to["name"], "response": response}
-    message = {"role": "user", "parts": [{"functionResponse": answered}]}
-    return run(double.url, {**asked(APP, user), "newMessage": message}).json()
+    function_response = {"id": to["id"], "name": to["name"], "response": response}
+    message = {"role": "user", "parts": [{"functionResponse": function_response}]}
+    return run(double.url, {**body(APP, user), "newMessage": message}).json()
 
 
 def parts(events: list[Any], kind: str) -> list[Any]:
     """Return all parts of a kind."""
-    found = [one for event in events for one in event.get("content", {}).get("parts", ())]
-    return [one[kind] for one in found if kind in one]
+    parts = [part for event in events for part in event.get("content", {}).get("parts", ())]
+    return [part[kind] for part in parts if kind in part]
 
 
 def path(app: str, user: str) -> str:
@@ -143,21 +143,21 @@ def test_a_history_outlives_its_process(folder: Path, tmp_path: Path) -> None:
             create(double.url, f"ann{number}", {"sessionId": "s1"}, TELLER)
             http.post(double.url + sessions_of("ann", TELLER), json={"sessionId": "s1"})
             http.patch(double.url + path(TELLER, "ann"), json={"stateDelta": {"n": number}})
-            seen = tell(double, "ann", f"turn {number}")
+            context = tell(double, "ann", f"turn {number}")
 
-    assert ["user: turn 0", "user: turn 1", "user: turn 2"] == seen["events"][::2]
-    assert (8, 2, 2) == (seen["count"], seen["state"]["n"], seen["state"]["turns"])
+    assert ["user: turn 0", "user: turn 1", "user: turn 2"] == context["events"][::2]
+    assert (8, 2, 2) == (context["count"], context["state"]["n"], context["state"]["turns"])
 
 
 def test_what_is_sent_is_what_is_stored(double: Emulator, user: str) -> None:
     """Event by event, with the runner's ids and without the state of one run."""
-    sent = run(double.url, asked(TELLER, user, "one")).json()
-    sent += lines(run_sse(double.url, {**asked(TELLER, user, "two"), "streaming": True}))
+    sent = run(double.url, body(TELLER, user, "one")).json()
+    sent += lines(run_sse(double.url, {**body(TELLER, user, "two"), "streaming": True}))
     stored = read(double.url, user, "s1", TELLER)["events"]
 
-    assert sent == [one for one in stored if one["author"] == TELLER]
+    assert sent == [event for event in stored if event["author"] == TELLER]
     assert {"turns": 1, "user:u": [1]} == sent[0]["actions"]["stateDelta"]
-    assert [one["invocationId"] for one in stored[::2]] == [one["invocationId"] for one in sent]
+    assert [turn["invocationId"] for turn in stored[::2]] == [turn["invocationId"] for turn in sent]
 
 
 def test_events_have_the_platform_s_time(double: Emulator, user: str) -> None:
@@ -167,15 +167,15 @@ def test_events_have_the_platform_s_time(double: Emulator, user: str) -> None:
             tell(double, user, text)
     stored = read(double.url, user, "s1", TELLER)
 
-    assert {stored["lastUpdateTime"]} == {one["timestamp"] for one in stored["events"]}
+    assert {stored["lastUpdateTime"]} == {event["timestamp"] for event in stored["events"]}
 
 
 def test_a_run_fails_alone(double: Emulator, user: str) -> None:
     """With the error that the agent or the plugin raised; what was said before is kept."""
-    failed = run(double.url, asked(TELLER, user, "raise"))
-    refused = run(double.url, asked(APP, user, "raise"))
-    nothing = run(double.url, asked(TELLER, user, "nothing"))
-    missing = run(double.url, asked(TELLER, user))
+    failed = run(double.url, body(TELLER, user, "raise"))
+    refused = run(double.url, body(APP, user, "raise"))
+    nothing = run(double.url, body(TELLER, user, "nothing"))
+    missing = run(double.url, body(TELLER, user))
 
     assert (500, "RuntimeError: it broke") == (failed.status_code, failed.json()["detail"])
     assert 500 == refused.status_code
@@ -201,10 +201,10 @@ def test_an_agent_that_blocks_holds_up_nobody(
 
 def test_an_app_has_its_plugins(double: Emulator, user: str) -> None:
     """They mark each event, and may answer instead of the agent."""
-    said = run(double.url, asked(APP, user, "hi")).json()[0]
-    (halted,) = run(double.url, asked(APP, user, "halt")).json()
+    event = run(double.url, body(APP, user, "hi")).json()[0]
+    (halted,) = run(double.url, body(APP, user, "halt")).json()
 
-    assert ("inner", {"watched": True}) == (said["author"], said["customMetadata"])
+    assert ("inner", {"watched": True}) == (event["author"], event["customMetadata"])
     assert ["halted"] == parts([halted], "text")
 
 
@@ -212,18 +212,18 @@ def test_a_resumable_app_goes_on_where_it_was(double: Emulator, user: str) -> No
     """With the answer of a long-running tool, or by the invocation's id alone."""
     paused = call(double, user, "job")
     (pending,) = parts(paused, "functionCall")
-    resumed = run(double.url, asked(APP, user, invocationId=paused[0]["invocationId"]))
+    resumed = run(double.url, body(APP, user, invocationId=paused[0]["invocationId"]))
     ended = answer(double, user, pending, {"status": "ended"})
 
     assert [pending["id"]] == paused[0]["longRunningToolIds"]
     assert 200 == resumed.status_code
-    assert {paused[0]["invocationId"]} == {one["invocationId"] for one in ended}
+    assert {paused[0]["invocationId"]} == {session["invocationId"] for session in ended}
     assert parts(ended, "text")[0].startswith("done")
 
 
 def test_a_tool_that_needs_confirmation_waits_for_it(double: Emulator, user: str) -> None:
-    asking = call(double, user, "delete", name="f")
-    request = parts(asking, "functionCall")[-1]
+    deleted = call(double, user, "delete", name="f")
+    request = parts(deleted, "functionCall")[-1]
     confirmed = answer(double, user, request, {"confirmed": True})
 
     assert "adk_request_confirmation" == request["name"]
@@ -232,8 +232,8 @@ def test_a_tool_that_needs_confirmation_waits_for_it(double: Emulator, user: str
 
 def test_a_secret_is_for_the_agent_alone(double: Emulator, user: str) -> None:
     """What a credential hides from clients is there when the invocation goes on."""
-    asking = call(double, user, "connect")
-    request = parts(asking, "functionCall")[-1]
+    question = call(double, user, "connect")
+    request = parts(question, "functionCall")[-1]
     config = request["args"]["authConfig"]
     config["exchangedAuthCredential"] = {
         "authType": "oauth2",
@@ -243,31 +243,31 @@ def test_a_secret_is_for_the_agent_alone(double: Emulator, user: str) -> None:
     stored = read(double.url, user, "s1", APP)
 
     assert {"token": "token", "known": True} == parts(connected, "functionResponse")[0]["response"]
-    assert "hidden" not in json.dumps([asking, connected, stored])
+    assert "hidden" not in json.dumps([question, connected, stored])
 
 
 def test_a_memory_is_searched_in_other_sessions(double: Emulator, user: str) -> None:
     """By the agents of the application, for this user, until the double is reset."""
-    run(double.url, asked(APP, user, "the zebra is striped"))
+    run(double.url, body(APP, user, "the zebra is striped"))
     call(double, user, "remember")
     http.post(f"{double.url}{sessions_of(user, APP)}/s2")
-    found = run(
+    answer = run(
         double.url,
-        {**asked(APP, user, json.dumps([["load_memory", {"query": "zebra"}]])), "sessionId": "s2"},
+        {**body(APP, user, json.dumps([["load_memory", {"query": "zebra"}]])), "sessionId": "s2"},
     ).json()
 
-    (response,) = parts(found, "functionResponse")
+    (response,) = parts(answer, "functionResponse")
     assert "the zebra is striped" in json.dumps(response["response"])
 
 
 def test_credentials_are_kept_for_the_user(double: Emulator, user: str) -> None:
     create(double.url, f"{user}-2", {"sessionId": "s1"}, APP)
-    known = [
-        parts(call(double, one, "credentials"), "functionResponse")[0]["response"]["known"]
-        for one in (user, user, f"{user}-2")
+    credentials = [
+        parts(call(double, name, "credentials"), "functionResponse")[0]["response"]["known"]
+        for name in (user, user, f"{user}-2")
     ]
 
-    assert [False, True, False] == known
+    assert [False, True, False] == credentials
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
@@ -276,7 +276,7 @@ def test_a_client_that_disconnects_aborts_the_run(
 ) -> None:
     """The runner answers the open call, as it does behind the real server."""
     text = json.dumps([["wait", {"name": user}]])
-    post_and_leave(double, route, asked(APP, user, text), agents[APP].begun[user])
+    post_and_leave(double, route, body(APP, user, text), agents[APP].begun[user])
     events = eventually(
         lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 3
     )
@@ -284,14 +284,14 @@ def test_a_client_that_disconnects_aborts_the_run(
     assert "INVOCATION_ABORTED" == events[2]["errorCode"]
     (aborted,) = parts(events[2:], "functionResponse")
     assert parts(events[1:2], "functionCall")[0]["id"] == aborted["id"]
-    assert 200 == run(double.url, asked(APP, user, "next")).status_code
+    assert 200 == run(double.url, body(APP, user, "next")).status_code
 
 
 def test_a_runner_is_closed_with_its_double(folder: Path) -> None:
     """So are the plugins and toolsets of its agents."""
     with Emulator(agents=folder) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)
-        run(double.url, asked(APP, "ann", "hi"))
+        run(double.url, body(APP, "ann", "hi"))
         module = sys.modules[f"{APP}.agent"]
         assert not module.closed.is_set()
 
@@ -303,12 +303,12 @@ def test_an_agent_that_is_imported_again_keeps_its_memory(folder: Path, tmp_path
     agents = shutil.copytree(folder, tmp_path / "agents")
     with Emulator(agents=agents, reload=True) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)
-        run(double.url, asked(APP, "ann", "the zebra is striped"))
+        run(double.url, body(APP, "ann", "the zebra is striped"))
         call(double, "ann", "remember")
         before = sys.modules[f"{APP}.agent"]
         with (agents / APP / "agent.py").open("a") as file:
             file.write("\nchanged = True\n")
-        found = parts(call(double, "ann", "load_memory", query="zebra"), "functionResponse")
+        results = parts(call(double, "ann", "load_memory", query="zebra"), "functionResponse")
 
     assert before.closed.is_set()
-    assert "the zebra is striped" in json.dumps(found)
+    assert "the zebra is striped" in json.dumps(results)

@@ -61,7 +61,7 @@ def test_an_agent_is_found_in_the_package_or_its_module(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "why"),
+    ("source", "reason"),
     [
         ("raise ValueError('bad')", r"ValueError: bad \(.*/broken_agent/__init__.py:1\)"),
         ("\nimport nothing_here", r"ModuleNotFoundError: No module .*/__init__.py:2\)"),
@@ -74,14 +74,14 @@ def test_an_agent_is_found_in_the_package_or_its_module(folder: Path) -> None:
     ],
 )
 def test_an_application_that_does_not_load_is_refused_with_the_reason_and_the_place(
-    folder: Path, source: str, why: str
+    folder: Path, source: str, reason: str
 ) -> None:
     """With file and line of the user's own code; the others go on working."""
     write(folder, "broken_agent", source)
     write(folder, "working_agent", AGENT.format(text="works"))
     directory = AgentsDirectory(folder)
 
-    with pytest.raises(AgentLoadError, match=why) as caught:
+    with pytest.raises(AgentLoadError, match=reason) as caught:
         directory.load("broken_agent")
 
     assert "broken_agent" == caught.value.app
@@ -112,13 +112,13 @@ def test_a_change_is_seen_with_reload(folder: Path, reload: bool, expected: str)
     source = "\nroot_agent.__doc__ = TEXT\n"
     path = folder / "changing_agent" / "__init__.py"
     path.write_text(path.read_text() + source)
-    said = write(folder, "changing_agent", "TEXT = 'one'", module="said")
+    module = write(folder, "changing_agent", "TEXT = 'one'", module="said")
     directory = AgentsDirectory(folder, reload=reload)
     before = description(directory, "changing_agent")
 
-    stamp = said.stat().st_mtime
-    said.write_text("TEXT = 'two'")
-    os.utime(said, (stamp, stamp + 0.25))
+    stamp = module.stat().st_mtime
+    module.write_text("TEXT = 'two'")
+    os.utime(module, (stamp, stamp + 0.25))
 
     assert ("one", expected) == (before, description(directory, "changing_agent"))
 

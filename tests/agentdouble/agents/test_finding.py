@@ -63,7 +63,7 @@ def test_an_agent_in_yaml_needs_google_adk(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(AgentLoadError, match=r"root_agent.yaml' needs .*pip install google-adk"):
         directory.load("yaml_only")
     assert ["beside_yaml", "yaml_only"] == directory.names()
-    assert ["python", "yaml"] == [directory.language(one) for one in directory.names()]
+    assert ["python", "yaml"] == [directory.language(name) for name in directory.names()]
     assert "beside" == description(directory, "beside_yaml")
 
 

@@ -125,7 +125,7 @@ def test_an_agent_of_adk_runs_in_adk_s_own_runner(tmp_path: Path) -> None:
     assert ["turn 0, 1 events, turn 0, ['a.txt']"] == texts(first)
     assert ["turn ", "turn 1, 3 events, turn 1, ['a.txt']", ""] == texts(stream)
     assert {"turns": 2} == session["state"]
-    assert ["user", "adk", "user", "adk"] == [one["author"] for one in session["events"]]
-    assert 2 == len({one["invocationId"] for one in session["events"]})
+    assert ["user", "adk", "user", "adk"] == [event["author"] for event in session["events"]]
+    assert 2 == len({event["invocationId"] for event in session["events"]})
     assert {"a.txt": 1} == session["events"][-1]["actions"]["artifactDelta"]
     assert json.dumps(first[0]) == json.dumps(session["events"][1])

@@ -48,10 +48,10 @@ def test_the_tool_caller_calls_answers_and_concludes(shared: Emulator) -> None:
 
     id_ = call["content"]["parts"][0]["functionCall"]["id"]
     called = {"id": id_, "args": {"text": "a bc"}, "name": "count_words"}
-    answered = {"id": id_, "name": "count_words", "response": {"words": 2, "letters": 3}}
+    result = {"id": id_, "name": "count_words", "response": {"words": 2, "letters": 3}}
     assert [
         {"parts": [{"functionCall": called}], "role": "model"},
-        {"parts": [{"functionResponse": answered}], "role": "user"},
+        {"parts": [{"functionResponse": result}], "role": "user"},
     ] == [call["content"], response["content"]]
     assert event(
         "2 words, 3 letters.", "tool_caller", actions={**NO_ACTIONS, "stateDelta": {"turns": 2}}
@@ -73,7 +73,7 @@ def test_the_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:
     assert [["Done, without output."], ["42"]] == answers[1:3]
     assert "1" == answers[3][0]
     assert answers[3][1].startswith("Error: ZeroDivisionError: division by zero")
-    assert f"coder_{user}_s1" in [one["UserSessionId"] for one in living]
+    assert f"coder_{user}_s1" in [instance["UserSessionId"] for instance in living]
 
 
 PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.show(); p.plot([3]); p.show()"
@@ -101,5 +101,5 @@ def test_the_coder_keeps_plots_as_artifacts(shared: Emulator) -> None:
         second["actions"]["artifactDelta"],
         "content" in second,
     )
-    kept = read(shared.url, user, "s1", "coder")["events"][1]
-    assert (first["content"], saved) == (kept["content"], kept["actions"]["artifactDelta"])
+    stored = read(shared.url, user, "s1", "coder")["events"][1]
+    assert (first["content"], saved) == (stored["content"], stored["actions"]["artifactDelta"])

@@ -35,6 +35,6 @@ def scripted(_served: tuple[Emulator, ModuleType]) -> ModuleType:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An empty agents directory."""
-    made = tmp_path / "agents"
-    made.mkdir()
-    return made
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    return folder

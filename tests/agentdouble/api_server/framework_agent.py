@@ -30,7 +30,7 @@ NO_ACTIONS: Event = {
     "requestedAuthConfigs": {},
     "requestedToolConfirmations": {},
 }
-begun: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+started: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 go: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 escaped: dict[str, Host] = {}
 closed: list[str] = []
@@ -49,23 +49,23 @@ class Dicts:
         parsed: Event = json.loads(event)
         return parsed
 
-    async def run(self, asked: RunInput, host: Host) -> AsyncIterator[RunEvent]:
-        app, user, id_ = "dicts", asked.user, asked.session
+    async def run(self, run_input: RunInput, host: Host) -> AsyncIterator[RunEvent]:
+        app, user, id_ = "dicts", run_input.user, run_input.session
         session = await host.session(app, user, id_)
         assert session is not None
-        text = ((asked.message or {}).get("parts") or [{}])[0].get("text", "")
-        _append(host, session, "user", text, asked.state_delta or {})
+        text = ((run_input.message or {}).get("parts") or [{}])[0].get("text", "")
+        _append(host, session, "user", text, run_input.state_delta or {})
         try:
             more = await self._do(text, host, session)
         except asyncio.CancelledError:
             _append(host, session, "dicts", f"aborted {host.aborted.is_set()}", {})
             raise
-        if asked.streaming:
+        if run_input.streaming:
             increment = {**_event("dicts", "..."), "partial": True}
             yield RunEvent(json.dumps(increment).encode(), artifacts=False)
-        seen = {
+        facts = {
             "events": [
-                one["content"]["parts"][0]["text"] for one in session.events if "content" in one
+                item["content"]["parts"][0]["text"] for item in session.events if "content" in item
             ],
             "count": len(session.events),
             "state": session.state,
@@ -73,27 +73,27 @@ class Dicts:
             "remembered": self.remembered,
             **more,
         }
-        said = _append(host, session, "dicts", json.dumps(seen), {"turns": len(session.events)})
-        yield RunEvent(said.json, artifacts=False)
+        event = _append(host, session, "dicts", json.dumps(facts), {"turns": len(session.events)})
+        yield RunEvent(event.json, artifacts=False)
 
     async def _do(self, text: str, host: Host, session: SessionRecord) -> Mapping[str, Any]:
-        what, _, name = text.partition(" ")
-        if what == "wait":
-            begun[name].set()
+        kind, _, name = text.partition(" ")
+        if kind == "wait":
+            started[name].set()
             await asyncio.to_thread(go[name].wait, 30)
-        elif what == "forever":
-            begun[name].set()
+        elif kind == "forever":
+            started[name].set()
             await asyncio.sleep(300)
-        elif what == "raise":
+        elif kind == "raise":
             raise RuntimeError(name)
-        elif what == "escape":
+        elif kind == "escape":
             escaped[name] = host
-        elif what == "others":
+        elif kind == "others":
             return await _others(host, session)
         return {}
 
     async def add_session_to_memory(self, session: SessionRecord) -> None:
-        self.remembered = [one["author"] for one in session.events]
+        self.remembered = [event["author"] for event in session.events]
 
     def reset(self) -> None:
         self.remembered = []
@@ -105,24 +105,24 @@ class Dicts:
 async def _others(host: Host, session: SessionRecord) -> Mapping[str, Any]:
     """Use other sessions and artifacts."""
     app, user = session.app, session.user
-    made = await host.create(app, user, "other", {"a": 1})
+    created = await host.create(app, user, "other", {"a": 1})
     event = _stored(_event("dicts", "elsewhere"), {"b": 2})
-    host.append(app, user, made.id, event)
-    other = await host.session(app, user, made.id)
-    listed = [one.id for one in await host.sessions(app, user)]
-    everyone = [one.id for one in await host.sessions(app, None) if one.user == user]
-    await host.delete(app, user, made.id)
+    host.append(app, user, created.id, event)
+    other = await host.session(app, user, created.id)
+    listed = [session.id for session in await host.sessions(app, user)]
+    by_user = [session.id for session in await host.sessions(app, None) if session.user == user]
+    await host.delete(app, user, created.id)
     files = host.artifacts(app, user, session.id)
     versions = [await files.save("f", {"text": text}, {"n": 1}) for text in ("old", "new")]
     loaded = await files.load("f", 0)
-    described = [one["customMetadata"] for one in await files.versions("f")]
+    described = [version["customMetadata"] for version in await files.versions("f")]
     names = list(await files.names())
     await files.delete("f")
     return {
         "other": other and [other.state, len(other.events)],
         "listed": sorted(listed),
-        "everyone": sorted(everyone),
-        "gone": await host.session(app, user, made.id) is None,
+        "everyone": sorted(by_user),
+        "gone": await host.session(app, user, created.id) is None,
         "files": [
             versions,
             loaded and json.loads(loaded),
@@ -147,10 +147,10 @@ def _event(author: str, text: str) -> Event:
 
 
 def _stored(event: Event, delta: Mapping[str, Any]) -> FrameworkEvent:
-    whole = {**event, "actions": {**NO_ACTIONS, "stateDelta": dict(delta)}, "timestamp": 1.0}
-    shown = json.dumps(whole).encode()
-    private = json.dumps({**whole, "secret": True}).encode() if "secret" in shown.decode() else b""
-    return FrameworkEvent(whole, event["id"], 1.0, shown, delta, private)
+    full = {**event, "actions": {**NO_ACTIONS, "stateDelta": dict(delta)}, "timestamp": 1.0}
+    text = json.dumps(full).encode()
+    private = json.dumps({**full, "secret": True}).encode() if "secret" in text.decode() else b""
+    return FrameworkEvent(full, event["id"], 1.0, text, delta, private)
 
 
 async def _unused(message: object, session: object) -> AsyncIterator[str]:

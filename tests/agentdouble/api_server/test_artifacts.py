@@ -16,10 +16,10 @@ from tests.agentdouble.api_server.wire import (
     new_user,
     read,
     run_body,
+    run_order,
     run_sse,
     sessions_of,
     texts,
-    told,
 )
 from tests.agentdouble.calling import http
 
@@ -54,7 +54,7 @@ def test_versions_are_kept(files: Files) -> None:
     """From 0; the newest is what the name alone gives; the session need not exist."""
     saved = [files.save("a/b.txt", part) for part in (TEXT, DATA)]
 
-    assert [0, 1] == [one["version"] for one in saved] == files.get("/a/b.txt/versions")
+    assert [0, 1] == [version["version"] for version in saved] == files.get("/a/b.txt/versions")
     assert [DATA, TEXT, DATA, TEXT, DATA] == [
         files.get(f"/a/b.txt{path}")
         for path in ("", "?version=0", "?version=1", "/versions/0", "/versions/latest")
@@ -85,18 +85,18 @@ def test_a_version_is_described(files: Files) -> None:
 def test_a_user_s_artifacts_are_shared(shared: Emulator) -> None:
     """A name that begins with ``user:`` is the same in each of the user's sessions."""
     user = new_user()
-    one, other, stranger = (
+    mine, other, stranger = (
         Files(shared, user),
         Files(shared, user, "s2"),
         Files(shared, new_user()),
     )
 
-    described = one.save("user:f", TEXT)
-    one.save("own", TEXT)
+    described = mine.save("user:f", TEXT)
+    mine.save("own", TEXT)
 
     uri = f"memory://apps/echo/users/{user}/artifacts/user:f/versions/0"
     assert uri == described["canonicalUri"]
-    assert [["own", "user:f"], ["user:f"], []] == [one.get(), other.get(), stranger.get()]
+    assert [["own", "user:f"], ["user:f"], []] == [mine.get(), other.get(), stranger.get()]
     assert TEXT == other.get("/user:f")
 
 
@@ -106,13 +106,13 @@ def test_a_deleted_artifact_is_gone(files: Files) -> None:
 
     answers = [http.delete(f"{files.path}/f") for _ in range(2)]
 
-    assert [(200, "null")] * 2 == [(one.status_code, one.text) for one in answers]
+    assert [(200, "null")] * 2 == [(answer.status_code, answer.text) for answer in answers]
     assert ([], []) == (files.get(), files.get("/f/versions"))
     assert 0 == files.save("f", TEXT)["version"]
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "why"),
+    ("path", "status", "reason"),
     [
         ("/nope", 404, "Artifact not found"),
         ("/f?version=7", 404, "Artifact not found"),
@@ -125,11 +125,11 @@ def test_a_deleted_artifact_is_gone(files: Files) -> None:
         ("/nope/versions/latest/metadata", 404, "Artifact version not found"),
     ],
 )
-def test_unknown_artifacts_are_not_found(files: Files, path: str, status: int, why: str) -> None:
+def test_unknown_artifacts_are_not_found(files: Files, path: str, status: int, reason: str) -> None:
     """Names and versions."""
     files.save("f", TEXT)
 
-    assert (status, why) == detail(http.get(files.path + path))
+    assert (status, reason) == detail(http.get(files.path + path))
 
 
 @pytest.mark.parametrize("part", [{}, {"functionCall": {"name": "x"}}])
@@ -166,7 +166,7 @@ def test_an_agent_saves_and_loads(agents: Emulator) -> None:
     """What it saves goes out with its next event, and is there for everybody."""
     user = new_user()
 
-    (answer,) = told(agents.url, user, do="files")
+    (answer,) = run_order(agents.url, user, do="files")
 
     names = ["a.txt", "user:b"]
     assert [[0, 1, 0], [0, 255], "text", None, names] == json.loads(texts([answer])[0])
@@ -188,6 +188,6 @@ def test_a_stream_sends_content_and_artifacts_apart(agents: Emulator) -> None:
     assert [event(texts(apart)[0]), event(actions=delta)] == generalised(apart)
     assert apart[0]["id"] == apart[1]["id"]
     assert {"a.txt": 3, "user:b": 1} == together[0]["actions"]["artifactDelta"]
-    assert [1, 1] == [len(together), len([one for one in together if "content" in one])]
-    kept = read(agents.url, user, "s1", "scripted")["events"][1]
-    assert {**apart[0], "actions": apart[1]["actions"]} == kept
+    assert [1, 1] == [len(together), len([event for event in together if "content" in event])]
+    stored = read(agents.url, user, "s1", "scripted")["events"][1]
+    assert {**apart[0], "actions": apart[1]["actions"]} == stored

@@ -12,8 +12,8 @@ NO_OBJECT = "Input should be a valid dictionary or object to extract fields from
 NO_DICT = "Input should be a valid dictionary"
 
 
-def problem(type_: str, loc: list[Any], message: str, given: Any, **more: Any) -> dict[str, Any]:
-    return {"type": type_, "loc": ["body", *loc], "msg": message, "input": given, **more}
+def problem(type_: str, loc: list[Any], message: str, value: Any, **more: Any) -> dict[str, Any]:
+    return {"type": type_, "loc": ["body", *loc], "msg": message, "input": value, **more}
 
 
 def no_json(position: int, error: str) -> dict[str, Any]:
@@ -66,13 +66,13 @@ def test_only_json_is_read_as_json(shared: Emulator, headers: dict[str, str]) ->
     """Under any other content type, or none, a body is text and so no object."""
     path = shared.url + sessions_of(new_user())
 
-    answers = [http.post(one, content=b'{"a": 1}', headers=headers) for one in (path, path + "/s1")]
+    answers = [http.post(url, content=b'{"a": 1}', headers=headers) for url in (path, path + "/s1")]
 
     text = '{"a": 1}'
     assert [
         (422, [problem("model_attributes_type", [], NO_OBJECT, text)]),
         (422, [problem("dict_type", [], NO_DICT, text)]),
-    ] == [detail(one) for one in answers]
+    ] == [detail(answer) for answer in answers]
 
 
 @pytest.mark.parametrize("content", [b'{"a": "\xff"}', b"[" * 100_000])

@@ -50,7 +50,7 @@ def folder_of_dicts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _served(folder_of_dicts: Path) -> Iterator[tuple[Emulator, ModuleType]]:
     with Emulator(agents=folder_of_dicts) as double:
         create(double.url, "first", {"sessionId": "s1"}, APP)
-        said(double, "first", "hi")
+        reply(double, "first", "hi")
         yield double, sys.modules[f"{APP}.agent"]
 
 
@@ -72,14 +72,14 @@ def user(double: Emulator) -> str:
     return user
 
 
-def asked(user: str, text: str, **more: Any) -> Any:
+def body_of(user: str, text: str, **more: Any) -> Any:
     message = {"role": "user", "parts": [{"text": text}]}
     return {"appName": APP, "userId": user, "sessionId": "s1", "newMessage": message, **more}
 
 
-def said(double: Emulator, user: str, text: str, **more: Any) -> Any:
+def reply(double: Emulator, user: str, text: str, **more: Any) -> Any:
     """Run the agent and return what it saw."""
-    response = run(double.url, asked(user, text, **more))
+    response = run(double.url, body_of(user, text, **more))
     assert 200 == response.status_code, response.text
     return json.loads(response.json()[0]["content"]["parts"][0]["text"])
 
@@ -90,24 +90,24 @@ def path(user: str) -> str:
 
 def test_a_turn_sees_the_turns_before_it_and_parses_none(double: Emulator, user: str) -> None:
     """Their events are the objects that the runner made."""
-    turns = [said(double, user, text) for text in ("one", "two", "three")]
+    answers = [reply(double, user, text) for text in ("one", "two", "three")]
     stored = read(double.url, user, "s1", APP)
 
-    assert [0, 2, 4] == [turn["count"] for turn in turns]
-    assert 1 == len({turn["parsed"] for turn in turns})
-    assert ["one", "two"] == turns[2]["events"][::2]
+    assert [0, 2, 4] == [answer["count"] for answer in answers]
+    assert 1 == len({answer["parsed"] for answer in answers})
+    assert ["one", "two"] == answers[2]["events"][::2]
     assert {"turns": 4} == stored["state"]
-    assert [APP, "user"] == sorted({one["author"] for one in stored["events"]})
+    assert [APP, "user"] == sorted({event["author"] for event in stored["events"]})
 
 
 def test_a_reset_forgets_sessions(folder_of_dicts: Path) -> None:
     """Of the double, with all that the agents keep beside them."""
     with Emulator(agents=folder_of_dicts) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)
-        said(double, "ann", "one")
+        reply(double, "ann", "one")
         http.post(f"{double.url}/_emulator/reset")
 
-        assert 404 == run(double.url, asked("ann", "four")).status_code
+        assert 404 == run(double.url, body_of("ann", "four")).status_code
 
 
 def test_a_turn_after_a_restart_sees_the_history(folder_of_dicts: Path, tmp_path: Path) -> None:
@@ -115,16 +115,16 @@ def test_a_turn_after_a_restart_sees_the_history(folder_of_dicts: Path, tmp_path
     state = f"sqlite:///{tmp_path / 'state.db'}"
     with Emulator(agents=folder_of_dicts, state=state) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)
-        said(double, "ann", "secret")
+        reply(double, "ann", "secret")
     with Emulator(agents=folder_of_dicts, state=state) as double:
         http.patch(double.url + path("ann"), json={"stateDelta": {"a": 1}})
-        said(double, "ann", "two")
+        reply(double, "ann", "two")
     with Emulator(agents=folder_of_dicts, state=state) as double:
-        last = said(double, "ann", "three")
+        last = reply(double, "ann", "three")
         assert ["secret", "two"] == last["events"][::2]
         assert (5, {"a": 1, "turns": 3}) == (last["count"], last["state"])
         assert "secret" not in json.dumps(
-            [one.keys() for one in read(double.url, "ann", "s1", APP)["events"]], default=list
+            [event.keys() for event in read(double.url, "ann", "s1", APP)["events"]], default=list
         )
 
 
@@ -133,18 +133,18 @@ def test_a_client_that_disconnects_lets_the_runner_say_so(
     double: Emulator, agent: ModuleType, user: str, route: str
 ) -> None:
     """It knows that the run was aborted, and its last event is stored."""
-    post_and_leave(double, route, asked(user, f"forever {user}"), agent.begun[user])
+    post_and_leave(double, route, body_of(user, f"forever {user}"), agent.begun[user])
     events = eventually(
         lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 2
     )
 
     assert "aborted True" == events[1]["content"]["parts"][0]["text"]
-    assert 2 == said(double, user, "next")["count"]
+    assert 2 == reply(double, user, "next")["count"]
 
 
 def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, user: str) -> None:
     """With the refusal of an unknown session."""
-    waiting = background(lambda: run(double.url, asked(user, f"wait {user}")))
+    waiting = background(lambda: run(double.url, body_of(user, f"wait {user}")))
     assert agent.begun[user].wait(WITHIN_S)
     http.delete(double.url + path(user))
     agent.go[user].set()
@@ -154,31 +154,31 @@ def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, us
 
 def test_a_runner_that_raises_says_why(double: Emulator, user: str) -> None:
     """In both routes; other runs are served."""
-    failed = run(double.url, asked(user, "raise it broke"))
-    stream = lines(run_sse(double.url, asked(user, "raise it broke")))
+    failed = run(double.url, body_of(user, "raise it broke"))
+    stream = lines(run_sse(double.url, body_of(user, "raise it broke")))
 
     assert (500, "RuntimeError: it broke") == (failed.status_code, failed.json()["detail"])
     assert "RuntimeError: it broke" == stream[-1]["error"]
-    assert 2 == said(double, user, "next")["count"]
+    assert 2 == reply(double, user, "next")["count"]
 
 
 def test_what_is_private_is_kept_from_clients(double: Emulator, user: str) -> None:
     """In answers and in the session; the runner gets it again."""
-    answer = run(double.url, asked(user, "a secret")).json()
+    answer = run(double.url, body_of(user, "a secret")).json()
     stored = read(double.url, user, "s1", APP)["events"]
 
-    assert [False, False] == ["secret" in one for one in (*answer, stored[0])]
+    assert [False, False] == ["secret" in value for value in (*answer, stored[0])]
 
 
 def test_other_sessions_and_artifacts(double: Emulator, user: str) -> None:
     """The services of a framework are asked for more than the run's session."""
-    seen = said(double, user, "others")
+    received = reply(double, user, "others")
 
-    assert [{"a": 1, "b": 2}, 1] == seen["other"]
-    assert ["other", "s1"] == seen["listed"] == seen["everyone"]
-    assert seen["gone"]
+    assert [{"a": 1, "b": 2}, 1] == received["other"]
+    assert ["other", "s1"] == received["listed"] == received["everyone"]
+    assert received["gone"]
     loaded = {"text": "old"}
-    assert [[0, 1], loaded, [{"n": 1}, {"n": 1}], ["f"], []] == seen["files"]
+    assert [[0, 1], loaded, [{"n": 1}, {"n": 1}], ["f"], []] == received["files"]
 
 
 def test_a_session_is_added_to_the_memory(folder_of_dicts: Path) -> None:
@@ -187,32 +187,32 @@ def test_a_session_is_added_to_the_memory(folder_of_dicts: Path) -> None:
     async def main() -> list[Any]:
         server = ApiServer(Clock(), "1", AgentsDirectory(folder_of_dicts), Store())
         await server.sessions.create(APP, "ann", CreateSession(session_id="s1"))
-        key, found = SessionKey(APP, "ann", "s1"), []
+        key, results = SessionKey(APP, "ann", "s1"), []
 
         async def remembered() -> Any:
             prepared = await server.runs.prepare(
-                RunRequest.model_validate(asked("ann", "hi")), streaming=False
+                RunRequest.model_validate(body_of("ann", "hi")), streaming=False
             )
-            seen: list[Any] = []
+            chunk: list[Any] = []
 
             async def send(events: Any) -> None:
-                seen.extend(json.loads(one.json) for one in events)
+                chunk.extend(json.loads(event.json) for event in events)
 
             await prepared.execute(send)
-            return json.loads(seen[0]["content"]["parts"][0]["text"])["remembered"]
+            return json.loads(chunk[0]["content"]["parts"][0]["text"])["remembered"]
 
-        found.append(await remembered())
+        results.append(await remembered())
         await server.runs.add_session_to_memory(key)
-        found.append(await remembered())
+        results.append(await remembered())
         server.runs.reset()
-        found.append(await remembered())
+        results.append(await remembered())
         for wrong in (key._replace(id="nosuch"), key._replace(app="echo")):
             with pytest.raises(ApiError) as refused:
                 await server.runs.add_session_to_memory(wrong)
-            found.append(refused.value.status)
+            results.append(refused.value.status)
         await server.close()
-        return found
+        return results
 
-    found = asyncio.run(main())
-    assert [[], ["user", APP], [], 404, 404] == found
+    responses = asyncio.run(main())
+    assert [[], ["user", APP], [], 404, 404] == responses
     assert [APP] == sys.modules[f"{APP}.agent"].closed[-1:]

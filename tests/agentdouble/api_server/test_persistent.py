@@ -24,9 +24,9 @@ from tests.agentdouble.api_server.wire import (
     read,
     run,
     run_body,
+    run_order,
     sessions_of,
     texts,
-    told,
 )
 from tests.agentdouble.calling import http
 
@@ -47,7 +47,7 @@ def serving(state: str) -> Iterator[Emulator]:
         yield double
 
 
-def known(double: Emulator) -> Any:
+def contents(double: Emulator) -> Any:
     """Return all that can be asked about what was kept."""
     paths = [
         sessions_of("ann", "scripted"),
@@ -68,11 +68,11 @@ def fill(double: Emulator) -> None:
     """Do each thing that is kept."""
     strange = {"ü": "\x00 ☃ 🦉", "big": 2**70, "user:u": [1], "app:a": None}
     create(double.url, "ann", {"sessionId": "s1", "state": strange}, "scripted")
-    told(double.url, "ann", "s2", do="remember", x=1, **{"user:v": 2})
+    run_order(double.url, "ann", "s2", do="remember", x=1, **{"user:v": 2})
     create(double.url, "ann", {"sessionId": "gone"}, "scripted")
-    told(double.url, "bob", do="tool")
+    run_order(double.url, "bob", do="tool")
     for number in range(12):
-        told(double.url, "ann", do="say", texts=[f"turn {number}"])
+        run_order(double.url, "ann", do="say", texts=[f"turn {number}"])
     path = f"{double.url}{sessions_of('ann', 'scripted')}"
     http.patch(f"{path}/s1", json={"stateDelta": {"p": 1}})
     http.delete(f"{path}/gone")
@@ -85,10 +85,10 @@ def test_everything_survives_a_restart(state: str) -> None:
     """Byte by byte; and the double goes on from there."""
     with serving(state) as first:
         fill(first)
-        before = known(first)
+        before = contents(first)
     with serving(state) as second:
-        after = known(second)
-        told(second.url, "ann", do="say", texts=["goes on"])
+        after = contents(second)
+        run_order(second.url, "ann", do="say", texts=["goes on"])
         session = read(second.url, "ann", "s1", "scripted")
 
     assert before == after
@@ -133,15 +133,15 @@ with Emulator(agents=Path(sys.argv[1]), state=sys.argv[2]) as double:
 @pytest.mark.slow
 def test_a_kill_loses_no_event_that_was_shown(state: str) -> None:
     """Nor leaves half of one: SIGKILL during runs, again and again."""
-    shown: list[str] = []
+    sessions_seen: list[str] = []
     for life in range(3):
-        shown += _killed_during_runs(state, life)
+        sessions_seen += _killed_during_runs(state, life)
     with serving(state) as double:
         sessions = [read(double.url, "ann", f"s{n}", "scripted") for n in range(3)]
 
-    kept = {event["id"] for session in sessions for event in session["events"]}
-    assert shown
-    assert set() == set(shown) - kept
+    ids = {event["id"] for session in sessions for event in session["events"]}
+    assert sessions_seen
+    assert set() == set(sessions_seen) - ids
     for session in sessions:
         assert session["events"] == json.loads(json.dumps(session["events"]))
         assert {"content", "id", "timestamp", "author"} <= session["events"][-1].keys()
@@ -150,7 +150,7 @@ def test_a_kill_loses_no_event_that_was_shown(state: str) -> None:
 def _killed_during_runs(state: str, life: int) -> list[str]:
     """Run an agent in three sessions at once, kill the server; return the ids that were seen."""
     command = [sys.executable, "-c", SERVER, str(AGENTS), state]
-    seen: list[str] = []
+    texts: list[str] = []
     enough = threading.Event()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -161,8 +161,8 @@ def _killed_during_runs(state: str, life: int) -> list[str]:
             try:
                 http.post(f"{url}{sessions_of('ann', 'scripted')}/{session}")
                 while True:
-                    seen.extend(event["id"] for event in run(url, body).json())
-                    if len(seen) >= 30:
+                    texts.extend(event["id"] for event in run(url, body).json())
+                    if len(texts) >= 30:
                         enough.set()
             except (httpx.TransportError, ValueError):
                 return
@@ -176,4 +176,4 @@ def _killed_during_runs(state: str, life: int) -> list[str]:
             signals.send(server.pid, signal.SIGKILL)
         for worker in workers:
             worker.join()
-    return seen
+    return texts

@@ -18,10 +18,10 @@ from tests.agentdouble.api_server.wire import (
     read,
     run,
     run_body,
+    run_order,
     run_sse,
     sessions_of,
     texts,
-    told,
 )
 from tests.agentdouble.calling import http
 
@@ -32,7 +32,7 @@ def test_a_run_returns_the_events_of_the_turn(agents: Emulator) -> None:
     """API-07: texts in a row are one reply, whose fields stand in the order of the wire."""
     user = new_user()
 
-    events = told(agents.url, user, do="say", texts=["He", "llo ü"])
+    events = run_order(agents.url, user, do="say", texts=["He", "llo ü"])
 
     assert [event("Hello ü")] == generalised(events)
     assert list(event("")) == list(events[0])
@@ -42,13 +42,13 @@ def test_a_run_is_kept_with_the_user_s_message(agents: Emulator) -> None:
     """API-05: the history has it all, under one invocation, in the order in which it happened."""
     user = new_user()
 
-    events = told(agents.url, user, do="tool")
+    events = run_order(agents.url, user, do="tool")
     session = read(agents.url, user, "s1", "scripted")
 
-    said = {"parts": [{"text": json.dumps({"do": "tool"})}], "role": "user"}
+    content = {"parts": [{"text": json.dumps({"do": "tool"})}], "role": "user"}
     call = {"functionCall": {"id": "c1", "args": {"a": 1}, "name": "add"}}
     response = {"functionResponse": {"id": "c1", "name": "add", "response": {"sum": 1}}}
-    user_event = {"content": said, **event(author="user")}
+    user_event = {"content": content, **event(author="user")}
     assert [
         user_event,
         {"content": {"parts": [call], "role": "model"}, **event()},
@@ -56,8 +56,8 @@ def test_a_run_is_kept_with_the_user_s_message(agents: Emulator) -> None:
         event("final"),
     ] == generalised(session["events"])
     assert events == session["events"][1:]
-    assert 1 == len({one["invocationId"] for one in session["events"]})
-    assert 4 == len({one["id"] for one in session["events"]})
+    assert 1 == len({event["invocationId"] for event in session["events"]})
+    assert 4 == len({event["id"] for event in session["events"]})
     assert session["lastUpdateTime"] == events[-1]["timestamp"]
 
 
@@ -84,7 +84,7 @@ def test_without_streaming_only_whole_replies_come(agents: Emulator, streaming: 
     by_default = run_sse(agents.url, run_body(user, do="mixed"))
 
     expected = ["one two", "", "custom", "three"]
-    assert [expected, expected] == [texts(lines(one)) for one in (told_so, by_default)]
+    assert [expected, expected] == [texts(lines(response)) for response in (told_so, by_default)]
 
 
 def test_with_streaming_increments_come_first(agents: Emulator) -> None:
@@ -98,22 +98,22 @@ def test_with_streaming_increments_come_first(agents: Emulator) -> None:
         return event(text, partial=True)
 
     data = {"inlineData": {"data": "__4A", "mimeType": "x/y"}}
-    whole = [
+    final = [
         event("one two"),
         {"content": {"parts": [data], "role": "model"}, **event()},
         event("custom", author="helper", finishReason="STOP", branch="b"),
         event("three"),
     ]
     one, two, incre, three = (partial(text) for text in ("one ", "two", "incre", "three"))
-    assert [one, two, whole[0], whole[1], incre, whole[2], three, whole[3]] == generalised(
+    assert [one, two, final[0], final[1], incre, final[2], three, final[3]] == generalised(
         lines(response)
     )
-    assert whole == generalised(read(agents.url, user, "s1", "scripted")["events"][1:])
+    assert final == generalised(read(agents.url, user, "s1", "scripted")["events"][1:])
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
 @pytest.mark.parametrize(
-    ("change", "status", "why"),
+    ("change", "status", "reason"),
     [
         ({"sessionId": "nope"}, 404, "Session not found: nope"),
         ({"userId": "nobody"}, 404, "Session not found: s1"),
@@ -162,7 +162,7 @@ def test_with_streaming_increments_come_first(agents: Emulator) -> None:
     ],
 )
 def test_what_cannot_run_is_refused_before_any_stream(
-    agents: Emulator, route: str, change: dict[str, Any], status: int, why: str
+    agents: Emulator, route: str, change: dict[str, Any], status: int, reason: str
 ) -> None:
     """API-12: JSON that says why, and no event is kept."""
     user = new_user()
@@ -170,7 +170,7 @@ def test_what_cannot_run_is_refused_before_any_stream(
 
     response = http.post(agents.url + route, json={**run_body(user, do="tool"), **change})
 
-    assert (status, why) == detail(response)
+    assert (status, reason) == detail(response)
     assert [] == read(agents.url, user, "s1", "scripted")["events"]
 
 
@@ -250,24 +250,24 @@ CANNOT_BEGIN = [
 ]
 
 
-@pytest.mark.parametrize(("change", "why"), CANNOT_BEGIN)
+@pytest.mark.parametrize(("change", "reason"), CANNOT_BEGIN)
 def test_an_empty_message_ends_in_an_error(
-    agents: Emulator, change: dict[str, Any], why: str
+    agents: Emulator, change: dict[str, Any], reason: str
 ) -> None:
     """API-12: a 500 that says why, or a stream that does in its last line; nothing is kept."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
-    body, why = {**run_body(user), **change}, why.format(user=user)
+    body, reason = {**run_body(user), **change}, reason.format(user=user)
 
     answer, stream = run(agents.url, body), run_sse(agents.url, body)
 
-    details = {"error_type": "ValueError", "error_message": why, "timestamp": "<time>"}
-    said = f"ValueError: {why}"
-    assert (500, {"detail": said, "error_details": details}) == (
+    details = {"error_type": "ValueError", "error_message": reason, "timestamp": "<time>"}
+    message = f"ValueError: {reason}"
+    assert (500, {"detail": message, "error_details": details}) == (
         answer.status_code,
         generalised(answer.json()),
     )
-    assert [{"error": said, "error_details": details}] == generalised(lines(stream))
+    assert [{"error": message, "error_details": details}] == generalised(lines(stream))
     assert [] == read(agents.url, user, "s1", "scripted")["events"]
 
 
@@ -290,7 +290,7 @@ def test_an_agent_that_raises_is_answered_in_json(
         },
     } == generalised(response.json())
     assert ["before"] == texts(read(agents.url, user, "s1", "scripted")["events"])[1:]
-    (record,) = [one for one in caplog.records if one.name.startswith("agentdouble.api_server")]
+    (record,) = [log for log in caplog.records if log.name.startswith("agentdouble.api_server")]
     assert ("The agent of scripted raised.", logging.ERROR) == (record.getMessage(), record.levelno)
     assert record.exc_info is not None
 
@@ -311,14 +311,14 @@ def test_an_agent_that_raises_ends_a_stream_with_a_line(agents: Emulator) -> Non
 
 
 @pytest.mark.parametrize(
-    ("order", "said"),
+    ("order", "message"),
     [
         ({"do": "leave"}, "ApplicationExitError: SystemExit: 3"),
         ({"do": "cancel"}, "RunEndedError: The agent of 'scripted' was cancelled."),
     ],
 )
 def test_an_agent_cannot_take_its_loop_down(
-    agents: Emulator, order: dict[str, str], said: str
+    agents: Emulator, order: dict[str, str], message: str
 ) -> None:
     """sys.exit() and a cancellation end their run and nothing else."""
     user = new_user()
@@ -326,12 +326,12 @@ def test_an_agent_cannot_take_its_loop_down(
 
     response = run(agents.url, run_body(user, **order))
 
-    assert (500, said) == (response.status_code, response.json()["detail"])
-    assert ["fine"] == texts(told(agents.url, user, do="say", texts=["fine"]))
+    assert (500, message) == (response.status_code, response.json()["detail"])
+    assert ["fine"] == texts(run_order(agents.url, user, do="say", texts=["fine"]))
 
 
 @pytest.mark.parametrize(
-    ("order", "said"),
+    ("order", "message"),
     [
         *(
             (
@@ -352,7 +352,7 @@ def test_an_agent_cannot_take_its_loop_down(
     ],
 )
 def test_a_yielded_value_of_a_wrong_type_is_an_error(
-    agents: Emulator, order: dict[str, str], said: str
+    agents: Emulator, order: dict[str, str], message: str
 ) -> None:
     """The error names the type and what may be yielded."""
     user = new_user()
@@ -361,7 +361,7 @@ def test_a_yielded_value_of_a_wrong_type_is_an_error(
     response = run(agents.url, run_body(user, **order))
 
     assert 500 == response.status_code
-    assert response.json()["detail"].startswith(said)
+    assert response.json()["detail"].startswith(message)
 
 
 def test_the_ledger_decides_how_errors_are_shown() -> None:
@@ -400,7 +400,7 @@ def test_the_ledger_decides_which_fields_events_have() -> None:
 
     only = {"content": {"parts": [{"text": "hi"}], "role": "model"}}
     assert [[only], [only]] == answers
-    assert [["content"]] * 4 == [list(one) for one in history]
+    assert [["content"]] * 4 == [list(message) for message in history]
 
 
 def test_state_is_remembered(agents: Emulator) -> None:
@@ -411,14 +411,14 @@ def test_state_is_remembered(agents: Emulator) -> None:
 
     (first,) = run(agents.url, run_body(user, do="remember", **values)).json()
     (second,) = run(agents.url, run_body(user, do="remember")).json()
-    (elsewhere,) = told(agents.url, user, "s2", do="remember")
+    (elsewhere,) = run_order(agents.url, user, "s2", do="remember")
 
-    kept = {"a": 1, "user:b": [2]}
+    state = {"a": 1, "user:b": [2]}
     assert [{"old": 1}, {"old": 1, **values}] == json.loads(texts([first])[0])
-    assert kept == first["actions"]["stateDelta"]
-    assert [{"old": 1, **kept}] * 2 == json.loads(texts([second])[0])
+    assert state == first["actions"]["stateDelta"]
+    assert [{"old": 1, **state}] * 2 == json.loads(texts([second])[0])
     assert [{"user:b": [2]}] * 2 == json.loads(texts([elsewhere])[0])
-    assert {"old": 1, **kept} == read(agents.url, user, "s1", "scripted")["state"]
+    assert {"old": 1, **state} == read(agents.url, user, "s1", "scripted")["state"]
 
 
 def test_a_request_can_change_state(agents: Emulator) -> None:
@@ -439,9 +439,9 @@ def test_a_request_can_change_state(agents: Emulator) -> None:
 def test_an_agent_sees_the_history(agents: Emulator) -> None:
     """API-17: earlier turns, this turn's message and what it has said itself by then."""
     user = new_user()
-    told(agents.url, user, do="say", texts=["hello"])
+    run_order(agents.url, user, do="say", texts=["hello"])
 
-    first, second = told(agents.url, user, do="history")
+    first, second = run_order(agents.url, user, do="history")
 
     assert ["first"] == texts([first])
     assert [

@@ -62,13 +62,13 @@ def test_events_come_as_they_are_produced(agents: Emulator, scripted: ModuleType
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="steps", name=user, count=3), "streaming": True}
 
-    seen = []
+    events_seen = []
     with streaming(agents.url, body) as response:
         for number, chunk in enumerate(response.iter_raw()):
-            seen.append(texts([json.loads(chunk.removeprefix(b"data: "))])[0])
+            events_seen.append(texts([json.loads(chunk.removeprefix(b"data: "))])[0])
             scripted.go[f"{user}-{number}"].set()
 
-    assert ["0 ", "1 ", "2 ", "0 1 2 "] == seen
+    assert ["0 ", "1 ", "2 ", "0 1 2 "] == events_seen
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
@@ -79,7 +79,7 @@ def test_a_client_that_disconnects_aborts_its_run(
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
-    post_and_leave(agents, route, run_body(user, do="wait", name=user), scripted.begun[user])
+    post_and_leave(agents, route, run_body(user, do="wait", name=user), scripted.started[user])
 
     assert scripted.ended[user].wait(WITHIN_S)
     events = history_until(agents, user, 3)
@@ -96,7 +96,7 @@ def test_two_runs_of_a_session_are_served_one_after_the_other(
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
     first = background(lambda: run(agents.url, run_body(user, do="wait", name=user)))
-    assert scripted.begun[user].wait(WITHIN_S)
+    assert scripted.started[user].wait(WITHIN_S)
     with streaming(agents.url, run_body(user, do="say", texts=["second"])) as second:
         waiting = len(read(agents.url, user, "s1", "scripted")["events"])
         scripted.go[user].set()
@@ -104,7 +104,7 @@ def test_two_runs_of_a_session_are_served_one_after_the_other(
 
     assert 2 == waiting
     assert ["begun", "gone on"] == texts(first.result(WITHIN_S).json())
-    authors = [one["author"] for one in read(agents.url, user, "s1", "scripted")["events"]]
+    authors = [event["author"] for event in read(agents.url, user, "s1", "scripted")["events"]]
     assert ["user", "scripted", "scripted", "user", "scripted"] == authors
 
 
@@ -115,7 +115,7 @@ def test_the_ledger_can_mix_runs() -> None:
         run(double.url, run_body("ann", do="say", texts=[]))
         scripted = sys.modules["scripted"]
         first = background(lambda: run(double.url, run_body("ann", do="wait", name="mixed")))
-        assert scripted.begun["mixed"].wait(WITHIN_S)
+        assert scripted.started["mixed"].wait(WITHIN_S)
         second = run(double.url, run_body("ann", do="say", texts=["second"]))
         scripted.go["mixed"].set()
         first.result(WITHIN_S)
@@ -134,7 +134,7 @@ def test_an_agent_that_blocks_its_loop_blocks_no_other_run(
     create(agents.url, user, {"sessionId": "s2"}, "scripted")
 
     blocked = background(lambda: run(agents.url, run_body(user, do="block", name=user)))
-    assert scripted.begun[user].wait(WITHIN_S)
+    assert scripted.started[user].wait(WITHIN_S)
     listed = http.get(f"{agents.url}/list-apps").status_code
     other = texts(run(agents.url, run_body(user, "s2", do="say", texts=["free"])).json())
     scripted.go[user].set()
@@ -154,16 +154,16 @@ def test_a_double_stops_while_an_agent_blocks(
         run(double.url, run_body("ann", do="say", texts=[]))
         scripted = sys.modules["scripted"]
         body = run_body("ann", do="block", name="stopping")
-        left = background(lambda: post_and_leave(double, "/run", body, scripted.begun["stopping"]))
-        left.result(WITHIN_S)
-        begun = {one for one in set(threading.enumerate()) - before if one.name == BESIDE}
+        job = background(lambda: post_and_leave(double, "/run", body, scripted.started["stopping"]))
+        job.result(WITHIN_S)
+        new = {thread for thread in set(threading.enumerate()) - before if thread.name == BESIDE}
 
     assert "blocks its thread, which is left behind" in caplog.text
     scripted.go["stopping"].set()
-    for thread in begun:
+    for thread in new:
         thread.join(WITHIN_S)
-    assert begun
-    assert [] == [thread for thread in begun if thread.is_alive()]
+    assert new
+    assert [] == [thread for thread in new if thread.is_alive()]
 
 
 def test_an_agent_that_never_ends_waits_for_a_slow_client(
@@ -175,7 +175,7 @@ def test_an_agent_that_never_ends_waits_for_a_slow_client(
     body = {**run_body(user, do="endless", name=user), "streaming": True}
 
     with _connected(agents, "/run_sse", body) as connection:
-        assert scripted.begun[user].wait(WITHIN_S)
+        assert scripted.started[user].wait(WITHIN_S)
         read_slowly = b"".join(connection.recv(1) for _ in range(500))
         elsewhere = http.get(f"{agents.url}/list-apps").status_code
 
@@ -196,7 +196,7 @@ def test_a_session_can_be_deleted_during_its_run(
     running = background(
         lambda: http.post(agents.url + route, json=run_body(user, do="wait", name=user))
     )
-    assert scripted.begun[user].wait(WITHIN_S)
+    assert scripted.started[user].wait(WITHIN_S)
     http.delete(f"{agents.url}{sessions_of(user, 'scripted')}/s1")
     scripted.go[user].set()
     response = running.result(WITHIN_S)

@@ -58,13 +58,13 @@ def test_a_session_gets_an_id(shared: Emulator, content: bytes, headers: dict[st
 
 
 @pytest.mark.parametrize(
-    ("given", "id_"),
+    ("requested", "id_"),
     [("s1", "s1"), (" s1  ", "s1"), ("a/b", "a/b"), ("ü x", "ü x"), ("x" * 5000, "x" * 5000)],
 )
 @pytest.mark.parametrize("field", ["sessionId", "session_id"])
-def test_a_body_names_the_id(shared: Emulator, field: str, given: str, id_: str) -> None:
+def test_a_body_names_the_id(shared: Emulator, field: str, requested: str, id_: str) -> None:
     """Spaces around it are no part of it."""
-    assert id_ == create(shared.url, new_user(), {field: given})["id"]
+    assert id_ == create(shared.url, new_user(), {field: requested})["id"]
 
 
 @pytest.mark.parametrize("id_", ["s1", "with space", "ünïcödé", "a:b@c", "%"])
@@ -79,8 +79,8 @@ def test_a_path_names_the_id(shared: Emulator, id_: str) -> None:
     assert created == http.get(path).json()
 
 
-@pytest.mark.parametrize("how", ["path", "body"])
-def test_an_id_is_taken_once(shared: Emulator, how: str) -> None:
+@pytest.mark.parametrize("method", ["path", "body"])
+def test_an_id_is_taken_once(shared: Emulator, method: str) -> None:
     """U-SESSION-DUPLICATE: 409, and the session is as it was."""
     user = new_user()
     created = create(shared.url, user, {"sessionId": "s1", "state": {"a": 1}})
@@ -88,7 +88,7 @@ def test_an_id_is_taken_once(shared: Emulator, how: str) -> None:
     path = shared.url + sessions_of(user)
     response = (
         http.post(f"{path}/s1", json={"b": 1})
-        if how == "path"
+        if method == "path"
         else http.post(path, json={"sessionId": "s1", "state": {"app:b": 1}})
     )
 
@@ -125,7 +125,7 @@ def test_state_is_shared_by_its_prefixes(shared: Emulator) -> None:
         {"app:limit": {"n": 3}, "user:name": "Ann"},
         {"app:limit": {"n": 3}},
         {},
-    ] == [one["state"] for one in (first, second, bobs, elsewhere)]
+    ] == [session["state"] for session in (first, second, bobs, elsewhere)]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_deleted_session_is_gone(shared: Emulator) -> None:
 
     answers = [http.delete(path) for _ in range(2)]
 
-    assert [(200, "null")] * 2 == [(one.status_code, one.text) for one in answers]
+    assert [(200, "null")] * 2 == [(answer.status_code, answer.text) for answer in answers]
     assert 404 == http.get(path).status_code
     again = create(shared.url, user, {"sessionId": "s1"})
     assert ([], {}) == (again["events"], again["state"])
@@ -282,14 +282,14 @@ def test_state_can_be_changed(shared: Emulator) -> None:
     response = http.patch(f"{shared.url}{sessions_of(user)}/s1", json={"stateDelta": delta})
     session = response.json()
 
-    kept = {key: value for key, value in delta.items() if key != "temp:t"}
+    remaining = {key: value for key, value in delta.items() if key != "temp:t"}
     assert 200 == response.status_code
     assert {"a": None, "b": 2, "c": [1], "user:n": "Ann", "temp:t": 1} == session["state"]
     assert [
         {
             "invocationId": "p-<id>",
             "author": "user",
-            "actions": {**NO_ACTIONS, "stateDelta": kept},
+            "actions": {**NO_ACTIONS, "stateDelta": remaining},
             "nodeInfo": {"path": ""},
             "id": "<id>",
             "timestamp": "<time>",
@@ -326,20 +326,20 @@ def test_other_paths_and_methods_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "what"),
+    ("method", "path", "missing"),
     [
         ("GET", "/docs", "The page of its routes"),
         ("POST", "/agent-identity/finalize", "The agent identity"),
     ],
 )
 def test_what_is_beyond_the_specification_is_refused_by_name(
-    shared: Emulator, method: str, path: str, what: str
+    shared: Emulator, method: str, path: str, missing: str
 ) -> None:
     """501 and never a made-up success."""
-    status, why = detail(http.request(method, shared.url + path, json={"sessionId": "s1"}))
+    status, message = detail(http.request(method, shared.url + path, json={"sessionId": "s1"}))
 
     assert 501 == status
-    assert why.startswith(f"{what} of API-server mode is part of the platform")
+    assert message.startswith(f"{missing} of API-server mode is part of the platform")
 
 
 def test_the_live_run_is_refused_by_name(shared: Emulator) -> None:

@@ -57,9 +57,9 @@ def read(url: str, user: str, id_: str, app: str = "echo") -> Any:
 def generalised(value: Any) -> Any:
     """Return an answer with "<id>" for what is generated and "<time>" for Unix seconds."""
     if isinstance(value, dict):
-        return {key: generalised(one) for key, one in value.items()}
+        return {key: generalised(value) for key, value in value.items()}
     if isinstance(value, list):
-        return [generalised(one) for one in value]
+        return [generalised(item) for item in value]
     if isinstance(value, str):
         return UUID.sub("<id>", value)
     if isinstance(value, float) and value > 1e9:
@@ -87,7 +87,7 @@ def run_sse(url: str, body: Any) -> httpx.Response:
     return http.post(f"{url}/run_sse", json=body, timeout=120)
 
 
-def told(url: str, user: str, session: str = "s1", **order: Any) -> Any:
+def run_order(url: str, user: str, session: str = "s1", **order: Any) -> Any:
     """Tell the scripted in a new session what to do; return the events of the run."""
     http.post(f"{url}{sessions_of(user, 'scripted')}/{session}")
     response = run(url, run_body(user, session, **order))
@@ -99,8 +99,8 @@ def lines(response: httpx.Response) -> list[Any]:
     """Return the JSON of a stream's lines; its framing is what it must be."""
     assert 200 == response.status_code, response.text
     *events, rest = response.text.split("\n\n")
-    assert ("", []) == (rest, [one for one in events if not one.startswith("data: {")])
-    return [json.loads(one.removeprefix("data: ")) for one in events]
+    assert ("", []) == (rest, [event for event in events if not event.startswith("data: {")])
+    return [json.loads(event.removeprefix("data: ")) for event in events]
 
 
 def texts(events: Any) -> list[str]:

@@ -46,7 +46,7 @@ async def no_parameter() -> str:
     return ""
 
 
-async def one(payload: Any) -> str:
+async def one_argument(payload: Any) -> str:
     return ""
 
 
@@ -84,14 +84,14 @@ def test_an_entrypoint_is_async_and_takes_payload_and_headers(function: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("function", "why"),
+    ("function", "reason"),
     [
         (sync, "it is not async"),
         (sync_generator, "it is not async"),
         (lambda payload, headers: "", "it is not async"),
         (Handler(), "it is not async"),
         (no_parameter, "it does not accept these two: too many positional arguments"),
-        (one, "it does not accept these two: too many positional arguments"),
+        (one_argument, "it does not accept these two: too many positional arguments"),
         (three, "it does not accept these two: missing a required argument: 'more'"),
         (keyword_only, "it does not accept these two: "),
         (needs_keyword, "it does not accept these two: missing a required"),
@@ -103,14 +103,14 @@ def test_an_entrypoint_is_async_and_takes_payload_and_headers(function: Any) -> 
         (None, "it is not a function"),
     ],
 )
-def test_anything_else_is_refused_at_decoration(function: Any, why: str) -> None:
+def test_anything_else_is_refused_at_decoration(function: Any, reason: str) -> None:
     """DEC-01: the error says what is wrong, and is a TypeError."""
     app = SimpleApp()
 
     with pytest.raises(DecorationError) as caught:
         app.entrypoint(function)
 
-    assert why in str(caught.value)
+    assert reason in str(caught.value)
     assert isinstance(caught.value, TypeError)
     assert "entrypoint" == caught.value.decorator
 
@@ -126,7 +126,7 @@ def test_a_ping_is_sync_and_takes_nothing(function: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "why"),
+    ("function", "reason"),
     [
         (no_parameter, "it is async"),
         (stream, "it is async"),
@@ -137,9 +137,9 @@ def test_a_ping_is_sync_and_takes_nothing(function: Callable[[], Any]) -> None:
         (1, "it is not a function"),
     ],
 )
-def test_any_other_ping_is_refused_at_decoration(function: Any, why: str) -> None:
+def test_any_other_ping_is_refused_at_decoration(function: Any, reason: str) -> None:
     """DEC-02: the error says what is wrong."""
-    with pytest.raises(DecorationError, match=f": {why}") as caught:
+    with pytest.raises(DecorationError, match=f": {reason}") as caught:
         SimpleApp().ping(function)
 
     assert "ping" == caught.value.decorator

@@ -112,7 +112,7 @@ def invoke(url: str, kind: str, name: str = "", **headers: str) -> httpx.Respons
     return http.post(f"{url}/invoke", json={"prompt": kind, "name": name}, headers=headers)
 
 
-def answered(response: httpx.Response) -> tuple[int, str, str]:
+def summary(response: httpx.Response) -> tuple[int, str, str]:
     return response.status_code, response.headers["content-type"], response.text
 
 
@@ -134,14 +134,14 @@ def answered(response: httpx.Response) -> tuple[int, str, str]:
 )
 def test_a_returned_value_is_wrapped_as_json(wire: str, name: str, body: str) -> None:
     """INV-04: bare JSON, letters literal; what JSON cannot say is sent as its text."""
-    assert (200, "application/json", body) == answered(invoke(wire, "return", name))
+    assert (200, "application/json", body) == summary(invoke(wire, "return", name))
 
 
 def test_a_response_passes_as_it_is(wire: str) -> None:
     """An entrypoint can answer on its own terms."""
     response = invoke(wire, "response")
 
-    assert (201, "text/plain; charset=utf-8", "mine") == answered(response)
+    assert (201, "text/plain; charset=utf-8", "mine") == summary(response)
     assert "1" == response.headers["x-mine"]
 
 
@@ -189,7 +189,7 @@ STREAMED = (
 )
 def test_yielded_values_are_streamed_as_events(wire: str, kind: str, body: str) -> None:
     """INV-05: one event a chunk, text raw, a newline in it as several data lines."""
-    assert (200, "text/event-stream; charset=utf-8", body) == answered(invoke(wire, kind))
+    assert (200, "text/event-stream; charset=utf-8", body) == summary(invoke(wire, kind))
 
 
 def test_a_failure_in_a_stream_is_an_event(wire: str) -> None:
@@ -206,7 +206,7 @@ def test_a_failure_in_a_stream_is_an_event(wire: str) -> None:
         200,
         "text/event-stream; charset=utf-8",
         f"data: before\n\ndata: {json.dumps(event)}\n\n",
-    ) == answered(response)
+    ) == summary(response)
 
 
 @pytest.mark.parametrize(
@@ -273,20 +273,20 @@ def test_without_an_entrypoint_nothing_is_invoked() -> None:
 
 def test_the_probes_answer_without_a_ping_function(wire: str) -> None:
     """PRB-02 to PRB-05: all four exist, with a short healthy text."""
-    found = {}
+    responses = {}
     for path in ("ping", "health", "readiness", "liveness"):
         response = http.get(f"{wire}/{path}")
-        assert (200, "application/json") == answered(response)[:2]
-        found[path] = response.json()
+        assert (200, "application/json") == summary(response)[:2]
+        responses[path] = response.json()
 
-    stamps = {path: found[path].get("timestamp") for path in found}
+    stamps = {path: responses[path].get("timestamp") for path in responses}
     state = {"status": "success", "service": "agent-service"}
     assert {
         "ping": {"status": "pong!"},
         "health": {**state, "status": "healthy", "timestamp": stamps["health"]},
         "readiness": {**state, "timestamp": stamps["readiness"]},
         "liveness": {**state, "timestamp": stamps["liveness"]},
-    } == found
+    } == responses
 
 
 @contextmanager
@@ -306,7 +306,7 @@ def pinging(ping: Any, **unknowns: str) -> Iterator[str]:
 def test_ping_answers_with_the_ping_function_s_value(value: object, body: str) -> None:
     """PRB-01."""
     with pinging(lambda: value) as url:
-        assert (200, "application/json", body) == answered(http.get(f"{url}/ping"))
+        assert (200, "application/json", body) == summary(http.get(f"{url}/ping"))
 
 
 @pytest.mark.parametrize(
@@ -331,9 +331,9 @@ def test_bodies_of_ping_as_the_ledger_has_them(
 def test_bodies_of_the_other_probes_as_the_ledger_has_them(name: str, body: str) -> None:
     """U-PROBE-BODIES holds for all four."""
     with pinging(None, U_PROBE_BODIES=name) as url:
-        found = [http.get(f"{url}/{path}").text for path in ("health", "readiness", "liveness")]
+        texts = [http.get(f"{url}/{path}").text for path in ("health", "readiness", "liveness")]
 
-    assert [body.format(word) for word in ("healthy", "success", "success")] == found
+    assert [body.format(word) for word in ("healthy", "success", "success")] == texts
 
 
 def test_a_slow_ping_is_answered_late_and_logged(
@@ -358,11 +358,11 @@ def test_a_slow_ping_is_unavailable_where_the_ledger_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """U-PING-SLOW 503: nobody waits for the ping function."""
-    answered_ = threading.Event()
+    answered_event = threading.Event()
     monkeypatch.setattr("agentdouble.apps.simple.SLOW_PING_S", 0.01)
-    with pinging(lambda: answered_.wait(30), U_PING_SLOW="503") as url:
+    with pinging(lambda: answered_event.wait(30), U_PING_SLOW="503") as url:
         response = http.get(f"{url}/ping")
-        answered_.set()
+        answered_event.set()
 
     assert (503, "SlowPing") == (response.status_code, response.json()["error"]["type"])
 
@@ -403,7 +403,7 @@ def test_answers_of_invoke_as_the_ledger_has_them(
 
 
 @pytest.mark.parametrize(
-    ("left_out", "missing"),
+    ("omitted", "missing"),
     [
         ((), None),
         (("user_id",), "user_id"),
@@ -416,11 +416,11 @@ def test_answers_of_invoke_as_the_ledger_has_them(
     ],
 )
 def test_headers_are_enforced_where_the_ledger_says_so(
-    left_out: tuple[str, ...], missing: str | None
+    omitted: tuple[str, ...], missing: str | None
 ) -> None:
     """U-INVOKE-HEADERS enforced: 400 that names what is absent."""
     headers = {"user_id": "u", "session_id": "s", "content-type": "application/json"}
-    sent = {name: value for name, value in headers.items() if name not in left_out}
+    sent = {name: value for name, value in headers.items() if name not in omitted}
     with Emulator(make_app(), unknowns={"U-INVOKE-HEADERS": "enforced"}) as double:
         response = http.post(f"{double.url}/invoke", content=b'{"prompt": "hi"}', headers=sent)
 
@@ -469,26 +469,26 @@ def test_a_client_that_goes_away_ends_the_stream() -> None:
     patient = httpx.Client(timeout=30, trust_env=False)
     with Emulator(app) as double, patient as client, without_collection():
         for number in range(30):
-            asked = {"name": f"stream {number}"}
-            with client.stream("POST", f"{double.url}/invoke", json=asked) as response:
+            payload = {"name": f"stream {number}"}
+            with client.stream("POST", f"{double.url}/invoke", json=payload) as response:
                 assert "data: first" == next(response.iter_lines())
 
-            assert asked["name"] == ended.get(timeout=30)
+            assert payload["name"] == ended.get(timeout=30)
 
 
 def test_an_entrypoint_that_blocks_does_not_stop_the_probes() -> None:
     """PRB-06: ping answers while the application blocks its loop."""
-    begun, go = threading.Event(), threading.Event()
+    started, go = threading.Event(), threading.Event()
     app = SimpleApp()
 
     @app.entrypoint
     async def block(payload: dict[str, Any], headers: dict[str, str]) -> str:
-        begun.set()
+        started.set()
         return "let go" if go.wait(30) else "too late"
 
     with Emulator(app) as double:
         running = background(lambda: http.post(f"{double.url}/invoke", json={}, timeout=60).json())
-        assert begun.wait(30)
+        assert started.wait(30)
         pong = http.get(f"{double.url}/ping").json()
         go.set()
 

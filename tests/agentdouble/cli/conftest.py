@@ -100,8 +100,8 @@ def command_line_in(directory: Path) -> CommandLine:
     """Return a command line whose folder and state are in that directory."""
     folder = directory / "folder"
     folder.mkdir()
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("AGENTDOUBLE_", "PLATFORM_"))}
-    environment = {**kept, "XDG_STATE_HOME": str(directory / "state"), "PYTHONUNBUFFERED": "1"}
+    base = {k: v for k, v in os.environ.items() if not k.startswith(("AGENTDOUBLE_", "PLATFORM_"))}
+    environment = {**base, "XDG_STATE_HOME": str(directory / "state"), "PYTHONUNBUFFERED": "1"}
     environment["AGENTDOUBLE_TOKEN"] = TOKEN
     return CommandLine(folder, environment)
 
@@ -140,9 +140,9 @@ def serving(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
             if not line:
                 pytest.fail(f"serve ended: {process.communicate()}")
             greeting += line
-        found = _URL.search(greeting)
-        assert found is not None
-        return Serving(process, found[0], greeting)
+        match = _URL.search(greeting)
+        assert match is not None
+        return Serving(process, match[0], greeting)
 
     try:
         yield start

@@ -31,9 +31,9 @@ class Living:
 
     def run(self, code: str) -> str:
         payload = json.dumps({"code": code})
-        asked = {"ToolId": self.plane.tool_id, "SessionId": self.id}
+        body = {"ToolId": self.plane.tool_id, "SessionId": self.id}
         answer = self.plane.call(
-            "InvokeTool", **asked, OperationType="RunCode", OperationPayload=payload
+            "InvokeTool", **body, OperationType="RunCode", OperationPayload=payload
         )
         outputs = json.loads(answer["Result"])["data"]["outputs"]
         return "".join(output["text"] or "" for output in outputs)
@@ -55,8 +55,8 @@ def plane(shared_command_line: CommandLine, shared_double: Serving) -> ControlPl
 @pytest.fixture
 def session(plane: ControlPlane) -> Iterator[Living]:
     """The only session of the running double, ``u``, with x = 41 in it."""
-    made = plane.call("CreateSession", ToolId=plane.tool_id, UserSessionId="u")
-    living = Living(plane, made["SessionId"])
+    session = plane.call("CreateSession", ToolId=plane.tool_id, UserSessionId="u")
+    living = Living(plane, session["SessionId"])
     living.run("x = 41")
     yield living
     with contextlib.suppress(PlatformError):  # a test has ended it
@@ -115,16 +115,16 @@ class Terminal:
     """A program on a terminal of its own."""
 
     def __init__(self, command_line: CommandLine, *words: str) -> None:
-        self._ours, theirs = pty.openpty()
+        self._ours, terminal = pty.openpty()
         self.process = subprocess.Popen(
             command(words),
             cwd=command_line.folder,
             env={**command_line.environment, "TERM": "dumb", "INPUTRC": "/dev/null"},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
         )
-        os.close(theirs)
+        os.close(terminal)
         self._seen = ""
 
     def type(self, text: str) -> None:
@@ -132,12 +132,12 @@ class Terminal:
 
     def until(self, pattern: str) -> str:
         """Return what the program shows up to that pattern."""
-        while (found := re.search(pattern, self._seen)) is None:
+        while (match := re.search(pattern, self._seen)) is None:
             if not select.select([self._ours], [], [], PATIENCE_S)[0]:
                 pytest.fail(f"{pattern!r} does not come: {self._seen!r}")
             self._seen += os.read(self._ours, 4096).decode()
-        shown, self._seen = self._seen[: found.end()], self._seen[found.end() :]
-        return shown
+        output, self._seen = self._seen[: match.end()], self._seen[match.end() :]
+        return output
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -155,8 +155,8 @@ def terminal(command_line: CommandLine) -> Iterator[Callable[..., Terminal]]:
         return opened[-1]
 
     yield open_terminal
-    for one in opened:
-        one.close()
+    for opened_item in opened:
+        opened_item.close()
 
 
 @pytest.mark.slow
@@ -189,8 +189,8 @@ def test_ctrl_c_interrupts_the_code_and_not_the_session(
     session.run("import os; os.mkfifo('begun')")
     console = terminal("session", "attach", "u")
     home = next(
-        one["home"]
-        for one in http.get(f"{session.plane.url}/_emulator/sessions").json()["sessions"]
+        session["home"]
+        for session in http.get(f"{session.plane.url}/_emulator/sessions").json()["sessions"]
     )
 
     console.until(r"In \[3\]: ")

@@ -18,7 +18,7 @@ def lines(command_line: CommandLine, *words: str) -> str:
     return done.stdout
 
 
-def told(command_line: CommandLine, *words: str) -> str:
+def refusal(command_line: CommandLine, *words: str) -> str:
     """Run a command that is refused and return the one line that it said."""
     done = command_line.run(*words)
     assert (2, "", 1) == (done.returncode, done.stdout, done.stderr.count("\n"))
@@ -33,27 +33,27 @@ def test_any_action_is_called(shared_command_line: CommandLine, shared_double: S
     """Values are JSON or text, a name with dots is a field of an object, and @ reads a file."""
     command_line = shared_command_line
     (command_line.folder / "envs.json").write_text('[{"Key": "A", "Value": "b=c"}]')
-    made = read(
+    tool_id = read(
         command_line,
         *("call", "CreateTool", "Name=research", "ToolType=CodeEnv", "Envs=@envs.json"),
         *('Description="42"', "NetworkConfiguration.EnablePublicNetwork=true"),
     )["ToolId"]
-    shown = json.loads(lines(command_line, "call", "GetTool", f"ToolId={made}"))
-    gone = read(command_line, "call", "DeleteTool", f"ToolId={made}")
+    tool = json.loads(lines(command_line, "call", "GetTool", f"ToolId={tool_id}"))
+    deleted = read(command_line, "call", "DeleteTool", f"ToolId={tool_id}")
 
-    assert re.fullmatch(r"t-[0-9a-f]{20}", made)
+    assert re.fullmatch(r"t-[0-9a-f]{20}", tool_id)
     assert ("research", "42", [{"Key": "A", "Value": "b=c"}]) == tuple(
-        shown[key] for key in ("Name", "Description", "Envs")
+        tool[key] for key in ("Name", "Description", "Envs")
     )
-    assert {"ToolId": made} == gone
+    assert {"ToolId": tool_id} == deleted
 
 
 def test_refusals_are_one_line(shared_command_line: CommandLine, shared_double: Serving) -> None:
     """The platform's code and message, or what is wrong with the words, and exit code 2."""
     command_line = shared_command_line
     (command_line.folder / "binary").write_bytes(b"\xff")
-    said = [
-        told(command_line, "call", *words)
+    errors = [
+        refusal(command_line, "call", *words)
         for words in (
             ("DeleteTool", "ToolId=t-none"),
             ("ListTool",),
@@ -65,16 +65,16 @@ def test_refusals_are_one_line(shared_command_line: CommandLine, shared_double: 
         )
     ]
 
-    assert said[0].startswith("InvalidResource.NotFound: There is no tool 't-none'")
-    assert said[1].startswith("The platform has no action 'ListTool'. Did you mean ListTools or ")
+    assert errors[0].startswith("InvalidResource.NotFound: There is no tool 't-none'")
+    assert errors[1].startswith("The platform has no action 'ListTool'. Did you mean ListTools or ")
     assert [
         "'a' is not NAME=VALUE. See: agentdouble call --help",
         "'a..b=1' is not NAME=VALUE. See: agentdouble call --help",
         "a.b: a already has another value.",
         "a: none cannot be read: No such file or directory.",
         "a: binary cannot be read: it is not UTF-8 text.",
-    ] == said[2:]
-    assert "No living session 'u'. See: agentdouble session list" == told(
+    ] == errors[2:]
+    assert "No living session 'u'. See: agentdouble session list" == refusal(
         command_line, "session", "delete", "u"
     )
 
@@ -91,7 +91,7 @@ def test_without_a_double_they_say_how_to_start_one(
     command_line: CommandLine, words: tuple[str, ...]
 ) -> None:
     """No traceback, no guess at an address."""
-    assert "No double is running. Start one: agentdouble serve" == told(command_line, *words)
+    assert "No double is running. Start one: agentdouble serve" == refusal(command_line, *words)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_address_that_cannot_be_used_is_refused(
     command_line: CommandLine, url: str, message: str
 ) -> None:
     """The message says what is wrong with it."""
-    assert message == told(command_line, "call", "ListTools", "--url", url)
+    assert message == refusal(command_line, "call", "ListTools", "--url", url)
 
 
 def test_help_teaches_by_example(command_line: CommandLine) -> None:

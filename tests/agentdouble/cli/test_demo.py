@@ -15,7 +15,7 @@ def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -
     done = command_line.run("demo")
 
     assert (0, "") == (done.returncode, done.stderr)
-    for shown in (
+    for text in (
         "    42\n",
         "    [0, 1, 4, 9, 16]\n",
         "    30\n",
@@ -27,6 +27,6 @@ def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -
         "All 8 steps gave the expected result",
         "prints the address of a web console",
     ):
-        assert shown in done.stdout
+        assert text in done.stdout
     assert "not so" not in done.stdout
     assert "\x1b" not in done.stdout

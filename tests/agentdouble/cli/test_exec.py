@@ -46,8 +46,8 @@ def test_a_command_finds_the_double_and_its_runtimes(command_line: CommandLine) 
         "exec", "--", sys.executable, "-c", ASKING, typed="typed"
     )
 
-    told = ['{"status": "pong!"}', "from the runtime", "True", "True True", "typed"]
-    assert (7, told, "") == (ended.returncode, ended.stdout.splitlines(), ended.stderr)
+    expected = ['{"status": "pong!"}', "from the runtime", "True", "True True", "typed"]
+    assert (7, expected, "") == (ended.returncode, ended.stdout.splitlines(), ended.stderr)
 
 
 @pytest.mark.slow

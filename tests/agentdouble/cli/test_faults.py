@@ -33,11 +33,11 @@ def test_a_fault_is_armed_happens_and_is_removed(double: Emulator, faults: Any) 
     """By its fields; values are JSON or text."""
     fields = ("status=503", "nth=2", "message=not now", 'headers={"X-A": "1"}', "times=all")
 
-    made = faults("arm", "fail", "/ping", *fields)
+    fault = faults("arm", "fail", "/ping", *fields)
     first, second = (http.get(f"{double.url}/ping") for _ in range(2))
 
-    id_ = made.partition(":")[0]
-    assert made.startswith(f"{id_}: fail /ping (nth=2, ")
+    id_ = fault.partition(":")[0]
+    assert fault.startswith(f"{id_}: fail /ping (nth=2, ")
     assert (200, 503) == (first.status_code, second.status_code)
     assert ("1", True) == (second.headers["x-a"], "not now" in second.text)
     assert f"{id_} │ fail /ping (nth=2, " in faults("list")
@@ -51,12 +51,12 @@ def test_a_fault_is_armed_happens_and_is_removed(double: Emulator, faults: Any) 
 def test_a_held_call_is_released(double: Emulator, faults: Any) -> None:
     """A delay without a time holds its call."""
     armed = json.loads(faults("arm", '{"kind": "delay", "operation": "/ping"}', "--json"))
-    held = background(lambda: http.get(f"{double.url}/ping").status_code)
+    request = background(lambda: http.get(f"{double.url}/ping").status_code)
     double.faults.wait(armed["id"], fired=1)
 
-    assert not held.done()
+    assert not request.done()
     assert f"The calls that {armed['id']} holds go on.\n" == faults("release", armed["id"])
-    assert 200 == held.result()
+    assert 200 == request.result()
     faults("arm", "reset", "/ping")
     assert "2 faults are removed.\n" == faults("remove", "--all")
     assert () == double.faults.states()

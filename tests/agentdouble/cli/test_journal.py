@@ -35,7 +35,7 @@ def shell(command_line: CommandLine, double: Emulator) -> CommandLine:
     return CommandLine(command_line.folder, environment)
 
 
-def said(shell: CommandLine, double: Emulator, *words: str) -> str:
+def output(shell: CommandLine, double: Emulator, *words: str) -> str:
     """Run a command at the double that succeeds, and return what it printed."""
     done = shell.run(*words, "--url", double.url)
     assert (0, "") == (done.returncode, done.stderr)
@@ -43,7 +43,7 @@ def said(shell: CommandLine, double: Emulator, *words: str) -> str:
 
 
 def read(shell: CommandLine, double: Emulator, *words: str) -> list[dict[str, Any]]:
-    lines = said(shell, double, "journal", *words, "--json").splitlines()
+    lines = output(shell, double, "journal", *words, "--json").splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -53,7 +53,7 @@ def test_requests_are_listed(shell: CommandLine, double: Emulator) -> None:
     http.get(f"{double.url}/%1B%5B31m?a=b")
     text(double, "1")
 
-    first, second = said(shell, double, "journal").splitlines()
+    first, second = output(shell, double, "journal").splitlines()
 
     assert re.fullmatch(r"[\d:.]{12} #\d+ GET /\\x1b\[31m\?a=b 404 \d+ ms.*", first), first
     assert re.fullmatch(r"[\d:.]{12} #\d+ InvokeTool 200 \d+ ms, s-\w{20}, \d+ unknowns", second), (
@@ -97,12 +97,12 @@ def test_requests_are_followed(shell: CommandLine, double: Emulator) -> None:
 def test_the_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulator) -> None:
     """A session that is due ends before the command does."""
     text(double, "1")
-    shown = said(shell, double, "clock", "show")
-    assert "frozen" in said(shell, double, "clock", "freeze")
-    moved = said(shell, double, "clock", "advance", "1h30m")
-    unfrozen = json.loads(said(shell, double, "clock", "unfreeze", "--json"))
+    before = output(shell, double, "clock", "show")
+    assert "frozen" in output(shell, double, "clock", "freeze")
+    moved = output(shell, double, "clock", "advance", "1h30m")
+    unfrozen = json.loads(output(shell, double, "clock", "unfreeze", "--json"))
 
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d [\d:]{8} UTC\n", shown)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d [\d:]{8} UTC\n", before)
     assert moved.endswith(" UTC, 1:30:00 ahead of the wall clock, frozen\n")
     assert (5400.0, False) == (unfrozen["offset_s"], unfrozen["frozen"])
     assert [] == http.get(f"{double.url}/_emulator/sessions").json()["sessions"]

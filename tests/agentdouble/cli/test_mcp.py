@@ -28,7 +28,7 @@ def backend() -> Iterator[Backend]:
 
 
 @pytest.fixture
-def found(double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+def local(double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
     """A running double that the commands find."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
@@ -63,24 +63,24 @@ def tools(record: str) -> list[str]:
     return [tool["name"] for tool in mcp_wire.result(answer)["tools"]]
 
 
-def test_a_service_is_made_listed_and_deleted(found: Emulator, backend: Backend) -> None:
+def test_a_service_is_made_listed_and_deleted(local: Emulator, backend: Backend) -> None:
     """Each step with what the one before printed; the record opens the service."""
     record = run("create", "weather", f"{backend.url}/mcp")
 
-    made = found.mcp.get("weather")
-    assert found.mcp.record("weather") == json.loads(record)
+    service = local.mcp.get("weather")
+    assert local.mcp.record("weather") == json.loads(record)
     assert list(TOOLS) == tools(record)
     table = run("list")
-    assert [True, True] == [one in table for one in ("weather", made.id)]
+    assert [True, True] == [name in table for name in ("weather", service.id)]
     listed = json.loads(run("list", "--json"))
-    assert [made.id] == [service["MCPServiceId"] for service in listed["MCPServices"]]
-    assert f"{made.id} is deleted.\n" == run("delete", "weather")
-    assert () == found.mcp.list()
+    assert [service.id] == [entry["MCPServiceId"] for entry in listed["MCPServices"]]
+    assert f"{service.id} is deleted.\n" == run("delete", "weather")
+    assert () == local.mcp.list()
     assert "No MCP service 'weather'. See: agentdouble mcp list" == refused("delete", "weather")
 
 
 def test_keys_come_from_the_environment_or_a_file(
-    found: Emulator, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: Emulator, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a bearer or in a header."""
     monkeypatch.setenv("TOKEN", CREDENTIALS.removeprefix("Bearer "))
@@ -93,7 +93,7 @@ def test_keys_come_from_the_environment_or_a_file(
 
     assert list(TOOLS) == tools(record)
     assert [{"X-API-Key": "from-a-file"}, {"X-Mine": CREDENTIALS.removeprefix("Bearer ")}] == [
-        dict(_headers(found, name)) for name in ("two", "three")
+        dict(_headers(local, name)) for name in ("two", "three")
     ]
 
 
@@ -105,7 +105,7 @@ def _headers(double: Emulator, name: str) -> Any:
 
 @pytest.mark.slow
 def test_a_definition_becomes_a_service(
-    found: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    local: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API is where the file says, or --base-url."""
     monkeypatch.setenv("TOKEN", "t")
@@ -121,7 +121,7 @@ def test_a_definition_becomes_a_service(
         (None, ApiKey("t")),
         (None, Bearer("t")),
         ("http://[::1]:81/v1", ApiKey("t", name="X-K")),
-    ] == [_api(found, name) for name in ("one", "two", "three")]
+    ] == [_api(local, name) for name in ("one", "two", "three")]
 
 
 def _api(double: Emulator, name: str) -> tuple[Any, Any]:
@@ -144,23 +144,23 @@ def _api(double: Emulator, name: str) -> tuple[Any, Any]:
     ],
 )
 def test_what_cannot_be_made_is_refused(
-    found: Emulator, words: tuple[str, ...], message: str
+    local: Emulator, words: tuple[str, ...], message: str
 ) -> None:
     """Nothing is made, and no secret is shown."""
-    said = refused("create", "one", *words)
+    error = refused("create", "one", *words)
 
-    assert message in said
-    assert "s3cret" not in said
-    assert () == found.mcp.list()
+    assert message in error
+    assert "s3cret" not in error
+    assert () == local.mcp.list()
 
 
-def test_a_command_becomes_a_service(found: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_becomes_a_service(local: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """After --; it runs in the working directory."""
     monkeypatch.setenv("TOKEN", "t")
     monkeypatch.chdir(HERE)
 
-    def made(name: str) -> CommandBackend:
-        backend = found.mcp.get(name).backend
+    def created(name: str) -> CommandBackend:
+        backend = local.mcp.get(name).backend
         assert isinstance(backend, CommandBackend)
         assert backend.sources  # a client's command sees no others
         return replace(backend, sources=None)
@@ -170,5 +170,5 @@ def test_a_command_becomes_a_service(found: Emulator, monkeypatch: pytest.Monkey
     record = run("create", "command", "--env", "TOKEN", "--env", "A=b", "--", *words)
 
     assert ["echo"] == tools(record)
-    given = {"TOKEN": "t", "A": "b"}
-    assert CommandBackend(words, HERE, given) == made("command")
+    env = {"TOKEN": "t", "A": "b"}
+    assert CommandBackend(words, HERE, env) == created("command")

@@ -43,7 +43,7 @@ def test_the_greeting_says_what_a_newcomer_needs_next(shared_double: Serving) ->
     answer = http.post(f"{serving.url}/invoke", json={"prompt": "print(6 * 7)"})
 
     assert answer.json() == "42"
-    for shown in (
+    for text in (
         f"coder at {serving.url}/invoke",
         "t-sandbox",
         "AKLT",
@@ -51,7 +51,7 @@ def test_the_greeting_says_what_a_newcomer_needs_next(shared_double: Serving) ->
         f"export PLATFORM_TOOL_HOST={serving.url.removeprefix('http://')}",
         "export PLATFORM_SECRET_KEY=",
     ):
-        assert shown in serving.greeting
+        assert text in serving.greeting
 
 
 @pytest.mark.slow
@@ -186,10 +186,10 @@ def test_a_secret_on_the_command_line_is_refused(
     command_line: CommandLine, words: tuple[str, ...], expected: str
 ) -> None:
     """And not repeated; the refusal says both other ways."""
-    told = _refusal(command_line, *words)
+    message = _refusal(command_line, *words)
 
-    assert expected in told
-    assert "s3cret" not in told
+    assert expected in message
+    assert "s3cret" not in message
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_the_ledger_is_listed(command_line: CommandLine) -> None:
     listed = json.loads(command_line.run("unknowns", "--json").stdout)
 
     assert "U-TTL-EXTENDS" in table
-    extends = next(one for one in listed if one["id"] == "U-TTL-EXTENDS")
+    extends = next(unknown for unknown in listed if unknown["id"] == "U-TTL-EXTENDS")
     assert ["sliding"] == [alternative["name"] for alternative in extends["alternatives"]]
 
 
@@ -245,11 +245,11 @@ def test_with_tls_it_serves_https_and_says_what_to_trust(
     """CTL-08: the export lines name the authority, which is kept in the private directory."""
     serving = serve("--tls")
 
-    shown = json.loads(command_line.run("env", "--json").stdout)
+    env = json.loads(command_line.run("env", "--json").stdout)
 
-    bundle = shown["SSL_CERT_FILE"]
+    bundle = env["SSL_CERT_FILE"]
     assert bundle.startswith(command_line.environment["XDG_STATE_HOME"])
-    assert (bundle, "https") == (shown["REQUESTS_CA_BUNDLE"], shown["PLATFORM_TOOL_SCHEME"])
+    assert (bundle, "https") == (env["REQUESTS_CA_BUNDLE"], env["PLATFORM_TOOL_SCHEME"])
     assert f"export SSL_CERT_FILE={bundle}" in serving.greeting
     assert f"curl --cacert {bundle} {serving.url}/invoke" in serving.greeting
     context = ssl.create_default_context(cafile=bundle)

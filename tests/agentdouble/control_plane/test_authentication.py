@@ -26,7 +26,7 @@ def keyed() -> Iterator[Emulator]:
         yield double
 
 
-def asked(
+def refusal_of(
     double: Emulator, credentials: Credentials, action: str = "InvokeTool", **body: Any
 ) -> dict[str, Any]:
     """Return how a request is refused that names a tool there is not, or is refused before."""
@@ -38,7 +38,7 @@ def asked(
 
 def test_a_key_without_the_full_access_permission_is_refused(keyed: Emulator) -> None:
     """CTL-07: a good signature is not enough, whatever the action."""
-    less = Credentials("AKLTless", "less-secret")
+    limited = Credentials("AKLTless", "less-secret")
 
     assert {
         "status": 403,
@@ -46,9 +46,9 @@ def test_a_key_without_the_full_access_permission_is_refused(keyed: Emulator) ->
         "CodeN": 100013,
         "Message": "User is not authorized to perform: agentkit:InvokeTool on resource: *. "
         "The key AKLTless lacks the full-access permission.",
-    } == asked(keyed, less)
+    } == refusal_of(keyed, limited)
     assert ["AccessDenied"] * 2 == [
-        asked(keyed, less, action)["Code"] for action in ("GetTool", "NoSuchAction")
+        refusal_of(keyed, limited, action)["Code"] for action in ("GetTool", "NoSuchAction")
     ]
 
 
@@ -61,7 +61,7 @@ def test_every_key_with_the_permission_may_call(
     keyed: Emulator, credentials: Credentials | None
 ) -> None:
     """A request that is let in is answered by the action."""
-    assert "InvalidResource.NotFound" == asked(keyed, credentials or keyed.credentials)["Code"]
+    assert "InvalidResource.NotFound" == refusal_of(keyed, credentials or keyed.credentials)["Code"]
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,19 @@ def test_temporary_credentials_need_their_token(
     credentials = Credentials("AKTP", "tmp-secret", token)
 
     message = f"The session token in the header X-Security-Token {reason}."
-    assert {"status": 401, "Code": "InvalidSecurityToken", "Message": message} == asked(
+    assert {"status": 401, "Code": "InvalidSecurityToken", "Message": message} == refusal_of(
         keyed, credentials
     )
 
 
 def test_no_secret_is_shown_or_journalled(keyed: Emulator) -> None:
     """Neither the settings' text nor the journal holds a secret or a token."""
-    asked(keyed, Credentials("AKTP", "tmp-secret", "tmp-token"))
-    shown = repr(keyed.settings) + str(keyed.settings) + keyed.settings.model_dump_json()
+    refusal_of(keyed, Credentials("AKTP", "tmp-secret", "tmp-token"))
+    text = repr(keyed.settings) + str(keyed.settings) + keyed.settings.model_dump_json()
     written = json.dumps([entry.to_dict() for entry in keyed.journal.entries()])
 
     secrets = ["full-secret", "less-secret", "tmp-secret", "tmp-token"]
-    assert [] == [secret for secret in secrets if secret in shown + written]
+    assert [] == [secret for secret in secrets if secret in text + written]
 
 
 def raw(double: Emulator, head: bytes, body: bytes = b"{}") -> tuple[int, dict[str, Any]]:
@@ -105,16 +105,16 @@ LINE = f"POST /?Action=InvokeTool&Version={VERSION} HTTP/1.1\r\n".encode()
 
 def lines(double: Emulator, **changes: bytes) -> list[bytes]:
     headers = signed(double, {}).headers
-    kept = {n: v.encode() for n, v in headers.items()} | changes
-    return [b"%s: %s\r\n" % (name.encode(), value) for name, value in kept.items()]
+    encoded = {n: v.encode() for n, v in headers.items()} | changes
+    return [b"%s: %s\r\n" % (name.encode(), value) for name, value in encoded.items()]
 
 
 def test_a_header_that_stands_twice_is_refused(shared: Emulator) -> None:
     """Two of a kind would let one be verified and the other be used."""
-    given = lines(shared)
-    again = next(line for line in given if line.startswith(b"Authorization"))
+    header_lines = lines(shared)
+    again = next(line for line in header_lines if line.startswith(b"Authorization"))
 
-    status, answer = raw(shared, LINE + b"".join([*given, again]))
+    status, answer = raw(shared, LINE + b"".join([*header_lines, again]))
 
     error = answer["ResponseMetadata"]["Error"]
     assert (401, "SignatureDoesNotMatch") == (status, error["Code"])

@@ -47,13 +47,13 @@ def test_a_command_runs_in_the_session_s_sandbox(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("answer", "seen"), [("kept", "/tmp 1\n"), ("fresh", "/home/gem \n")])
-def test_whether_the_shell_is_kept_is_the_ledger_s(answer: str, seen: str) -> None:
+@pytest.mark.parametrize(("answer", "output"), [("kept", "/tmp 1\n"), ("fresh", "/home/gem \n")])
+def test_whether_the_shell_is_kept_is_the_ledger_s(answer: str, output: str) -> None:
     """U-EXECBASH-STATE."""
     with Emulator(unknowns={"U-EXECBASH-STATE": answer}, pool_size=0) as double:
         exec_bash(double, "cd /tmp; x=1")
 
-        assert seen == exec_bash(double, 'echo "$PWD $x"')["data"]["stdout"]
+        assert output == exec_bash(double, 'echo "$PWD $x"')["data"]["stdout"]
 
 
 @pytest.mark.slow
@@ -71,10 +71,10 @@ def test_what_it_is_given_is_heeded(double: Emulator) -> None:
     """Directory, variables, the hard timeout and the length of the output."""
     fields: dict[str, Any] = {"exec_dir": "/tmp", "env": {"A": "b"}, "max_output_length": 8}
 
-    there = exec_bash(double, 'echo "$PWD $A"; seq 100', **fields)["data"]
+    data = exec_bash(double, 'echo "$PWD $A"; seq 100', **fields)["data"]
     killed = exec_bash(double, "sleep 600", hard_timeout=1)["data"]
 
-    assert there["stdout"].startswith("/tmp\n[... ")
+    assert data["stdout"].startswith("/tmp\n[... ")
     assert ("timed_out", 137) == (killed["status"], killed["exit_code"])
 
 

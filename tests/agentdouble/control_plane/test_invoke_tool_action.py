@@ -24,8 +24,8 @@ def refused(double: Emulator, **changes: Any) -> tuple[int, str, str]:
 def refused_payload(double: Emulator, **changes: Any) -> tuple[int, str, str]:
     """Return how an OperationPayload is refused that is good but for these changes."""
     payload = {"code": "1", "kernel_name": "python3", **changes}
-    kept = {k: v for k, v in payload.items() if v is not DROPPED}
-    return refused(double, OperationPayload=json.dumps(kept))
+    sent = {k: v for k, v in payload.items() if v is not DROPPED}
+    return refused(double, OperationPayload=json.dumps(sent))
 
 
 @pytest.fixture(autouse=True)
@@ -94,11 +94,11 @@ def test_a_wrong_field_of_the_payload_is_named(shared: Emulator, field: str, val
 
 def test_an_unknown_language_names_the_known(shared: Emulator) -> None:
     """The message lists the languages."""
-    known = "python3, python, javascript, js, node, typescript"
+    languages = "python3, python, javascript, js, node, typescript"
     assert (
         400,
         "InvalidParameter",
-        f"Unknown language 'cobol'. Supported: {known}.",
+        f"Unknown language 'cobol'. Supported: {languages}.",
     ) == refused_payload(shared, kernel_name="cobol")
 
 
@@ -195,4 +195,4 @@ def test_no_aliases_where_the_ledger_says_so() -> None:
         )
         for name in ("python", "js")
     } == refusals
-    assert [True, True] == [one["success"] for one in inner]
+    assert [True, True] == [result["success"] for result in inner]

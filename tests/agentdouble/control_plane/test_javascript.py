@@ -30,8 +30,8 @@ def js(double: Emulator, code: str, session: str = "js", **fields: Any) -> dict[
 def value(data: dict[str, Any]) -> str:
     """Return the plain text of the value of a cell that succeeded and put out nothing else."""
     assert "ok" == data["status"], data
-    (shown,) = data["outputs"]
-    text_: str = shown["data"]["text/plain"]
+    (output,) = data["outputs"]
+    text_: str = output["data"]["text/plain"]
     return text_
 
 
@@ -140,11 +140,11 @@ def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
     first = result(shared, "globalThis.kept = 1", "loop", language="javascript")
 
     stopped = run(shared, "for (;;);", "loop", language="javascript", timeout_s=1)
-    then = result(shared, "kept", "loop", language="javascript")
+    after = result(shared, "kept", "loop", language="javascript")
 
     assert ("timeout", False) == (stopped["data"]["status"], stopped["success"])
     assert stopped["message"].endswith("was interrupted; the context is kept.")
-    assert first["SessionId"] == then["SessionId"]
+    assert first["SessionId"] == after["SessionId"]
 
 
 @pytest.mark.slow
@@ -160,10 +160,10 @@ def test_an_engine_that_ends_loses_the_context(code: str, ename: str) -> None:
         first = result(double, "globalThis.lost = 1", language="javascript")
 
         assert ename == failure(js(double, code, "s1", timeout_s=30))[0]
-        then = result(double, "typeof lost", language="javascript")
+        after = result(double, "typeof lost", language="javascript")
 
-    assert first["SessionId"] != then["SessionId"]
-    assert '\\"undefined\\"' in then["Result"]
+    assert first["SessionId"] != after["SessionId"]
+    assert '\\"undefined\\"' in after["Result"]
 
 
 def engine_of(double: Emulator, session: str) -> psutil.Process:

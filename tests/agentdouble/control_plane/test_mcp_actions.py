@@ -61,42 +61,42 @@ def by_key(*keys: dict[str, str], **more: str) -> dict[str, Any]:
 
 
 def create(double: Emulator, request: dict[str, Any]) -> str:
-    made: str = act(double, "CreateMCPService", **request)["MCPServiceId"]
-    return made
+    service_id: str = act(double, "CreateMCPService", **request)["MCPServiceId"]
+    return service_id
 
 
 def get(double: Emulator, service: str) -> dict[str, Any]:
-    found: dict[str, Any] = act(double, "GetMCPService", MCPServiceId=service)["MCPService"]
-    return found
+    answer: dict[str, Any] = act(double, "GetMCPService", MCPServiceId=service)["MCPService"]
+    return answer
 
 
 def unread(double: Emulator) -> list[str]:
     return double.journal.entries()[-1].unread
 
 
-def called(shown: dict[str, Any], tool: str, authorizer: str = INBOUND) -> dict[str, Any]:
+def called(service: dict[str, Any], tool: str, authorizer: str = INBOUND) -> dict[str, Any]:
     """Call a tool by what the platform's client reads the address and the key from."""
-    url = shown["NetworkConfigurations"][0]["Endpoint"] + shown["Path"]
-    key = shown[authorizer]["Authorizer"]["KeyAuth"]["ApiKeys"][0]["Key"]
+    url = service["NetworkConfigurations"][0]["Endpoint"] + service["Path"]
+    key = service[authorizer]["Authorizer"]["KeyAuth"]["ApiKeys"][0]["Key"]
     return mcp_wire.call(url, key, mcp_wire.open_session(url, key), tool, a=1)
 
 
 def test_a_service_is_made_and_works(double: Emulator, backend: Backend) -> None:
     """SVC-01: at Endpoint and Path, with its key, which is the access record too."""
-    made = create(double, body(backend))
+    service_id = create(double, body(backend))
 
-    shown = get(double, made)
+    service = get(double, service_id)
 
     assert {
-        "MCPServiceId": made,
+        "MCPServiceId": service_id,
         "Name": "one",
         "Path": "/mcp/one",
         "ProjectName": "default",
         "ProtocolType": "MCP",
         "Status": "Ready",
         "Tags": [],
-        "CreatedAt": shown["CreatedAt"],
-        "UpdatedAt": shown["CreatedAt"],
+        "CreatedAt": service["CreatedAt"],
+        "UpdatedAt": service["CreatedAt"],
         "NetworkConfigurations": [{"NetworkType": "public", "Endpoint": double.url}],
         "BackendType": "Custom",
         "BackendConfiguration": custom(backend.url),
@@ -111,8 +111,8 @@ def test_a_service_is_made_and_works(double: Emulator, backend: Backend) -> None
                 }
             },
         },
-    } == shown
-    assert {"arguments": {"a": 1}} == called(shown, "echo")["structuredContent"]
+    } == service
+    assert {"arguments": {"a": 1}} == called(service, "echo")["structuredContent"]
 
 
 def test_what_is_said_of_a_service_is_shown_as_it_was_given(
@@ -122,7 +122,7 @@ def test_what_is_said_of_a_service_is_shown_as_it_was_given(
     vpc = {"VpcId": "vpc-1"}
     backend_ = custom(backend.url)
     backend_["CustomConfiguration"]["TlsSettings"] = {"TlsMode": "Simple"}
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "ProjectName": "mine",
         "BackendType": "Domain",
         "BackendConfiguration": backend_,
@@ -130,11 +130,11 @@ def test_what_is_said_of_a_service_is_shown_as_it_was_given(
         OUTBOUND: by_key({"Name": "out", "Key": "k"}),
     }
 
-    made = create(
+    service_id = create(
         double,
         body(
             backend,
-            **given,
+            **fields,
             NetworkConfiguration={"EnablePrivateNetwork": True, "VpcConfiguration": vpc},
             New={"Field": 1},
         ),
@@ -144,26 +144,26 @@ def test_what_is_said_of_a_service_is_shown_as_it_was_given(
         *("BackendConfiguration.CustomConfiguration.TlsSettings", "BackendType"),
         *("NetworkConfiguration", "New"),
     } == set(unread(double))
-    shown = get(double, made)
-    assert given == {name: shown[name] for name in given}
+    service = get(double, service_id)
+    assert fields == {name: service[name] for name in fields}
     assert [
         {"NetworkType": kind, "Endpoint": double.url, "VpcConfiguration": vpc}
         for kind in ("public", "private")
-    ] == shown["NetworkConfigurations"]
+    ] == service["NetworkConfigurations"]
 
 
 def test_keys_are_those_that_were_asked_for(double: Emulator, backend: Backend) -> None:
     """Given ones as they are, others are made, and an update leaves what it does not name."""
-    asked = by_key({"Name": "mine", "Key": "of-my-own"}, {"Name": "made"})
-    made = create(double, body(backend, **{INBOUND: asked}))
-    mine, other = double.mcp.get("one").keys
+    authorizer = by_key({"Name": "mine", "Key": "of-my-own"}, {"Name": "made"})
+    service_id = create(double, body(backend, **{INBOUND: authorizer}))
+    my_key, other = double.mcp.get("one").keys
 
     update = {INBOUND: by_key({"Name": "made"}, {"Name": "new", "Key": "newer"})}
-    act(double, "UpdateMCPService", MCPServiceId=made, **update)
+    act(double, "UpdateMCPService", MCPServiceId=service_id, **update)
 
-    kept, new = double.mcp.get("one").keys
-    assert ("mine", "of-my-own", "made") == (mine.name, mine.value, other.name)
-    assert (other, ("new", "newer")) == (kept, (new.name, new.value))
+    kept_key, new = double.mcp.get("one").keys
+    assert ("mine", "of-my-own", "made") == (my_key.name, my_key.value, other.name)
+    assert (other, ("new", "newer")) == (kept_key, (new.name, new.value))
     url = f"{double.url}/mcp/one"
     assert 401 == mcp_wire.post(url, mcp_wire.INITIALIZE, "of-my-own").status_code
 
@@ -171,22 +171,22 @@ def test_keys_are_those_that_were_asked_for(double: Emulator, backend: Backend) 
 def test_the_journal_has_no_keys(double: Emulator, backend: Backend) -> None:
     """Neither those of clients nor the backend's, in requests and answers, however they look."""
     keys = ["in-1]", 'in-2"', "in-3\\"]
-    asked = by_key(*({"Name": f"n{index}", "Key": key} for index, key in enumerate(keys)))
-    made = create(double, body(backend, **{INBOUND: asked, OUTBOUND: _out("out-4")}))
-    get(double, made)
+    authorizer = by_key(*({"Name": f"n{index}", "Key": key} for index, key in enumerate(keys)))
+    service_id = create(double, body(backend, **{INBOUND: authorizer, OUTBOUND: _out("out-4")}))
+    get(double, service_id)
 
     entries = double.journal.entries()[-2:]
 
-    kept = "".join(entry.request_body + entry.response_body + entry.curl() for entry in entries)
-    assert '"Key": "***"' in kept
-    assert [] == [one for one in ("in-1", "in-2", "in-3", "out-4") if one in kept]
+    recorded = "".join(entry.request_body + entry.response_body + entry.curl() for entry in entries)
+    assert '"Key": "***"' in recorded
+    assert [] == [secret for secret in ("in-1", "in-2", "in-3", "out-4") if secret in recorded]
     assert double.mcp.get("one").key_values == tuple(keys)
 
 
 def test_the_backend_is_shown_a_key(double: Emulator, backend: Backend) -> None:
     """Outbound authorization: as a bearer, or in a header of another name."""
     secret = CREDENTIALS.removeprefix("Bearer ")
-    made = create(
+    service_id = create(
         double,
         body(backend, path="/needy", **{OUTBOUND: by_key({"Name": "out", "Key": secret})}),
     )
@@ -197,28 +197,28 @@ def test_the_backend_is_shown_a_key(double: Emulator, backend: Backend) -> None:
         ),
     )
 
-    assert called(get(double, made), "echo")
-    assert {"X-Api-Key": "k"} == _place(double, "named")[1]
+    assert called(get(double, service_id), "echo")
+    assert {"X-Api-Key": "k"} == _target(double, "named")[1]
 
 
 def _backend(double: Emulator, name: str) -> Any:
     return double.mcp.get(name).backend
 
 
-def _place(double: Emulator, name: str = "one") -> tuple[str, dict[str, str]]:
+def _target(double: Emulator, name: str = "one") -> tuple[str, dict[str, str]]:
     behind = _backend(double, name)
     return behind.url, dict(behind.headers)
 
 
 def test_a_definition_becomes_tools(double: Emulator) -> None:
     """SVC-02: at the address that it says, or the one that the request says."""
-    made = create(double, api())
+    service_id = create(double, api())
     create(double, api("there", BackendConfiguration=custom("http://h:81"), Path="/v1/"))
-    shown = get(double, made)
+    service = get(double, service_id)
 
-    assert ("HTTP", {}) == (shown["ProtocolType"], shown["BackendConfiguration"])
-    assert API == json.loads(shown["ProtocolConfiguration"]["ProtocolConvertConfiguration"])
-    assert [None, "http://h:81/v1"] == [_backend(double, one).base_url for one in ("api", "there")]
+    assert ("HTTP", {}) == (service["ProtocolType"], service["BackendConfiguration"])
+    assert API == json.loads(service["ProtocolConfiguration"]["ProtocolConvertConfiguration"])
+    assert [None, "http://h:81/v1"] == [_backend(double, api).base_url for api in ("api", "there")]
     url, key = f"{double.url}/mcp/api", double.mcp.get("api").key_values[0]
     listed = mcp_wire.post(
         url, mcp_wire.message("tools/list"), key, mcp_wire.open_session(url, key)
@@ -229,21 +229,21 @@ def test_a_definition_becomes_tools(double: Emulator) -> None:
 def test_an_update_changes_what_it_names(double: Emulator, backend: Backend) -> None:
     """Another place or another key for the backend; the other stays, and the clients' keys do."""
     out = {OUTBOUND: by_key({"Name": "o", "Key": "first"})}
-    made = create(double, body(backend, path="/nothing", **out))
-    before = get(double, made)
+    service_id = create(double, body(backend, path="/nothing", **out))
+    before = get(double, service_id)
     elsewhere = custom("http://127.0.0.1:81")
 
-    assert {"MCPServiceId": made} == act(
-        double, "UpdateMCPService", MCPServiceId=made, BackendConfiguration=elsewhere
+    assert {"MCPServiceId": service_id} == act(
+        double, "UpdateMCPService", MCPServiceId=service_id, BackendConfiguration=elsewhere
     )
-    moved = _place(double)
-    act(double, "UpdateMCPService", MCPServiceId=made, **{OUTBOUND: _out("second")})
+    moved = _target(double)
+    act(double, "UpdateMCPService", MCPServiceId=service_id, **{OUTBOUND: _out("second")})
 
     assert [
         ("http://127.0.0.1:81/nothing", {"Authorization": f"Bearer {key}"})
         for key in ("first", "second")
-    ] == [moved, _place(double)]
-    after = get(double, made)
+    ] == [moved, _target(double)]
+    after = get(double, service_id)
     assert {
         **before,
         "BackendConfiguration": elsewhere,
@@ -258,24 +258,24 @@ def _out(key: str) -> dict[str, Any]:
 
 def test_a_service_of_the_program_s_own_is_shown(double: Emulator, backend: Backend) -> None:
     """One that was made in Python has the same fields, and can be changed."""
-    made = double.mcp.create("python", f"{backend.url}/other")
+    service = double.mcp.create("python", f"{backend.url}/other")
 
-    shown = get(double, made.id)
-    assert (custom(backend.url), "MCP") == (shown["BackendConfiguration"], shown["ProtocolType"])
+    entry = get(double, service.id)
+    assert (custom(backend.url), "MCP") == (entry["BackendConfiguration"], entry["ProtocolType"])
 
-    act(double, "UpdateMCPService", MCPServiceId=made.id, **{OUTBOUND: _out("k")})
-    assert (f"{backend.url}/other", {"Authorization": "Bearer k"}) == _place(double, "python")
+    act(double, "UpdateMCPService", MCPServiceId=service.id, **{OUTBOUND: _out("k")})
+    assert (f"{backend.url}/other", {"Authorization": "Bearer k"}) == _target(double, "python")
 
 
 def test_a_server_of_this_process_has_no_other_backend(double: Emulator) -> None:
     """It is what the program has put there."""
     from mcp.server import MCPServer
 
-    made = double.mcp.create("inner", MCPServer("inner", log_level="WARNING"))
+    inner = double.mcp.create("inner", MCPServer("inner", log_level="WARNING"))
 
-    assert {} == get(double, made.id)["BackendConfiguration"]
+    assert {} == get(double, inner.id)["BackendConfiguration"]
     status, code, message = refusal(
-        double, "UpdateMCPService", MCPServiceId=made.id, BackendConfiguration=custom("http://h:1")
+        double, "UpdateMCPService", MCPServiceId=inner.id, BackendConfiguration=custom("http://h:1")
     )
     assert (400, "InvalidParameter") == (status, code)
     assert "this service is backed by a server inside the double's process" in message
@@ -287,7 +287,7 @@ def test_services_are_listed_and_deleted(double: Emulator, backend: Backend) -> 
     ids = [create(double, body(backend, name)) for name in ("a-1", "a-2")]
     ids.append(create(double, body(backend, "b", ProjectName="p", Tags=[tag])))
 
-    def found(**query: Any) -> list[str]:
+    def names(**query: Any) -> list[str]:
         listed = act(double, "ListMCPServices", **query)["MCPServices"]
         return [service["Name"] for service in listed]
 
@@ -298,15 +298,15 @@ def test_services_are_listed_and_deleted(double: Emulator, backend: Backend) -> 
     ]
     assert "" == rest["NextToken"]
     assert [ids[2]] == [service["MCPServiceId"] for service in rest["MCPServices"]]
-    assert ["a-1", "a-2"] == found(Filters=[{"NameContains": "Name", "Values": ["a-"]}])
-    assert ["a-2"] == found(Filters=[{"Name": "Id", "Values": [ids[1]]}])
-    assert ["b"] == found(ProjectName="p")
-    assert ["b"] == found(TagFilters=[{"Key": "team", "Values": ["red"]}])
-    assert ["b"] == found(PageNumber=3, PageSize=1)
+    assert ["a-1", "a-2"] == names(Filters=[{"NameContains": "Name", "Values": ["a-"]}])
+    assert ["a-2"] == names(Filters=[{"Name": "Id", "Values": [ids[1]]}])
+    assert ["b"] == names(ProjectName="p")
+    assert ["b"] == names(TagFilters=[{"Key": "team", "Values": ["red"]}])
+    assert ["b"] == names(PageNumber=3, PageSize=1)
 
     assert {"MCPServiceId": ids[0]} == act(double, "DeleteMCPService", MCPServiceId=ids[0])
 
-    assert ["a-2", "b"] == found()
+    assert ["a-2", "b"] == names()
     unknown = (
         404,
         "InvalidResource.NotFound",
@@ -340,7 +340,7 @@ WRONG_API = {"HttpApiConfiguration": {"Configuration": '{"swagger": "1"}'}}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "code", "said"),
+    ("change", "code", "expected"),
     [
         ({"Name": "a/b"}, "InvalidParameter", "'a/b' is no name of an MCP service"),
         (_of("CustomConfiguration"), "MissingParameter", "missing BackendConfiguration.Custom"),
@@ -367,12 +367,12 @@ WRONG_API = {"HttpApiConfiguration": {"Configuration": '{"swagger": "1"}'}}
     ],
 )
 def test_what_cannot_be_a_service_is_refused(
-    double: Emulator, backend: Backend, change: dict[str, Any], code: str, said: str
+    double: Emulator, backend: Backend, change: dict[str, Any], code: str, expected: str
 ) -> None:
     """By the name of the field, and nothing is made."""
-    _, answered, message = refusal(double, "CreateMCPService", **{**body(backend), **change})
+    _, param, message = refusal(double, "CreateMCPService", **{**body(backend), **change})
 
-    assert (code, True) == (answered, said in message), message
+    assert (code, True) == (param, expected in message), message
     assert [] == act(double, "ListMCPServices")["MCPServices"]
 
 
@@ -381,7 +381,7 @@ def test_services_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
     """With --state they are shown as before, definitions included."""
     state = f"sqlite:///{tmp_path / 'double.db'}"
 
-    def shown(double: Emulator) -> list[dict[str, Any]]:
+    def services(double: Emulator) -> list[dict[str, Any]]:
         services = [get(double, double.mcp.get(name).id) for name in ("one", "api")]
         for service in services:
             service.pop("NetworkConfigurations")
@@ -390,6 +390,6 @@ def test_services_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
     with Emulator(state=state) as double:
         create(double, body(backend, Tags=[{"Key": "a"}], **{OUTBOUND: _out("k")}))
         create(double, api())
-        before = shown(double)
+        before = services(double)
     with Emulator(state=state) as double:
-        assert before == shown(double)
+        assert before == services(double)

@@ -35,10 +35,10 @@ def body(raw: Any, **package: Any) -> dict[str, Any]:
     }
 
 
-def shown(double: Emulator) -> dict[str, Any]:
-    (one,) = act(double, "ListMCPServices")["MCPServices"]
-    found = act(double, "GetMCPService", MCPServiceId=one["MCPServiceId"])["MCPService"]
-    return {"MCPServiceId": one["MCPServiceId"], **found}
+def service_of(double: Emulator) -> dict[str, Any]:
+    (listed,) = act(double, "ListMCPServices")["MCPServices"]
+    service = act(double, "GetMCPService", MCPServiceId=listed["MCPServiceId"])["MCPService"]
+    return {"MCPServiceId": listed["MCPServiceId"], **service}
 
 
 @pytest.mark.parametrize("raw", [SERVER, {"mcpServers": {"any": {**SERVER, "env": {"A": "b"}}}}])
@@ -52,13 +52,13 @@ def test_a_service_is_made_and_works(double: Emulator, raw: Any) -> None:
 
     answer = mcp_wire.call(access["httpUrl"], key, session, "echo", word="hé")
     assert [{"type": "text", "text": "hé"}] == answer["content"]
-    assert body(raw)["BackendConfiguration"] == shown(double)["BackendConfiguration"]
+    assert body(raw)["BackendConfiguration"] == service_of(double)["BackendConfiguration"]
 
 
 def test_an_update_changes_the_command(double: Emulator) -> None:
     """What it is shown as can be given again."""
     double.mcp.create("files", CommandBackend(("cat",), HERE, {"A": "b"}))
-    before = shown(double)
+    before = service_of(double)
     assert {"command": "cat", "args": [], "env": {"A": "b"}, "cwd": str(HERE)} == json.loads(
         before["BackendConfiguration"]["CustomMcpConfiguration"]["PublicPackage"]["RawConfig"]
     )

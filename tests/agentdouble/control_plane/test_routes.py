@@ -125,7 +125,7 @@ UNBUILT = "is part of the platform, but this version of agentdouble has not buil
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "code", "message"),
+    ("payload", "status", "code", "message"),
     [
         (
             ("ListUsers",),
@@ -150,10 +150,10 @@ UNBUILT = "is part of the platform, but this version of agentdouble has not buil
     ],
 )
 def test_an_action_that_is_not_there_is_named(
-    shared: Emulator, asked: Any, status: int, code: tuple[str, int | None], message: str
+    shared: Emulator, payload: Any, status: int, code: tuple[str, int | None], message: str
 ) -> None:
     """CTL-06: unknown, of another version, not built, of another service; nothing is made up."""
-    error = error_of(post(shared, *asked))
+    error = error_of(post(shared, *payload))
 
     assert (status, *code, message) == (
         *(error["status"], error["Code"], error.get("CodeN"), error["Message"]),
@@ -214,8 +214,8 @@ def test_an_action_that_breaks_is_answered_in_the_envelope(
     error = error_of(send(signed(double, body_of(double, "1"))))
 
     assert (500, "InternalError") == (error["status"], error["Code"])
-    said, _, reference = error["Message"].rstrip(".").partition(" Its log says more, at ")
-    assert "The double failed: OSError: disk full." == said
+    message, _, reference = error["Message"].rstrip(".").partition(" Its log says more, at ")
+    assert "The double failed: OSError: disk full." == message
     assert f"The action InvokeTool failed: {reference}" in caplog.text
 
 
@@ -242,7 +242,7 @@ def test_every_action_of_the_platform_is_known() -> None:
             for action in sorted(OF_THE_PLATFORM)
         }
 
-    codes = {action: one.get("Error", {}).get("Code") for action, one in metadata.items()}
+    codes = {action: answer.get("Error", {}).get("Code") for action, answer in metadata.items()}
     assert 91 == len(codes), "an action was added or removed: is that meant?"
     assert {None, "MissingParameter", "NotImplemented"} == set(codes.values())
     assert ["ListMCPServices", "ListRuntimes", "ListTools"] == [

@@ -33,14 +33,14 @@ def artifact(directory: Path | str = APPLICATIONS, **query: str) -> str:
     return f"file://{directory}?{urlencode(query or {'command': COMMAND})}"
 
 
-def wanted(**fields: Any) -> dict[str, Any]:
-    asked = {"Name": "made", "RoleName": "r", "ArtifactType": "file", "ArtifactUrl": artifact()}
-    return {**asked, **fields}
+def request_of(**fields: Any) -> dict[str, Any]:
+    request = {"Name": "made", "RoleName": "r", "ArtifactType": "file", "ArtifactUrl": artifact()}
+    return {**request, **fields}
 
 
 def create(double: Emulator, **fields: Any) -> str:
-    made: str = act(double, "CreateRuntime", **wanted(**fields))["RuntimeId"]
-    return made
+    runtime_id: str = act(double, "CreateRuntime", **request_of(**fields))["RuntimeId"]
+    return runtime_id
 
 
 def get(double: Emulator, id_: str) -> dict[str, Any]:
@@ -49,9 +49,9 @@ def get(double: Emulator, id_: str) -> dict[str, Any]:
 
 def says(double: Emulator, id_: str) -> str:
     """Call a runtime as the platform's clients do: by its public Endpoint, with its key."""
-    shown = get(double, id_)
-    (public,) = shown["NetworkConfigurations"]
-    key = shown["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
+    runtime = get(double, id_)
+    (public,) = runtime["NetworkConfigurations"]
+    key = runtime["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
     answer = http.get(f"{public['Endpoint']}/", headers={"Authorization": f"Bearer {key}"})
     assert 200 == answer.status_code, answer.text
     return answer.text
@@ -69,7 +69,7 @@ def envs(value: str) -> list[dict[str, str]]:
 
 def test_a_runtime_that_is_made_answers(double: Emulator) -> None:
     """What is said of it is shown; what the double cannot act on is named in the journal."""
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "Description": "it says something",
         "ProjectName": "mine",
         "CpuMilli": 2000,
@@ -82,122 +82,122 @@ def test_a_runtime_that_is_made_answers(double: Emulator) -> None:
         "Tags": [{"Key": "team", "Value": "red"}],
     }
 
-    made = create(double, **given)
+    runtime_id = create(double, **fields)
 
     assert ["CpuMilli", "RoleName", "ToolId"] == double.journal.entries()[-1].unread
-    shown = get(double, made)
-    key = shown["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
+    runtime = get(double, runtime_id)
+    key = runtime["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
     assert {
-        **wanted(**given),
-        "RuntimeId": made,
+        **request_of(**fields),
+        "RuntimeId": runtime_id,
         "Command": COMMAND,
         "Status": "Ready",
         "StatusMessage": "",
         "FailedLogFileUrl": "",
         "CurrentVersionNumber": 1,
-        "CreatedAt": shown["UpdatedAt"],
-        "UpdatedAt": shown["UpdatedAt"],
+        "CreatedAt": runtime["UpdatedAt"],
+        "UpdatedAt": runtime["UpdatedAt"],
         "AuthorizerConfiguration": {
             "KeyAuth": {"ApiKey": key, "ApiKeyName": "default", "ApiKeyLocation": "Header"}
         },
         "NetworkConfigurations": [
             {"NetworkType": "public", "Endpoint": f"{double.url}/runtimes/made"}
         ],
-    } == shown
+    } == runtime
     assert 43 == len(key)
-    assert "hello" == says(double, made)
+    assert "hello" == says(double, runtime_id)
 
 
 def test_what_is_declared_is_shown_as_well(double: Emulator) -> None:
     """Its artifact is what would make the same; nobody has to prove himself to it."""
-    (found,) = act(double, "ListRuntimes")["AgentKitRuntimes"]
+    (listed,) = act(double, "ListRuntimes")["AgentKitRuntimes"]
 
     assert ("declared", artifact(), COMMAND) == (
-        *(found["Name"], found["ArtifactUrl"], found["Command"]),
+        *(listed["Name"], listed["ArtifactUrl"], listed["Command"]),
     )
-    assert "AuthorizerConfiguration" not in found
+    assert "AuthorizerConfiguration" not in listed
     assert {"MaxInstance": 4, "MinInstance": 0, "MaxConcurrency": 10}.items() <= (
-        get(double, found["RuntimeId"]).items()
+        get(double, listed["RuntimeId"]).items()
     )
 
 
 def test_an_update_is_released_and_rolled_back(double: Emulator) -> None:
     """A version serves when it is released; an older one can be brought back."""
-    made = create(double, Envs=envs("first"))
+    runtime_id = create(double, Envs=envs("first"))
 
-    act(double, "UpdateRuntime", RuntimeId=made, Envs=envs("second"), Description="two")
-    unreleased = get(double, made)
+    act(double, "UpdateRuntime", RuntimeId=runtime_id, Envs=envs("second"), Description="two")
+    unreleased = get(double, runtime_id)
     assert ("first", 1, "") == (
-        says(double, made),
+        says(double, runtime_id),
         unreleased["CurrentVersionNumber"],
         unreleased["Description"],
     )
-    assert {"RuntimeId": made} == act(double, "ReleaseRuntime", RuntimeId=made)
-    deployed(double, made)
-    assert "second" == says(double, made)
+    assert {"RuntimeId": runtime_id} == act(double, "ReleaseRuntime", RuntimeId=runtime_id)
+    deployed(double, runtime_id)
+    assert "second" == says(double, runtime_id)
     act(
         double,
         "UpdateRuntime",
-        RuntimeId=made,
+        RuntimeId=runtime_id,
         ReleaseEnable=True,
         ArtifactUrl=artifact(command=f"{COMMAND} third"),
     )
-    deployed(double, made)
-    assert "second" == says(double, made)
-    released = get(double, made)
+    deployed(double, runtime_id)
+    assert "second" == says(double, runtime_id)
+    released = get(double, runtime_id)
     assert (3, f"{COMMAND} third", "two") == (
         released["CurrentVersionNumber"],
         released["Command"],
         released["Description"],
     )
-    act(double, "ReleaseRuntime", RuntimeId=made, VersionNumber=1)
-    deployed(double, made)
-    assert "first" == says(double, made)
+    act(double, "ReleaseRuntime", RuntimeId=runtime_id, VersionNumber=1)
+    deployed(double, runtime_id)
+    assert "first" == says(double, runtime_id)
 
 
 def test_versions_are_listed_and_shown(double: Emulator) -> None:
     """With what each of them says; one that does not serve is unreleased."""
-    made = create(double, Envs=envs("first"))
-    act(double, "UpdateRuntime", RuntimeId=made, Envs=envs("second"))
+    id_ = create(double, Envs=envs("first"))
+    act(double, "UpdateRuntime", RuntimeId=id_, Envs=envs("second"))
 
-    first = act(double, "ListRuntimeVersions", RuntimeId=made, MaxResults=1)
+    first = act(double, "ListRuntimeVersions", RuntimeId=id_, MaxResults=1)
     second = act(
-        double, "ListRuntimeVersions", RuntimeId=made, MaxResults=1, NextToken=first["NextToken"]
+        double, "ListRuntimeVersions", RuntimeId=id_, MaxResults=1, NextToken=first["NextToken"]
     )
-    shown = act(double, "GetRuntimeVersion", RuntimeId=made, VersionNumber=2)
+    version = act(double, "GetRuntimeVersion", RuntimeId=id_, VersionNumber=2)
 
     listed = [*first["AgentKitRuntimeVersions"], *second["AgentKitRuntimeVersions"]]
-    assert ("", [1, 2]) == (second["NextToken"], [one["VersionNumber"] for one in listed])
+    assert ("", [1, 2]) == (second["NextToken"], [version["VersionNumber"] for version in listed])
     assert [("Ready", envs("first")), ("UnReleased", envs("second"))] == [
-        (one["Status"], one["Envs"]) for one in listed
+        (version["Status"], version["Envs"]) for version in listed
     ]
-    assert listed[1].items() <= shown.items()
-    assert (f"{double.url}/runtimes/made", 10) == (shown["Endpoint"], shown["MaxConcurrency"])
-    assert 1 == act(double, "GetRuntimeVersion", RuntimeId=made)["VersionNumber"]
+    assert listed[1].items() <= version.items()
+    assert (f"{double.url}/runtimes/made", 10) == (version["Endpoint"], version["MaxConcurrency"])
+    assert 1 == act(double, "GetRuntimeVersion", RuntimeId=id_)["VersionNumber"]
 
 
 def test_instances_and_what_they_print_are_shown(double: Emulator) -> None:
     """None of a runtime that nobody has called yet."""
-    made = create(double)
+    runtime_id = create(double)
     assert {"InstanceItems": [], "RunningInstance": 0} == act(
-        double, "ListRuntimeInstances", RuntimeId=made
+        double, "ListRuntimeInstances", RuntimeId=runtime_id
     )
-    says(double, made)
+    says(double, runtime_id)
 
-    found = act(double, "ListRuntimeInstances", RuntimeId=made)
+    answer = act(double, "ListRuntimeInstances", RuntimeId=runtime_id)
 
-    (instance,) = found["InstanceItems"]
-    assert (1, "Ready", 1, made) == (
-        found["RunningInstance"],
+    (instance,) = answer["InstanceItems"]
+    assert (1, "Ready", 1, runtime_id) == (
+        answer["RunningInstance"],
         instance["InstanceStatus"],
         instance["RevisionNumber"],
         instance["RuntimeId"],
     )
-    asked = {"RuntimeId": made, "InstanceName": instance["InstanceName"]}
+    query = {"RuntimeId": runtime_id, "InstanceName": instance["InstanceName"]}
     printed = ""
     while not printed.endswith("Z asked for /\n"):  # the pipe may be behind the answer
-        printed = act(double, "GetRuntimeInstanceLogs", **asked, Limit=1)["Logs"]
-    other = refusal(double, "GetRuntimeInstanceLogs", RuntimeId=made, InstanceName="other")
+        printed = act(double, "GetRuntimeInstanceLogs", **query, Limit=1)["Logs"]
+    other = refusal(double, "GetRuntimeInstanceLogs", RuntimeId=runtime_id, InstanceName="other")
     assert (404, "InvalidResource.NotFound") == other[:2]
 
 
@@ -219,13 +219,13 @@ def test_a_list_is_filtered_and_cut(double: Emulator) -> None:
 
 def test_a_runtime_that_is_deleted_is_unknown(double: Emulator) -> None:
     """To every action, by the code that the platform's clients wait for; its address is gone."""
-    made = create(double)
+    runtime_id = create(double)
 
-    assert {"RuntimeId": made} == act(double, "DeleteRuntime", RuntimeId=made)
+    assert {"RuntimeId": runtime_id} == act(double, "DeleteRuntime", RuntimeId=runtime_id)
 
     for action in ("DeleteRuntime", "GetRuntime", "UpdateRuntime", "ReleaseRuntime"):
         assert (404, "InvalidAgentKitRuntime.NotFound") == (
-            refusal(double, action, RuntimeId=made)[:2]
+            refusal(double, action, RuntimeId=runtime_id)[:2]
         )
     assert 404 == http.get(f"{double.url}/runtimes/made/").status_code
 
@@ -238,7 +238,7 @@ def test_a_client_token_makes_one_runtime(double: Emulator) -> None:
     assert first == create(double, ClientToken="token")
     assert key == get(double, first)["AuthorizerConfiguration"]
     assert (400, "InvalidParameter") == (
-        refusal(double, "CreateRuntime", **wanted(ClientToken="token", Description="else"))[:2]
+        refusal(double, "CreateRuntime", **request_of(ClientToken="token", Description="else"))[:2]
     )
 
 
@@ -290,9 +290,9 @@ def test_what_cannot_be_made_is_told(
     double: Emulator, fields: dict[str, Any], status: int, reason: str
 ) -> None:
     """By the field that is wrong, with nothing made; a request reaches no other directory."""
-    found, _, message = refusal(double, "CreateRuntime", **wanted(**fields))
+    code, _, message = refusal(double, "CreateRuntime", **request_of(**fields))
 
-    assert (status, True) == (found, reason in message), message
+    assert (status, True) == (code, reason in message), message
     assert ("declared",) == double.runtimes.names
 
 
@@ -301,11 +301,11 @@ def test_a_link_out_of_the_sources_is_followed_and_refused(double: Emulator) -> 
     link = APPLICATIONS / "link-of-a-test"
     link.symlink_to("/")
     try:
-        found = refusal(double, "CreateRuntime", **wanted(ArtifactUrl=artifact(link)))
+        error = refusal(double, "CreateRuntime", **request_of(ArtifactUrl=artifact(link)))
     finally:
         link.unlink()
 
-    assert "runtime_sources" in found[2]
+    assert "runtime_sources" in error[2]
 
 
 def test_an_interpreter_of_the_system_may_stand_in_a_command(double: Emulator) -> None:

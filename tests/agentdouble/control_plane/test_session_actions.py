@@ -18,8 +18,8 @@ MINUTE = dt.timedelta(minutes=1)
 
 
 def create(double: Emulator, name: str | None = "u", **fields: Any) -> dict[str, Any]:
-    given = {} if name is None else {"UserSessionId": name}
-    return act(double, "CreateSession", ToolId=TOOL, **given, **fields)
+    named = {} if name is None else {"UserSessionId": name}
+    return act(double, "CreateSession", ToolId=TOOL, **named, **fields)
 
 
 def get(double: Emulator, session_id: str) -> dict[str, Any]:
@@ -41,56 +41,56 @@ def run_in(double: Emulator, session_id: str, code: str) -> dict[str, Any]:
 
 def test_a_session_that_is_made_runs_code(double: Emulator) -> None:
     """InvokeTool reaches it by either of its ids."""
-    made = create(double)
+    session = create(double)
 
-    one = result(double, "x = 1", "u")
-    two = run_in(double, made["SessionId"], "print(x)")
+    first = result(double, "x = 1", "u")
+    two = run_in(double, session["SessionId"], "print(x)")
 
-    assert (made["SessionId"], "1\n") == (one["SessionId"], two["data"]["outputs"][0]["text"])
+    assert (session["SessionId"], "1\n") == (first["SessionId"], two["data"]["outputs"][0]["text"])
 
 
 def test_a_session_shows_what_it_is(double: Emulator) -> None:
     """The Endpoint names the host that the client used, the instance and its token."""
-    made = create(double, Ttl=10, TtlUnit="minute")
+    session = create(double, Ttl=10, TtlUnit="minute")
 
-    shown = get(double, made["SessionId"])
+    described = get(double, session["SessionId"])
 
-    created = dt.datetime.fromisoformat(shown["CreatedAt"].replace("Z", "+00:00"))
+    created = dt.datetime.fromisoformat(described["CreatedAt"].replace("Z", "+00:00"))
     assert {
-        "SessionId": made["SessionId"],
+        "SessionId": session["SessionId"],
         "UserSessionId": "u",
         "ToolType": "CodeEnv",
         "Status": "Ready",
         "CreatedAt": stamp(created),
         "ExpireAt": stamp(created + 10 * MINUTE),
-        "Endpoint": made["Endpoint"],
+        "Endpoint": session["Endpoint"],
         "InternalEndpoint": "",
-    } == shown
-    url = urlsplit(made["Endpoint"])
+    } == described
+    url = urlsplit(session["Endpoint"])
     assert double.url == f"{url.scheme}://{url.netloc}"
-    assert [made["SessionId"]] == parse_qs(url.query)["faasInstanceName"]
-    assert {"SessionId", "UserSessionId", "Endpoint", "InternalEndpoint"} == made.keys()
+    assert [session["SessionId"]] == parse_qs(url.query)["faasInstanceName"]
+    assert {"SessionId", "UserSessionId", "Endpoint", "InternalEndpoint"} == session.keys()
 
 
 def test_a_user_session_id_is_made_up_where_none_is_given(double: Emulator) -> None:
     """Each such session is a new one."""
-    one, other = create(double, None), create(double, None)
+    first, other = create(double, None), create(double, None)
 
-    assert one["SessionId"] != other["SessionId"]
-    assert one["UserSessionId"] != other["UserSessionId"]
-    assert one["SessionId"] == result(double, "1", one["UserSessionId"])["SessionId"]
+    assert first["SessionId"] != other["SessionId"]
+    assert first["UserSessionId"] != other["UserSessionId"]
+    assert first["SessionId"] == result(double, "1", first["UserSessionId"])["SessionId"]
 
 
 def test_made_and_invoked_at_once_is_one_session(double: Emulator) -> None:
     """Whoever comes first makes it."""
     with ThreadPoolExecutor(20) as pool:
-        asked = [
+        pending = [
             pool.submit(lambda: create(double, "race")["SessionId"])
             if number % 2
             else pool.submit(lambda: result(double, "1", "race")["SessionId"])
             for number in range(40)
         ]
-        ids = {one.result() for one in asked}
+        ids = {future.result() for future in pending}
 
     assert 1 == len(ids)
 
@@ -99,9 +99,9 @@ def test_a_session_has_the_environment_that_it_was_made_with(double: Emulator) -
     """Envs join those of the tool and win over them; later ones are named as unread."""
     envs = [{"Key": "A", "Value": "tool"}, {"Key": "B", "Value": "tool"}]
     tool = act(double, "CreateTool", Name="one", ToolType="CodeEnv", Envs=envs)["ToolId"]
-    asked = {"ToolId": tool, "UserSessionId": "u"}
-    act(double, "CreateSession", **asked, Envs=[{"Key": "B", "Value": "session"}])
-    act(double, "CreateSession", **asked, Envs=[{"Key": "B", "Value": "late"}])
+    body = {"ToolId": tool, "UserSessionId": "u"}
+    act(double, "CreateSession", **body, Envs=[{"Key": "B", "Value": "session"}])
+    act(double, "CreateSession", **body, Envs=[{"Key": "B", "Value": "late"}])
 
     noted = double.journal.entries()[-1].unread
     code = "import os; print(os.environ['A'], os.environ['B'], 'PLATFORM_SECRET_KEY' in os.environ)"
@@ -114,16 +114,16 @@ def test_a_session_has_the_environment_that_it_was_made_with(double: Emulator) -
 def test_the_validity_can_be_set(double: Emulator) -> None:
     """SetSessionTtl counts from now on, in seconds unless it says minutes."""
     session = create(double)["SessionId"]
-    asked = {"ToolId": TOOL, "SessionId": session}
+    body = {"ToolId": TOOL, "SessionId": session}
     double.clock.advance(10 * MINUTE)
 
-    seconds = act(double, "SetSessionTtl", **asked, Ttl=3600)
-    minutes = act(double, "SetSessionTtl", **asked, Ttl="90", TtlUnit="minute")
+    seconds = act(double, "SetSessionTtl", **body, Ttl=3600)
+    minutes = act(double, "SetSessionTtl", **body, Ttl="90", TtlUnit="minute")
     double.clock.advance(89 * MINUTE)
     alive = names(double)
     double.clock.advance(MINUTE)
 
-    assert {**asked, "ExpireAt": minutes["ExpireAt"]} == minutes
+    assert {**body, "ExpireAt": minutes["ExpireAt"]} == minutes
     assert seconds["ExpireAt"] < minutes["ExpireAt"]
     assert (["u"], []) == (alive, names(double))
 
@@ -131,19 +131,19 @@ def test_the_validity_can_be_set(double: Emulator) -> None:
 def test_a_paused_session_runs_nothing_until_it_is_resumed(double: Emulator) -> None:
     """PauseSession and ResumeSession; a Ttl sets the validity anew."""
     session = create(double)["SessionId"]
-    asked = {"ToolId": TOOL, "SessionId": session}
+    body = {"ToolId": TOOL, "SessionId": session}
 
-    paused = act(double, "PauseSession", **asked)
-    again = act(double, "PauseSession", **asked)
+    paused = act(double, "PauseSession", **body)
+    again = act(double, "PauseSession", **body)
     refused = refusal(double, "InvokeTool", **body_of(double, "1", "u"))
-    shown = get(double, session)["Status"]
+    status = get(double, session)["Status"]
     double.clock.advance(20 * MINUTE)
-    resumed = act(double, "ResumeSession", **asked, Ttl=60, TtlUnit="minute")
+    resumed = act(double, "ResumeSession", **body, Ttl=60, TtlUnit="minute")
     double.clock.advance(59 * MINUTE)
 
     assert {"SessionId": session, "Status": "Paused"} == paused == again
     assert (409, "InvalidResource.Paused") == refused[:2]
-    assert "Paused" == shown
+    assert "Paused" == status
     assert {"SessionId": session, "Status": "Ready", "ExpireAt": resumed["ExpireAt"]} == resumed
     assert run(double, "1", "u")["success"]
 
@@ -159,8 +159,8 @@ def test_a_session_that_is_deleted_is_gone(double: Emulator) -> None:
     assert not psutil.pid_exists(pid)
     (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
     at = stamp(dt.datetime.fromisoformat(ended["ended_at"]))
-    gone = f"The instance of session {session!r} has ended: deleted by caller, at {at}."
-    asked = {"ToolId": TOOL, "SessionId": session}
+    ended_message = f"The instance of session {session!r} has ended: deleted by caller, at {at}."
+    body = {"ToolId": TOOL, "SessionId": session}
     for action, more in (
         ("GetSession", {}),
         ("DeleteSession", {}),
@@ -169,8 +169,8 @@ def test_a_session_that_is_deleted_is_gone(double: Emulator) -> None:
         ("SetSessionTtl", {"Ttl": 60}),
         ("InvokeTool", {**body_of(double, "1"), "UserSessionId": None}),
     ):
-        assert (404, "InvalidResource.NotFound", gone) == refusal(
-            double, action, **{**more, **asked}
+        assert (404, "InvalidResource.NotFound", ended_message) == refusal(
+            double, action, **{**more, **body}
         )
 
 
@@ -204,27 +204,27 @@ def test_a_session_belongs_to_its_tool(double: Emulator) -> None:
     other = act(double, "CreateTool", Name="other", ToolType="CodeEnv")["ToolId"]
 
     unknown = (404, "InvalidResource.NotFound", f"There is no session instance {session!r}.")
-    asked = {"ToolId": other, "SessionId": session}
-    assert unknown == refusal(double, "GetSession", **asked)
-    assert unknown == refusal(double, "DeleteSession", **asked)
+    body = {"ToolId": other, "SessionId": session}
+    assert unknown == refusal(double, "GetSession", **body)
+    assert unknown == refusal(double, "DeleteSession", **body)
     assert unknown == refusal(
-        double, "InvokeTool", **{**body_of(double, "1"), "UserSessionId": None, **asked}
+        double, "InvokeTool", **{**body_of(double, "1"), "UserSessionId": None, **body}
     )
     assert [] == act(double, "ListSessions", ToolId=other)["SessionInfos"]
 
 
 def test_both_ids_must_name_the_same_session(double: Emulator) -> None:
     """A SessionId of somebody else's session is no way into it."""
-    mine, theirs = create(double, "mine")["SessionId"], create(double, "theirs")["SessionId"]
+    ann, bob = create(double, "mine")["SessionId"], create(double, "theirs")["SessionId"]
 
-    good = act(double, "InvokeTool", **{**body_of(double, "1", "mine"), "SessionId": mine})
-    refused = refusal(double, "InvokeTool", **{**body_of(double, "1", "mine"), "SessionId": theirs})
+    good = act(double, "InvokeTool", **{**body_of(double, "1", "mine"), "SessionId": ann})
+    refused = refusal(double, "InvokeTool", **{**body_of(double, "1", "mine"), "SessionId": bob})
 
-    assert mine == good["SessionId"]
+    assert ann == good["SessionId"]
     assert (
         400,
         "InvalidParameter",
-        f"The parameter UserSessionId is invalid: the session {theirs!r} belongs to 'theirs'.",
+        f"The parameter UserSessionId is invalid: the session {bob!r} belongs to 'theirs'.",
     ) == refused
 
 
@@ -250,29 +250,29 @@ def test_filters_and_windows(double: Emulator) -> None:
 
 def test_pages(double: Emulator) -> None:
     """Sessions come in the order of their making, each once."""
-    made = [create(double, f"u-{number}")["UserSessionId"] for number in range(5)]
+    names = [create(double, f"u-{number}")["UserSessionId"] for number in range(5)]
 
     first = act(double, "ListSessions", ToolId=TOOL, MaxResults=2)
     second = act(double, "ListSessions", ToolId=TOOL, MaxResults=10, NextToken=first["NextToken"])
 
     listed = [*first["SessionInfos"], *second["SessionInfos"]]
-    assert (made, "") == ([one["UserSessionId"] for one in listed], second["NextToken"])
+    assert (names, "") == ([session["UserSessionId"] for session in listed], second["NextToken"])
 
 
 def test_the_log_says_what_happened(double: Emulator) -> None:
     """Made, ran, paused, ended, each with its time; the code stands on one line."""
     session = create(double)["SessionId"]
-    asked = {"ToolId": TOOL, "SessionId": session}
+    body = {"ToolId": TOOL, "SessionId": session}
     expires = get(double, session)["ExpireAt"]
     run_in(double, session, "x = 1\nprint('\x1b[31m')")
     run_in(double, session, "1 / 0")
     pid = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]["pids"][0]
-    act(double, "PauseSession", **asked)
-    act(double, "ResumeSession", **asked)
-    last = act(double, "GetSessionLogs", **asked, Limit=1)["Logs"]
+    act(double, "PauseSession", **body)
+    act(double, "ResumeSession", **body)
+    last = act(double, "GetSessionLogs", **body, Limit=1)["Logs"]
     act(double, "DeleteSession", SessionId=session)
 
-    lines = act(double, "GetSessionLogs", **asked)["Logs"].splitlines()
+    lines = act(double, "GetSessionLogs", **body)["Logs"].splitlines()
 
     times = [dt.datetime.fromisoformat(line.split("Z ")[0]) for line in lines]
     assert sorted(times) == times
@@ -317,12 +317,12 @@ def test_a_wrong_field_is_named(
     double: Emulator, action: str, fields: dict[str, Any], named: str
 ) -> None:
     """A wrong type or value is refused, and nothing changes."""
-    whole: dict[str, Any] = {"ToolId": TOOL}
+    request: dict[str, Any] = {"ToolId": TOOL}
     if action not in ("CreateSession", "ListSessions"):
-        whole |= {"SessionId": create(double)["SessionId"], "Ttl": 60}
+        request |= {"SessionId": create(double)["SessionId"], "Ttl": 60}
     before = act(double, "ListSessions", ToolId=TOOL)
 
-    status, code, message = refusal(double, action, **{**whole, **fields})
+    status, code, message = refusal(double, action, **{**request, **fields})
 
     assert (400, "InvalidParameter") == (status, code)
     assert message.startswith(f"The parameter {named} is invalid: ")

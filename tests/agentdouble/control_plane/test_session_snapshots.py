@@ -30,36 +30,36 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are fork
 
 def begin(double: Emulator, name: str = "u", code: str = SET_UP) -> str:
     """Run code in a session and return its SessionId."""
-    found: str = result(double, code, name)["SessionId"]
-    return found
+    session_id: str = result(double, code, name)["SessionId"]
+    return session_id
 
 
 def take(double: Emulator, session_id: str, **fields: Any) -> str:
-    made = act(double, "CreateSessionSnapshot", ToolId=TOOL, SessionId=session_id, **fields)
-    found: str = made["SnapshotId"]
-    return found
+    snapshot = act(double, "CreateSessionSnapshot", ToolId=TOOL, SessionId=session_id, **fields)
+    snapshot_id: str = snapshot["SnapshotId"]
+    return snapshot_id
 
 
 def resume(double: Emulator, snapshot_id: str, **fields: Any) -> str:
     """Resume a snapshot and return the SessionId."""
-    given = {"ToolId": TOOL, "SnapshotId": snapshot_id, **fields}
-    found: str = act(double, "ResumeSessionFromSnapshot", **given)["SessionId"]
-    return found
+    body = {"ToolId": TOOL, "SnapshotId": snapshot_id, **fields}
+    session_id: str = act(double, "ResumeSessionFromSnapshot", **body)["SessionId"]
+    return session_id
 
 
-def shown(double: Emulator, session_id: str) -> dict[str, Any]:
+def fetch(double: Emulator, session_id: str) -> dict[str, Any]:
     return act(double, "GetSession", ToolId=TOOL, SessionId=session_id)
 
 
 def get(double: Emulator, snapshot_id: str) -> dict[str, Any]:
-    found = act(double, "GetSessionSnapshot", ToolId=TOOL, SnapshotId=snapshot_id)["Snapshot"]
-    assert isinstance(found, dict)
-    return found
+    snapshot = act(double, "GetSessionSnapshot", ToolId=TOOL, SnapshotId=snapshot_id)["Snapshot"]
+    assert isinstance(snapshot, dict)
+    return snapshot
 
 
 def ids(double: Emulator, **query: Any) -> list[str]:
     listed = act(double, "ListSessionSnapshots", ToolId=TOOL, **query)
-    return [one["SnapshotId"] for one in listed["Snapshots"]]
+    return [snapshot["SnapshotId"] for snapshot in listed["Snapshots"]]
 
 
 def refused(double: Emulator, action: str, snapshot_id: str) -> tuple[int, str]:
@@ -68,17 +68,17 @@ def refused(double: Emulator, action: str, snapshot_id: str) -> tuple[int, str]:
 
 def listed_sessions(double: Emulator) -> list[str]:
     sessions = act(double, "ListSessions", ToolId=TOOL)["SessionInfos"]
-    return [one["UserSessionId"] for one in sessions]
+    return [session["UserSessionId"] for session in sessions]
 
 
 def in_bash(double: Emulator, command: str) -> str:
-    found: str = run(double, command, "u", language="bash")["data"]["stdout"]
-    return found
+    stdout: str = run(double, command, "u", language="bash")["data"]["stdout"]
+    return stdout
 
 
 def name_of(double: Emulator, session_id: str) -> str:
-    found: str = shown(double, session_id)["UserSessionId"]
-    return found
+    name: str = fetch(double, session_id)["UserSessionId"]
+    return name
 
 
 def test_a_new_instance_has_state_files_and_environment_as_they_were(double: Emulator) -> None:
@@ -94,16 +94,16 @@ def test_a_new_instance_has_state_files_and_environment_as_they_were(double: Emu
     snapshot = take(double, source)
     text(double, CHANGE, "u")
 
-    one, two = (resume(double, snapshot, CreateNewInstance=True, Ttl=600) for _ in range(2))
-    names = [name_of(double, session_id) for session_id in (one, two)]
+    new, two = (resume(double, snapshot, CreateNewInstance=True, Ttl=600) for _ in range(2))
+    names = [name_of(double, session_id) for session_id in (new, two)]
     text(double, CHANGE, names[0])
 
     assert "[1] first kept g\n" == text(double, LOOK, names[1])
     assert "[1, 2] second changed g\n" == text(double, LOOK, "u")
-    assert 4 == len({source, one, two, snapshot})
+    assert 4 == len({source, new, two, snapshot})
     assert {"u", *names} == set(listed_sessions(double))
     times = (
-        dt.datetime.fromisoformat(shown(double, one)[key][:-1]) for key in ("CreatedAt", "ExpireAt")
+        dt.datetime.fromisoformat(fetch(double, new)[key][:-1]) for key in ("CreatedAt", "ExpireAt")
     )
     assert dt.timedelta(minutes=10) == -(next(times) - next(times))
 
@@ -175,20 +175,20 @@ def test_a_snapshot_shows_what_it_is(double: Emulator) -> None:
 
 def test_lists_have_filters_and_pages_the_newest_first(double: Emulator) -> None:
     """A real client takes the first of one and resumes it."""
-    one, two = begin(double, "one"), begin(double, "two")
+    session, two = begin(double, "one"), begin(double, "two")
     with double.clock.freeze():  # the order does not depend on the time
-        first, second, third = take(double, one), take(double, two), take(double, one)
+        first, second, third = take(double, session), take(double, two), take(double, session)
         now = stamp(double.clock.now())
         double.clock.advance(minutes=1)
-        fourth = take(double, one)
+        fourth = take(double, session)
 
     page = act(double, "ListSessionSnapshots", ToolId=TOOL, MaxResults=3)
     rest = ids(double, MaxResults=3, NextToken=page["NextToken"])
 
-    assert [fourth, third, second] == [one["SnapshotId"] for one in page["Snapshots"]]
+    assert [fourth, third, second] == [snapshot["SnapshotId"] for snapshot in page["Snapshots"]]
     assert (4, [first]) == (page["TotalCount"], rest)
     assert [second, first] == ids(double, PageNumber=2, PageSize=2)
-    assert [fourth, third, first] == ids(double, SessionId=one)
+    assert [fourth, third, first] == ids(double, SessionId=session)
     assert [second] == ids(double, UserSessionId="two")
     assert "" == get(double, fourth)["Reason"]  # the snapshots before are no child processes
     assert [third, second, first] == ids(double, CreateTimeBefore=now)
@@ -198,13 +198,13 @@ def test_lists_have_filters_and_pages_the_newest_first(double: Emulator) -> None
 
 def test_a_retention_count_keeps_the_newest_of_the_session(double: Emulator) -> None:
     """Those of another session stay; the log says what was dropped."""
-    one, other = begin(double, "one"), begin(double, "other")
-    first, kept, second = take(double, one), take(double, other), take(double, one)
+    session, other = begin(double, "one"), begin(double, "other")
+    first, retained, second = take(double, session), take(double, other), take(double, session)
 
-    third = take(double, one, RetentionCount=2)
+    third = take(double, session, RetentionCount=2)
 
-    assert [third, second, kept] == ids(double)
-    logs = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=one)["Logs"]
+    assert [third, second, retained] == ids(double)
+    logs = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=session)["Logs"]
     assert f"snapshot {first} dropped for newer ones" in logs
     assert (404, "InvalidSnapshot.NotFound") == refused(double, "GetSessionSnapshot", first)
 
@@ -257,15 +257,15 @@ def test_a_snapshot_ends_with_its_tool_and_with_a_reset(double: Emulator) -> Non
     """What was resumed from it lives on, unless it ends with its tool itself."""
     tool = act(double, "CreateTool", Name="made", ToolType="CodeEnv", EnableSnapshot=True)["ToolId"]
     assert act(double, "GetTool", ToolId=tool)["EnableSnapshot"] is True
-    made = act(double, "CreateSession", ToolId=tool)["SessionId"]
-    act(double, "CreateSessionSnapshot", ToolId=tool, SessionId=made)
-    kept = take(double, begin(double))
+    session_id = act(double, "CreateSession", ToolId=tool)["SessionId"]
+    act(double, "CreateSessionSnapshot", ToolId=tool, SessionId=session_id)
+    id_ = take(double, begin(double))
 
     act(double, "DeleteTool", ToolId=tool)
 
-    assert [kept] == ids(double)
+    assert [id_] == ids(double)
     double.reset(keep=["session_snapshots"])
-    assert [kept] == ids(double)
-    assert "[1] first kept None\n" == text(double, LOOK, name_of(double, resume(double, kept)))
+    assert [id_] == ids(double)
+    assert "[1] first kept None\n" == text(double, LOOK, name_of(double, resume(double, id_)))
     double.reset()
     assert [] == ids(double)

@@ -20,7 +20,7 @@ NULLS = "0" * 64
 HASH = hashlib.sha256(BODY).hexdigest()
 
 
-def asked(
+def refusal_of(
     double: Emulator,
     text: str | None = None,
     *,
@@ -28,7 +28,7 @@ def asked(
     signed: str = FOUR,
     scope: str = "cn-beijing/agentkit",
     made_for: str | None = None,
-    said: str | None = None,
+    claim: str | None = None,
     secret: str | None = None,
     **headers: str,
 ) -> tuple[dict[str, Any], str]:
@@ -38,8 +38,8 @@ def asked(
     and the string to sign has ``said``; both are ``scope`` if they are not given.
     """
     x_date = dt.datetime.now(dt.timezone.utc).strftime(signing.DATE_FORMAT)
-    scope, made_for, said = (
-        f"{x_date[:8]}/{one}/request" for one in (scope, made_for or scope, said or scope)
+    scope, made_for, claim = (
+        f"{x_date[:8]}/{part}/request" for part in (scope, made_for or scope, claim or scope)
     )
     sent = {
         "host": double.url.partition("://")[2],
@@ -52,7 +52,7 @@ def asked(
     wrong = (
         right if text is None else text.format(**{k.replace("-", "_"): v for k, v in sent.items()})
     )
-    to_sign = client_signer.string_to_sign(wrong, x_date, said)
+    to_sign = client_signer.string_to_sign(wrong, x_date, claim)
     key = double.credentials.secret_key if secret is None else secret
     signature = client_signer.signature(to_sign, key, made_for)
     sent["authorization"] = client_signer.authorization(
@@ -64,14 +64,14 @@ def asked(
 
 def differs(error: dict[str, Any]) -> list[str]:
     assert (401, "SignatureDoesNotMatch") == (error["status"], error["Code"])
-    found: list[str] = error["Data"]["Differs"]
-    assert all(one in error["Message"] for one in found)
-    return found
+    differing: list[str] = error["Data"]["Differs"]
+    assert all(name in error["Message"] for name in differing)
+    return differing
 
 
 def test_the_texts_of_the_double_can_be_compared(shared: Emulator) -> None:
     """The canonical request and the string to sign are in the message and in the data."""
-    error, right = asked(shared, secret="another")
+    error, right = refusal_of(shared, secret="another")
 
     to_sign = error["Data"]["StringToSign"]
     assert right == error["Data"]["CanonicalRequest"]
@@ -89,10 +89,10 @@ def test_the_texts_of_the_double_can_be_compared(shared: Emulator) -> None:
 
 def test_a_hash_that_is_not_that_of_the_body_is_told(shared: Emulator) -> None:
     """The body may have been written anew after it was hashed."""
-    error, _ = asked(shared, x_content_sha256=NULLS)
+    error, _ = refusal_of(shared, x_content_sha256=NULLS)
 
-    (told,) = differs(error)
-    assert told == (
+    (difference,) = differs(error)
+    assert difference == (
         f'X-Content-Sha256 is "{NULLS}", but the SHA-256 of the body, 22 bytes as they came, is '
         f"{HASH}."
     )
@@ -103,7 +103,7 @@ def test_no_secret_is_told(shared: Emulator) -> None:
     signed = f"cookie;{FOUR};x-api-key;x-my-secret;x-security-token"
     secrets = ["se-cookie", "se-token", "se-api", "se-mine", "se-query"]
 
-    error, right = asked(
+    error, right = refusal_of(
         shared,
         secret="another",
         signed=signed,
@@ -117,12 +117,12 @@ def test_no_secret_is_told(shared: Emulator) -> None:
     to_sign = error["Data"]["StringToSign"]
     scope = to_sign.split("\n")[2]
     signature = client_signer.signature(to_sign, shared.credentials.secret_key, scope)
-    told = json.dumps(error)
+    text = json.dumps(error)
     assert hashlib.sha256(right.encode()).hexdigest() in to_sign
     assert "x-security-token:***\n" in error["Data"]["CanonicalRequest"]
     assert "Authorization=***&" in error["Data"]["CanonicalRequest"]
     assert [] == [
-        one
-        for one in [*secrets, signature, shared.credentials.secret_key, "another"]
-        if one in told
+        secret
+        for secret in [*secrets, signature, shared.credentials.secret_key, "another"]
+        if secret in text
     ]

@@ -15,8 +15,8 @@ SECOND = dt.timedelta(seconds=1)
 
 
 def create(double: Emulator, name: str = "one", **fields: Any) -> str:
-    made: str = act(double, "CreateTool", Name=name, ToolType="CodeEnv", **fields)["ToolId"]
-    return made
+    tool_id: str = act(double, "CreateTool", Name=name, ToolType="CodeEnv", **fields)["ToolId"]
+    return tool_id
 
 
 def names(double: Emulator, **query: Any) -> list[str]:
@@ -48,20 +48,20 @@ def test_there_is_always_a_tool(double: Emulator) -> None:
 
 def test_a_tool_that_is_made_runs_code(double: Emulator) -> None:
     """InvokeTool takes its id, and its sessions are not those of another tool."""
-    made = create(double)
+    tool_id = create(double)
 
-    body = {**body_of(double, "x = 1\nprint(x)"), "ToolId": made}
+    body = {**body_of(double, "x = 1\nprint(x)"), "ToolId": tool_id}
     first = act(double, "InvokeTool", **body)
     other = run(double, "x")
 
-    assert made == first["ToolId"]
+    assert tool_id == first["ToolId"]
     assert "NameError" == other["data"]["outputs"][0]["ename"]
 
 
 def test_what_is_said_of_a_tool_is_shown_as_it_was_given(double: Emulator) -> None:
     """What the double cannot act on is kept, shown, and named in the journal as unread."""
     vpc = {"VpcId": "vpc-1", "SubnetIds": ["subnet-1"]}
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "Description": "a tool",
         "ProjectName": "mine",
         "ImageUrl": "registry.example/image:1",
@@ -75,36 +75,36 @@ def test_what_is_said_of_a_tool_is_shown_as_it_was_given(double: Emulator) -> No
     }
     network = {"EnablePrivateNetwork": True, "VpcConfiguration": vpc}
 
-    made = create(double, **given, NetworkConfiguration=network)
+    tool_id = create(double, **fields, NetworkConfiguration=network)
 
     assert [
         *("AuthorizerConfiguration", "CpuMilli", "EnableMcp", "ImageUrl", "NetworkConfiguration"),
         *("Port", "TosMountConfig"),
     ] == unread(double)
-    shown = act(double, "GetTool", ToolId=made)
+    tool = act(double, "GetTool", ToolId=tool_id)
     assert {
-        **given,
-        "ToolId": made,
+        **fields,
+        "ToolId": tool_id,
         "Name": "one",
         "ToolType": "CodeEnv",
         "Status": "Ready",
         "PolicyName": "",
         "AssociatedRuntimes": [],
-        "CreatedAt": shown["CreatedAt"],
-        "UpdatedAt": shown["CreatedAt"],
+        "CreatedAt": tool["CreatedAt"],
+        "UpdatedAt": tool["CreatedAt"],
         "NetworkConfigurations": [
             {"NetworkType": kind, "Endpoint": double.url, "VpcConfiguration": vpc}
             for kind in ("public", "private")
         ],
-    } == shown
+    } == tool
 
 
 def test_the_environment_of_a_tool_reaches_its_sessions(double: Emulator) -> None:
     """Envs are in the environment of the code, and of what the code starts."""
-    made = create(double, Envs=[{"Key": "COLOUR", "Value": "red"}, {"Key": "EMPTY"}])
+    tool_id = create(double, Envs=[{"Key": "COLOUR", "Value": "red"}, {"Key": "EMPTY"}])
 
     code = "import os, subprocess; print(repr(os.environ['EMPTY']))\nsubprocess.run('echo $COLOUR', shell=True, stdout=None)\nprint(os.environ['COLOUR'])"
-    body = {**body_of(double, code), "ToolId": made}
+    body = {**body_of(double, code), "ToolId": tool_id}
     result = act(double, "InvokeTool", **body)["Result"]
 
     assert '"text": "\'\'\\nred\\n' in result
@@ -112,34 +112,34 @@ def test_the_environment_of_a_tool_reaches_its_sessions(double: Emulator) -> Non
 
 def test_an_update_changes_what_it_names(double: Emulator) -> None:
     """The rest stays, and UpdatedAt moves with the platform's clock."""
-    made = create(double, Description="before", Envs=[{"Key": "A", "Value": "1"}])
-    before = act(double, "GetTool", ToolId=made)
+    tool_id = create(double, Description="before", Envs=[{"Key": "A", "Value": "1"}])
+    before = act(double, "GetTool", ToolId=tool_id)
     double.clock.advance(5 * SECOND)
 
-    assert {"ToolId": made} == act(double, "UpdateTool", ToolId=made, Description="after")
+    assert {"ToolId": tool_id} == act(double, "UpdateTool", ToolId=tool_id, Description="after")
 
-    after = act(double, "GetTool", ToolId=made)
+    after = act(double, "GetTool", ToolId=tool_id)
     assert {**before, "Description": "after", "UpdatedAt": after["UpdatedAt"]} == after
     assert before["UpdatedAt"] < after["UpdatedAt"]
 
 
 def test_a_tool_that_is_deleted_takes_its_sessions_with_it(double: Emulator) -> None:
     """CTL-04: it is unknown from then on, and its processes are gone."""
-    made = create(double)
-    session = act(double, "InvokeTool", **{**body_of(double, "1"), "ToolId": made})["SessionId"]
+    tool_id = create(double)
+    session = act(double, "InvokeTool", **{**body_of(double, "1"), "ToolId": tool_id})["SessionId"]
 
-    assert {"ToolId": made} == act(double, "DeleteTool", ToolId=made)
+    assert {"ToolId": tool_id} == act(double, "DeleteTool", ToolId=tool_id)
 
     unknown = (
         404,
         "InvalidResource.NotFound",
-        f"There is no tool {made!r}; this double has 't-sandbox'.",
+        f"There is no tool {tool_id!r}; this double has 't-sandbox'.",
     )
-    assert unknown == refusal(double, "GetTool", ToolId=made)
-    assert unknown == refusal(double, "InvokeTool", **{**body_of(double, "1"), "ToolId": made})
-    assert unknown == refusal(double, "UpdateTool", ToolId=made)
-    assert unknown == refusal(double, "DeleteTool", ToolId=made)
-    assert unknown == refusal(double, "CreateSession", ToolId=made)
+    assert unknown == refusal(double, "GetTool", ToolId=tool_id)
+    assert unknown == refusal(double, "InvokeTool", **{**body_of(double, "1"), "ToolId": tool_id})
+    assert unknown == refusal(double, "UpdateTool", ToolId=tool_id)
+    assert unknown == refusal(double, "DeleteTool", ToolId=tool_id)
+    assert unknown == refusal(double, "CreateSession", ToolId=tool_id)
     (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
     assert (session, "its tool was deleted") == (ended["SessionId"], ended["reason"])
 
@@ -168,12 +168,12 @@ def test_a_client_token_makes_one_tool(double: Emulator) -> None:
 
 def test_a_name_is_given_once(double: Emulator) -> None:
     """U-TOOL-NAMES unique: who asks again is told which tool has it."""
-    made = create(double)
+    tool_id = create(double)
 
     assert (
         409,
         "InvalidResource.AlreadyExists",
-        f"The tool {made!r} has the name 'one' already.",
+        f"The tool {tool_id!r} has the name 'one' already.",
     ) == refusal(double, "CreateTool", Name="one", ToolType="CodeEnv")
 
 
@@ -215,7 +215,7 @@ def test_a_wrong_field_is_named(double: Emulator, field: str, value: object, nam
 
 def test_filters(double: Emulator) -> None:
     """Name is exact, NameContains finds parts; filters are all to pass, one value is enough."""
-    one = create(double, "alpha", Description="first")
+    alpha = create(double, "alpha", Description="first")
     create(double, "beta", Description="second")
     create(double, "alphabet", Description="third")
 
@@ -225,7 +225,7 @@ def test_filters(double: Emulator) -> None:
     assert ["alpha"] == filtered({"Name": "Name", "Values": ["alpha"]})
     assert ["alpha", "beta"] == filtered({"Name": "Name", "Values": ["beta", "alpha"]})
     assert ["alpha", "alphabet"] == filtered({"NameContains": "Name", "Values": ["lph"]})
-    assert ["alpha"] == filtered({"Name": "Id", "Values": [one]})
+    assert ["alpha"] == filtered({"Name": "Id", "Values": [alpha]})
     assert ["beta"] == filtered({"NameContains": "Description", "Values": ["eco"]})
     assert [] == filtered({"Name": "Status", "Values": ["Creating"]})
     assert 4 == len(filtered({"Name": "ToolType", "Values": ["CodeEnv"]}))
@@ -252,10 +252,10 @@ def test_time_windows(double: Emulator) -> None:
 
 def test_pages_by_token(double: Emulator) -> None:
     """Every tool comes once, and a tool that comes or goes meanwhile does not disturb the rest."""
-    made = [create(double, f"tool-{number}") for number in range(6)]
+    tool_ids = [create(double, f"tool-{number}") for number in range(6)]
 
     first = act(double, "ListTools", MaxResults=3)
-    act(double, "DeleteTool", ToolId=made[0])
+    act(double, "DeleteTool", ToolId=tool_ids[0])
     create(double, "late")
     second = act(double, "ListTools", MaxResults=3, NextToken=first["NextToken"])
     third = act(double, "ListTools", MaxResults=3, NextToken=second["NextToken"])

@@ -57,18 +57,18 @@ def double(_causing: Emulator) -> Emulator:
 
 
 def entries(double: Emulator, **query: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = http.get(f"{double.url}/_emulator/journal", params=query).json()[
+    items: list[dict[str, Any]] = http.get(f"{double.url}/_emulator/journal", params=query).json()[
         "entries"
     ]
-    return found
+    return items
 
 
 def causes(double: Emulator) -> list[tuple[str, int | None]]:
     """Return the address and the cause of each InvokeTool, and check the session of each."""
     living = {instance.id for instance in instances_of(double).living()}
-    found = entries(double, action="InvokeTool")
-    assert {one["session"] for one in found} <= living
-    return [(one["url"], one["caused_by"]) for one in found]
+    listed = entries(double, action="InvokeTool")
+    assert {entry["session"] for entry in listed} <= living
+    return [(entry["url"], entry["caused_by"]) for entry in listed]
 
 
 @pytest.mark.parametrize(("payload", "calls"), [({}, 1), ({"stream": True}, 2)], ids=str)
@@ -109,9 +109,9 @@ def test_a_call_of_an_mcp_tool(double: Emulator, tool: str) -> None:
         assert mcp_wire.post(url, call, None, session).is_success
 
     calls = [
-        one["id"]
-        for one in entries(double, path="/mcp", bodies="true")
-        if "tools/call" in one["request_body"]
+        entry["id"]
+        for entry in entries(double, path="/mcp", bodies="true")
+        if "tools/call" in entry["request_body"]
     ]
     assert calls == [id_ for _, id_ in causes(double)]
 
@@ -123,11 +123,11 @@ def test_a_call_of_an_mcp_tool(double: Emulator, tool: str) -> None:
 def test_a_forged_cause_is_ignored(double: Emulator, forged: str) -> None:
     """One that names no entry of this journal; the answer is the same."""
     http.get(f"{double.url}/ping")
-    (there,) = entries(double)
-    sent = forged.format(id=there["id"], name=double.journal.name).encode("latin-1")
-    asked = signed(double, body_of(double, "1"))
+    (first,) = entries(double)
+    sent = forged.format(id=first["id"], name=double.journal.name).encode("latin-1")
+    body = signed(double, body_of(double, "1"))
 
-    answer = http.post(asked.url, headers={**asked.headers, HEADER: sent}, content=asked.body)
+    answer = http.post(body.url, headers={**body.headers, HEADER: sent}, content=body.body)
 
     assert 200 == answer.status_code
     assert [None] == [id_ for _, id_ in causes(double)]
@@ -169,7 +169,7 @@ def test_a_runtime_passes_its_cause_on(tmp_path: Path) -> None:
         ]
 
         assert not [answer.text for answer in answers if '"error"' in answer.text]
-        told = {one["id"]: one["url"].removeprefix(place) for one in entries(double)}
+        urls = {entry["id"]: entry["url"].removeprefix(place) for entry in entries(double)}
         assert ["/simple/invoke", "/mcp/mcp", "/a2a/"] == [
-            told[id_ or 0] for _, id_ in causes(double)
+            urls[id_ or 0] for _, id_ in causes(double)
         ]

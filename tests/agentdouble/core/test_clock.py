@@ -48,12 +48,12 @@ def test_a_frozen_clock_stands_still_and_goes_on_from_there() -> None:
         with clock.freeze() as frozen:
             wall.tick(dt.timedelta(hours=5))
             frozen.advance(minutes=29, seconds=58)
-            shown = repr(frozen)
+            text = repr(frozen)
             at = clock.now()
         wall.tick(dt.timedelta(seconds=2))
 
         assert NOON + dt.timedelta(minutes=29, seconds=58) == at
-        assert "<Clock 2030-01-01 12:29:58 UTC, frozen>" == shown
+        assert "<Clock 2030-01-01 12:29:58 UTC, frozen>" == text
         assert NOON + dt.timedelta(minutes=30) == clock.now()
         assert "<Clock 2030-01-01 12:30:00 UTC>" == repr(clock)
         assert NOON + dt.timedelta(hours=5, seconds=2) == clock.wall()

@@ -166,10 +166,10 @@ def test_an_error_of_the_platform_is_raised_with_its_code(monkeypatch: pytest.Mo
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """A platform that answers like a broken gateway, and what it was asked."""
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     async def answer(request: Request) -> Response:
-        asked.append(await request.json())
+        requests.append(await request.json())
         return PlainTextResponse("Bad Gateway", 502)
 
     listener = open_socket("127.0.0.1", 0)
@@ -183,7 +183,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     }.items():
         monkeypatch.setenv(name, value)
     server.start()
-    yield asked
+    yield requests
     server.stop()
 
 
@@ -251,13 +251,13 @@ def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
             return answer
 
         ask("u1", "s1", "x = 1; print()")
-        seen = [
+        values = [
             ask(user, session, "print('x' in globals())")
             for user, session in (("u1", "s1"), ("u1", "s2"), ("u2", "s1"))
         ]
         sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
-    assert ["True\n", "False\n", "False\n"] == seen
+    assert ["True\n", "False\n", "False\n"] == values
     assert ["runner_u1_s1", "runner_u1_s2", "runner_u2_s1"] == [
         session["UserSessionId"] for session in sessions
     ]
@@ -278,6 +278,6 @@ def test_ids_that_cannot_be_a_session_s_are_the_caller_s_to_mend() -> None:
             answer = http.post(f"{double.url}/invoke", json={}, headers=ids)
             answers.append((answer.status_code, answer.json()["error"]))
 
-    (mine, about), (theirs, _) = answers
-    assert (400, 500, "InvalidParameter") == (mine, theirs, about["type"])
+    (my_answer, about), (their_answer, _) = answers
+    assert (400, 500, "InvalidParameter") == (my_answer, their_answer, about["type"])
     assert "'good_a@b.c_s1' must be 1 to 200 letters, digits, '_' and '-'" in about["message"]

@@ -71,7 +71,7 @@ def test_tasks_and_threads_note_into_the_ledger_of_their_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"operations": ["POST /run"]}, "U-X explains without paths"),
         ({"paths": ["$"]}, "U-X explains without operations"),
@@ -82,9 +82,9 @@ def test_tasks_and_threads_note_into_the_ledger_of_their_request() -> None:
         ({"operations": ["*"], "paths": ["$"], "path": ["$"]}, "path = "),
     ],
 )
-def test_a_wrong_effect_is_refused_with_its_key(entry: dict[str, object], said: str) -> None:
+def test_a_wrong_effect_is_refused_with_its_key(entry: dict[str, object], message: str) -> None:
     """The file is checked when it is read."""
     with pytest.raises(LedgerError) as caught:
         ledger.effect("U-X", entry)
 
-    assert ("U-X", True) == (caught.value.unknown, said in str(caught.value))
+    assert ("U-X", True) == (caught.value.unknown, message in str(caught.value))

@@ -57,7 +57,7 @@ def test_what_is_chosen_by_hand_goes_before_the_profile(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("[unknowns]\nU-TTL-EXTEND = 'sliding'", "FILE: There is no unknown 'U-TTL-EXTEND'."),
         ("[unknowns]\nU-TTL-EXTEND = 'sliding'", "Did you mean U-TTL-EXTENDS?"),
@@ -73,12 +73,12 @@ def test_what_is_chosen_by_hand_goes_before_the_profile(file: Path) -> None:
         ("[unknowns", "The profile FILE cannot be read: "),
     ],
 )
-def test_a_wrong_profile_is_refused(tmp_path: Path, content: str, told: str) -> None:
+def test_a_wrong_profile_is_refused(tmp_path: Path, content: str, message: str) -> None:
     """The error names the file, what is wrong and the nearest that there is."""
     file = tmp_path / "profile.toml"
     file.write_text(content)
 
-    assert told in refusal(file)
+    assert message in refusal(file)
 
 
 def test_a_ledger_can_be_changed_and_goes_back(file: Path) -> None:

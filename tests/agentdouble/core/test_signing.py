@@ -47,15 +47,15 @@ def request(
     return Request("POST", "/", query, {**sent, "authorization": authorization}, BODY)
 
 
-def verify(asked: Request, *, wall: dt.datetime = WHEN) -> Authorization:
+def verify(request: Request, *, wall: dt.datetime = WHEN) -> Authorization:
     return signing.verify(
-        asked, credentials_of={ACCESS: Credentials(ACCESS, SECRET)}.get, wall=wall
+        request, credentials_of={ACCESS: Credentials(ACCESS, SECRET)}.get, wall=wall
     )
 
 
-def refusal(asked: Request, *, wall: dt.datetime = WHEN) -> str:
+def refusal(request: Request, *, wall: dt.datetime = WHEN) -> str:
     with pytest.raises(SignatureError) as caught:
-        verify(asked, wall=wall)
+        verify(request, wall=wall)
     return caught.value.code
 
 
@@ -101,21 +101,21 @@ def test_a_session_token_is_sent_and_signed() -> None:
         service="s",
         when=WHEN,
     )
-    asked = Request(
+    request = Request(
         "GET",
         "/a b",
         (("k", "v/w"), ("k", ""), ("k", "a b")),
         {name.lower(): value for name, value in headers.items()},
     )
 
-    authorization = verify(asked)
+    authorization = verify(request)
 
     assert f"{FOUR};x-security-token".split(";") == list(authorization.signed_headers)
     assert Scope("20261121", "r", "s") == authorization.scope
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "request",
     [
         pytest.param(VEADK, id="veadk: the token is sent and not signed"),
         pytest.param(SDK, id="SDK: every X- header is signed"),
@@ -160,14 +160,14 @@ def test_a_session_token_is_sent_and_signed() -> None:
         ),
     ],
 )
-def test_every_client_variant_verifies(asked: Request) -> None:
+def test_every_client_variant_verifies(request: Request) -> None:
     """The verifier follows the client's own SignedHeaders."""
-    assert ACCESS == verify(asked).access_key
+    assert ACCESS == verify(request).access_key
 
 
-def with_headers(asked: Request, **headers: str) -> Request:
+def with_headers(request: Request, **headers: str) -> Request:
     renamed = {name.replace("_", "-"): value for name, value in headers.items()}
-    return replace(asked, headers={**asked.headers, **renamed})
+    return replace(request, headers={**request.headers, **renamed})
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -246,7 +246,7 @@ TEMPORARY = Credentials(ACCESS, SECRET, "token")
 
 
 @pytest.mark.parametrize(
-    ("asked", "known", "expected"),
+    ("request", "credentials", "expected"),
     [
         (VEADK, TEMPORARY, ACCESS),
         (SDK, TEMPORARY, ACCESS),
@@ -259,15 +259,17 @@ TEMPORARY = Credentials(ACCESS, SECRET, "token")
     ],
 )
 def test_temporary_credentials_need_their_token(
-    asked: Request, known: Credentials, expected: str
+    request: Request, credentials: Credentials, expected: str
 ) -> None:
     """Signed or not, the token must be the right one; a wrong signature comes first."""
     try:
-        found = signing.verify(asked, credentials_of={ACCESS: known}.get, wall=WHEN).access_key
+        user = signing.verify(
+            request, credentials_of={ACCESS: credentials}.get, wall=WHEN
+        ).access_key
     except SignatureError as error:
-        found = error.code
+        user = error.code
 
-    assert expected == found
+    assert expected == user
 
 
 def test_a_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,9 +277,9 @@ def test_a_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
     compared: list[tuple[object, object]] = []
     digest = hmac.compare_digest
 
-    def watched(left: bytes, right: bytes) -> bool:
-        compared.append((left, right))
-        return digest(left, right)
+    def watched(first: bytes, right: bytes) -> bool:
+        compared.append((first, right))
+        return digest(first, right)
 
     monkeypatch.setattr(signing.hmac, "compare_digest", watched)
     signing.verify(VEADK, credentials_of={ACCESS: TEMPORARY}.get, wall=WHEN)

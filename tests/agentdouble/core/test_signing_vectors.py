@@ -24,11 +24,11 @@ from agentdouble.errors import SignatureError
 from tests.agentdouble import client_signer
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "signing.json").read_text("utf-8"))
-KNOWN = {one["access_key"]: Credentials(**one) for one in VECTORS["credentials"]}
-REFUSALS = {one["code"] for one in VECTORS["refused"]}
+KNOWN = {entry["access_key"]: Credentials(**entry) for entry in VECTORS["credentials"]}
+REFUSALS = {vector["code"] for vector in VECTORS["refused"]}
 
 
-def each(group: str) -> Any:
+def each_vector(group: str) -> Any:
     return pytest.mark.parametrize("vector", VECTORS[group], ids=lambda vector: vector["name"])
 
 
@@ -38,7 +38,7 @@ def parse(raw: bytes) -> Request:
     line, *rest = head.split(b"\r\n")
     method, target, _ = line.split(b" ")
     path, _, query = target.partition(b"?")
-    pairs = [tuple(part.decode("latin-1") for part in one.split(b":", 1)) for one in rest]
+    pairs = [tuple(part.decode("latin-1") for part in line.split(b":", 1)) for line in rest]
     names = [name.lower() for name, _ in pairs]
     return Request(
         method.decode(),
@@ -54,14 +54,14 @@ def when(vector: dict[str, Any]) -> dt.datetime:
     return dt.datetime.strptime(vector["at"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.timezone.utc)
 
 
-def outcome(vector: dict[str, Any], request: Request, known: dict[str, Credentials]) -> str:
+def outcome(vector: dict[str, Any], request: Request, credentials: dict[str, Credentials]) -> str:
     try:
-        return signing.verify(request, credentials_of=known.get, wall=when(vector)).access_key
+        return signing.verify(request, credentials_of=credentials.get, wall=when(vector)).access_key
     except SignatureError as error:
         return error.code
 
 
-@each("accepted")
+@each_vector("accepted")
 def test_a_good_request_is_taken(vector: dict[str, Any]) -> None:
     """Every variant of the real clients verifies, and says whose it is."""
     request = parse(vector["raw"].encode("latin-1"))
@@ -69,7 +69,7 @@ def test_a_good_request_is_taken(vector: dict[str, Any]) -> None:
     assert outcome(vector, request, KNOWN) in KNOWN
 
 
-@each("refused")
+@each_vector("refused")
 def test_a_bad_request_is_refused(vector: dict[str, Any]) -> None:
     """Each with the code that the platform has for it."""
     request = parse(vector["raw"].encode("latin-1"))
@@ -77,20 +77,20 @@ def test_a_bad_request_is_refused(vector: dict[str, Any]) -> None:
     assert vector["code"] == outcome(vector, request, KNOWN)
 
 
-@each("accepted")
+@each_vector("accepted")
 def test_the_steps_of_a_vector_lead_to_its_signature(vector: dict[str, Any]) -> None:
     """Another implementer can follow a vector from text to signature, without our code."""
-    found = re.search(
+    match = re.search(
         r"Credential=(?P<key>[^/]+)/(?P<scope>[^,]+), .*Signature=(?P<signature>\w+)", vector["raw"]
     )
-    assert found is not None
-    scope, secret = found["scope"], KNOWN[found["key"]].secret_key
+    assert match is not None
+    scope, secret = match["scope"], KNOWN[match["key"]].secret_key
     x_date = parse(vector["raw"].encode("latin-1")).headers["x-date"]
 
     assert vector["string_to_sign"] == client_signer.string_to_sign(
         vector["canonical"], x_date, scope
     )
-    assert found["signature"] == client_signer.signature(vector["string_to_sign"], secret, scope)
+    assert match["signature"] == client_signer.signature(vector["string_to_sign"], secret, scope)
 
 
 def spans(raw: bytes) -> Iterator[range]:
@@ -106,13 +106,13 @@ def spans(raw: bytes) -> Iterator[range]:
         assert value is not None, name
         yield range(*value.span(1))
     for part in (rb"Credential=([^,]+)", rb"Signature=([0-9a-f]+)"):
-        found = re.search(part, raw)
-        assert found is not None
-        yield range(*found.span(1))
+        match = re.search(part, raw)
+        assert match is not None
+        yield range(*match.span(1))
 
 
 @pytest.mark.slow
-@each("accepted")
+@each_vector("accepted")
 def test_no_signed_byte_can_be_another(vector: dict[str, Any]) -> None:
     """Method, path, query, signed headers, body, credential and signature: each byte counts."""
     raw = vector["raw"].encode("latin-1")
@@ -122,13 +122,13 @@ def test_no_signed_byte_can_be_another(vector: dict[str, Any]) -> None:
         for index in span
     ]
 
-    taken = [one for one in changed if _taken(vector, one)]
+    accepted = [variant for variant in changed if _is_accepted(vector, variant)]
 
     assert len(changed) > 200
-    assert [] == taken
+    assert [] == accepted
 
 
-def _taken(vector: dict[str, Any], raw: bytes) -> bool:
+def _is_accepted(vector: dict[str, Any], raw: bytes) -> bool:
     try:
         request = parse(raw)
     except (ValueError, UnicodeDecodeError):  # what no server would hand over
@@ -136,7 +136,7 @@ def _taken(vector: dict[str, Any], raw: bytes) -> bool:
     return outcome(vector, request, KNOWN) in KNOWN
 
 
-@each("accepted")
+@each_vector("accepted")
 def test_no_byte_of_a_secret_can_be_another(vector: dict[str, Any]) -> None:
     """Whoever knows a secret but for one byte knows nothing."""
     request = parse(vector["raw"].encode("latin-1"))
@@ -147,7 +147,7 @@ def test_no_byte_of_a_secret_can_be_another(vector: dict[str, Any]) -> None:
         for i in range(len(secret))
     ]
 
-    codes = {outcome(vector, request, {key.access_key: one}) for one in near}
+    codes = {outcome(vector, request, {key.access_key: variant}) for variant in near}
 
     assert {"SignatureDoesNotMatch"} == codes
 
@@ -186,7 +186,7 @@ def _raw(vector: dict[str, Any]) -> bytes:
 
 @pytest.mark.parametrize(
     "vector",
-    [one for one in VECTORS["accepted"] if one["raw"].startswith("POST /?")],
+    [vector for vector in VECTORS["accepted"] if vector["raw"].startswith("POST /?")],
     ids=lambda vector: vector["name"],
 )
 def test_a_double_takes_the_bytes_of_a_good_request(
@@ -196,7 +196,7 @@ def test_a_double_takes_the_bytes_of_a_good_request(
     assert code_of(served, vector) not in REFUSALS
 
 
-@each("refused")
+@each_vector("refused")
 def test_a_double_refuses_the_bytes_of_a_bad_request(
     served: Emulator, vector: dict[str, Any]
 ) -> None:

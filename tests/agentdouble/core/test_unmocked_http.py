@@ -17,15 +17,15 @@ Send = Callable[[str, bool], httpx.Response]
 TIMEOUT = httpx.Timeout(30, read=0.3)  # a busy machine takes its time to connect
 
 
-def blocking(url: str, ours: bool) -> httpx.Response:
-    transport = Transport(verify=False) if ours else httpx.HTTPTransport(verify=False)
+def blocking(url: str, mocked: bool) -> httpx.Response:
+    transport = Transport(verify=False) if mocked else httpx.HTTPTransport(verify=False)
     with httpx.Client(transport=transport, timeout=TIMEOUT) as client:
         return client.get(url)
 
 
-def awaited(url: str, ours: bool) -> httpx.Response:
+def awaited(url: str, mocked: bool) -> httpx.Response:
     async def send() -> httpx.Response:
-        kind: Any = AsyncTransport if ours else httpx.AsyncHTTPTransport
+        kind: Any = AsyncTransport if mocked else httpx.AsyncHTTPTransport
         async with httpx.AsyncClient(transport=kind(verify=False), timeout=TIMEOUT) as client:
             return await client.get(url)
 
@@ -47,35 +47,35 @@ def awaited(url: str, ours: bool) -> httpx.Response:
 def test_errors_are_those_of_httpx(send: Send, behave: Behaviour) -> None:
     """With their messages, whatever the server does."""
     with bad_servers.serving(behave) as server:
-        told = []
-        for ours in (True, False):
+        messages = []
+        for mocked in (True, False):
             with pytest.raises(httpx.TransportError) as raised:
-                send(server.url, ours)
-            told.append((type(raised.value), str(raised.value), str(raised.value.request.url)))
+                send(server.url, mocked)
+            messages.append((type(raised.value), str(raised.value), str(raised.value.request.url)))
 
-    assert told[0] == told[1]
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize("send", [blocking, awaited])
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://127.0.0.1", "https://127.0.0.1:1"])
 def test_addresses_are_refused_as_by_httpx(send: Send, url: str) -> None:
     """Nothing listens there, or nothing is spoken that it understands."""
-    with pytest.raises(httpx.TransportError) as ours:
+    with pytest.raises(httpx.TransportError) as mock:
         send(url, True)
-    with pytest.raises(httpx.TransportError) as theirs:
+    with pytest.raises(httpx.TransportError) as real:
         send(url, False)
 
-    assert (type(theirs.value), str(theirs.value)) == (type(ours.value), str(ours.value))
+    assert (type(real.value), str(real.value)) == (type(mock.value), str(mock.value))
 
 
 @pytest.mark.parametrize("send", [blocking, awaited])
 def test_answers_are_those_of_httpx(send: Send) -> None:
     """Status, headers and body."""
     with bad_servers.serving(answer(b'{"a": 1}', more="A: 1\r\nA: 2\r\n")) as server:
-        ours, theirs = send(server.url, True), send(server.url, False)
+        mock, real = send(server.url, True), send(server.url, False)
 
-    assert {"a": 1} == ours.json()
-    assert (theirs.headers.raw, theirs.http_version) == (ours.headers.raw, ours.http_version)
+    assert {"a": 1} == mock.json()
+    assert (real.headers.raw, real.http_version) == (mock.headers.raw, mock.http_version)
 
 
 def test_what_replaces_the_methods_of_httpx_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,21 +130,21 @@ def test_a_gateway_answers_with_a_page(double: Emulator) -> None:
 
 def test_a_call_waits_until_it_is_released(double: Emulator) -> None:
     """It is held before it is executed, and goes on as if nothing had been."""
-    held = double.faults.arm("delay", "InvokeTool")
+    fault = double.faults.arm("delay", "InvokeTool")
     answer = background(lambda: text(double, "print(1)"))
-    assert 1 == double.faults.wait(held.id, timeout_s=30).fired
+    assert 1 == double.faults.wait(fault.id, timeout_s=30).fired
     executed = client.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
-    double.faults.release(held.id)
+    double.faults.release(fault.id)
 
     assert ([], "1\n") == (executed, answer.result(30))
 
 
 def test_an_answer_waits_though_the_call_is_executed(double: Emulator) -> None:
     """The client gives up; what it asked for has been done."""
-    held = double.faults.arm("delay", "InvokeTool", after_execution=True)
+    fault = double.faults.arm("delay", "InvokeTool", after_execution=True)
     answer = background(lambda: run(double, COUNT))
-    double.faults.wait(held.id, timeout_s=30)
+    double.faults.wait(fault.id, timeout_s=30)
 
     (session,) = client.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     double.faults.clear()
@@ -254,8 +254,8 @@ def test_the_kernel_dies_after_what_it_after_outputs(double: Emulator) -> None:
 
     inner = run(double, "print('told\\n', end='', flush=True)\nimport time\ntime.sleep(3600)")
 
-    told, died = inner["data"]["outputs"]
-    assert ("told\n", "KernelDied") == (told["text"], died["ename"])
+    outcome, died = inner["data"]["outputs"]
+    assert ("told\n", "KernelDied") == (outcome["text"], died["ename"])
 
 
 @pytest.mark.slow
@@ -349,8 +349,8 @@ def test_a_double_that_stops_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is held does not hold the end up."""
     monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 30)  # what is not let go is ended
     with Emulator(APP) as double:
-        held = double.faults.arm("delay", "ping")
+        fault = double.faults.arm("delay", "ping")
         answer = background(lambda: client.get(f"{double.url}/ping"))
-        double.faults.wait(held.id, timeout_s=30)
+        double.faults.wait(fault.id, timeout_s=30)
 
     assert 200 == answer.result(30).status_code

@@ -17,7 +17,7 @@ PING = call_of("GET", "/ping", "")
 
 
 @pytest.mark.parametrize(
-    ("which", "expected"),
+    ("selection", "expected"),
     [
         ({}, [1]),
         ({"nth": 3}, [3]),
@@ -30,10 +30,10 @@ PING = call_of("GET", "/ping", "")
         ({"every": 2, "times": 1}, [1]),
     ],
 )
-def test_which_calls_meet_a_fault(which: dict[str, Any], expected: list[int]) -> None:
+def test_which_calls_meet_a_fault(selection: dict[str, Any], expected: list[int]) -> None:
     """By numbers: from the nth on, each so many, so often."""
     faults = Faults(())
-    faults.arm("fail", "ping", **which)
+    faults.arm("fail", "ping", **selection)
 
     assert expected == [number for number in range(1, 8) if faults.matching(PING)]
 
@@ -120,9 +120,9 @@ def test_the_routes_arm_show_and_take_away(double: Emulator) -> None:
         "met": 1,
         "fired": 1,
     }
-    shown = http.get(url).json()
-    assert {"ping": 1} == shown["seen"]
-    assert fault.items() <= shown["faults"][0].items()
+    listed = http.get(url).json()
+    assert {"ping": 1} == listed["seen"]
+    assert fault.items() <= listed["faults"][0].items()
     assert 1 == http.get(f"{url}/{id_}", params={"fired": 1, "within_s": 60}).json()["fired"]
     assert 0 == http.get(f"{url}/{id_}", params={"fired": 2, "within_s": 0}).json()["fired"] - 1
     assert id_ == http.post(f"{url}/{id_}/release").json()["id"]
@@ -162,11 +162,11 @@ def test_a_reset_takes_faults_away(double: Emulator) -> None:
 def test_faults_of_the_settings_begin_anew_with_a_reset() -> None:
     """They are the state in which the double starts."""
     with Emulator(faults=[{"kind": "fail", "operation": "ping"}]) as double:
-        answered = [http.get(f"{double.url}/ping").status_code for _ in range(2)]
+        statuses = [http.get(f"{double.url}/ping").status_code for _ in range(2)]
         double.reset()
-        answered += [http.get(f"{double.url}/ping").status_code for _ in range(2)]
+        statuses += [http.get(f"{double.url}/ping").status_code for _ in range(2)]
 
-    assert [500, 200, 500, 200] == answered
+    assert [500, 200, 500, 200] == statuses
 
 
 def test_a_wrong_fault_of_the_settings_is_refused_at_once() -> None:
@@ -198,9 +198,9 @@ def test_a_body_that_was_looked_at_reaches_its_surface(double: Emulator) -> None
     double.faults.arm("fail", "mcp:other", times="all")
     double.faults.arm("fail", "a2a:tasks/get", times="all")
     message = {"messageId": "m", "role": "user", "kind": "message", "parts": []}
-    asked = {"jsonrpc": "2.0", "id": 7, "method": "message/send", "params": {"message": message}}
+    request = {"jsonrpc": "2.0", "id": 7, "method": "message/send", "params": {"message": message}}
 
-    answer = http.post(f"{double.url}/", json=asked)
+    answer = http.post(f"{double.url}/", json=request)
 
     assert 7 == answer.json()["id"]
     assert {"a2a:message/send": 1} == double.faults.seen()

@@ -25,9 +25,9 @@ from agentdouble.journal.what_if_differences import LONGEST, differences, unfold
 )
 def test_a_value(first: Any, again: Any, other: Any, differs: bool) -> None:
     """Differs by more than what differs between two answers that are meant to be the same."""
-    found = differences({"body": first}, {"body": again}, {"body": other})
+    changes = differences({"body": first}, {"body": again}, {"body": other})
 
-    assert differs == bool(found)
+    assert differs == bool(changes)
 
 
 def test_what_one_answer_lacks() -> None:

@@ -30,14 +30,14 @@ def test_a_curl_line_can_be_pasted_into_a_shell() -> None:
 def test_the_journal_keeps_the_last_requests() -> None:
     """Older entries make room; ids go on, also after the journal was emptied."""
     scope = {"method": "GET", "path": "/", "query_string": b"", "scheme": "http", "headers": []}
-    kept = Journal(2, Clock())
+    journal = Journal(2, Clock())
 
-    ids = [kept.open(scope).id for _ in range(3)]
-    before = [entry.id for entry in kept.entries()]
-    kept.clear()
+    ids = [journal.open(scope).id for _ in range(3)]
+    before = [entry.id for entry in journal.entries()]
+    journal.clear()
 
-    assert ([1, 2, 3], [2, 3], ()) == (ids, before, kept.entries())
-    assert 4 == kept.open(scope).id
+    assert ([1, 2, 3], [2, 3], ()) == (ids, before, journal.entries())
+    assert 4 == journal.open(scope).id
 
 
 def test_an_entry_has_the_request_and_its_answer(double: Emulator) -> None:
@@ -100,7 +100,7 @@ def test_no_secret_of_an_application_reaches_the_journal(double: Emulator) -> No
 
     written = str([entry.to_dict() for entry in double.journal.entries()])
 
-    assert [True] * 4 == [shown in written for shown in ("77", "88", "shown", "1+1")]
+    assert [True] * 4 == [secret in written for secret in ("77", "88", "shown", "1+1")]
     assert "s3cret" not in written
 
 
@@ -122,7 +122,7 @@ def test_no_secret_of_an_action_reaches_the_journal(double: Emulator) -> None:
 
     written = str([entry.to_dict() for entry in double.journal.entries()])
 
-    assert [True] * 3 == [shown in written for shown in ("a name", "shown", "debugging")]
+    assert [True] * 3 == [secret in written for secret in ("a name", "shown", "debugging")]
     assert "s3cret" not in written
 
 

@@ -53,12 +53,12 @@ def test_a_request_is_told_before_its_answer(double: Emulator) -> None:
     double.faults.arm("delay", "/ping", seconds=30)
     with listening(double) as events, ExitStack() as stack:
         stack.callback(double.faults.clear)
-        asked = http.build_request("GET", f"{double.url}/ping")
+        request = http.build_request("GET", f"{double.url}/ping")
 
-        answer = background(lambda: http.send(asked))
+        answer = background(lambda: http.send(request))
         opened = until(events, "request", "opened")
         double.faults.clear()
-        answered = until(events, "request", "answered")
+        event = until(events, "request", "answered")
         answer.result()
 
     assert (["opened"], None, None) == (
@@ -66,7 +66,7 @@ def test_a_request_is_told_before_its_answer(double: Emulator) -> None:
         opened["status"],
         opened["duration_ms"],
     )
-    assert (opened["id"], 200) == (answered["id"], answered["status"])
+    assert (opened["id"], 200) == (event["id"], event["status"])
 
 
 def test_the_life_of_a_session_is_told(double: Emulator) -> None:
@@ -74,9 +74,9 @@ def test_the_life_of_a_session_is_told(double: Emulator) -> None:
     address = f"{double.url}/_emulator/sessions"
     with listening(double, only="session") as events:
         text(double, "1")
-        begun = until(events, "session", "begun")
-        (shown,) = http.get(address).json()["sessions"]
-        own = shown["SessionId"]
+        event = until(events, "session", "begun")
+        (session,) = http.get(address).json()["sessions"]
+        own = session["SessionId"]
         act_on_session(double, "PauseSession", own)
         paused = until(events, "session", "paused")
         act_on_session(double, "ResumeSession", own)
@@ -86,10 +86,10 @@ def test_the_life_of_a_session_is_told(double: Emulator) -> None:
         double.clock.advance(minutes=2)
         ended = until(events, "session", "ended")
 
-    (gone,) = http.get(address).json()["ended"]
-    assert begun.keys() - {"happened"} == shown.keys()
-    assert (shown["SessionId"], "paused") == (paused["SessionId"], paused["state"])
-    assert gone == {name: value for name, value in ended.items() if name != "happened"}
+    (listed,) = http.get(address).json()["ended"]
+    assert event.keys() - {"happened"} == session.keys()
+    assert (session["SessionId"], "paused") == (paused["SessionId"], paused["state"])
+    assert listed == {name: value for name, value in ended.items() if name != "happened"}
 
 
 def test_clock_faults_and_unknowns_are_told(double: Emulator) -> None:
@@ -140,7 +140,7 @@ def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
     with listening(double, only="session,double") as events:
         text(double, "1")
         until(events, "session", "idle")
-        (one,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+        (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
 
         async def change() -> None:
 
@@ -152,10 +152,10 @@ def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
             instances.pause(instance)
 
         double._call(change())
-        told = until(events, "session", "paused")
+        event = until(events, "session", "paused")
 
-    assert (one["SessionId"], "paused") == (told["SessionId"], told["state"])
-    assert ["resumed", "paused"] == told["happened"]
+    assert (session["SessionId"], "paused") == (event["SessionId"], event["state"])
+    assert ["resumed", "paused"] == event["happened"]
 
 
 @pytest.mark.slow

@@ -32,31 +32,31 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def double() -> Iterator[Emulator]:
-    with Emulator() as made:
-        yield made
+    with Emulator() as double:
+        yield double
 
 
 @pytest.fixture
-def told(double: Emulator, caplog: pytest.LogCaptureFixture) -> Callable[[str], None]:
+def check_told(double: Emulator, caplog: pytest.LogCaptureFixture) -> Callable[[str], None]:
     """Give what checks that log and journal have the reference that an answer has, and none else."""
 
     def check(text: str) -> None:
         assert text.startswith(("The double failed: KeyError: 'a mistake", "The double failed. "))
         (reference,) = set(REFERENCE.findall(text))
-        ours = [one for one in caplog.records if one.name.startswith("agentdouble.")]
-        (record,) = [one for one in ours if one.levelno >= logging.ERROR]
+        records = [record for record in caplog.records if record.name.startswith("agentdouble.")]
+        (record,) = [record for record in records if record.levelno >= logging.ERROR]
         assert reference in record.getMessage()
         assert record.exc_info
         assert record.exc_info[0] is KeyError
         journal = http.get(f"{double.url}/_emulator/journal").json()["entries"]
-        assert any([reference] == one["failures"] for one in journal)
-        assert all(one["failures"] in ([], [reference]) for one in journal)
+        assert any([reference] == entry["failures"] for entry in journal)
+        assert all(entry["failures"] in ([], [reference]) for entry in journal)
 
     return check
 
 
 def test_the_control_plane_tells_it(
-    double: Emulator, told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+    double: Emulator, check_told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In its envelope."""
     monkeypatch.setattr(Instances, "get_or_create", broken)
@@ -65,7 +65,7 @@ def test_the_control_plane_tells_it(
 
     error = answer.json()["ResponseMetadata"]["Error"]
     assert (500, "InternalError") == (answer.status_code, error["Code"])
-    told(error["Message"])
+    check_told(error["Message"])
 
 
 def beneath_an_agent(double: Emulator, path: str, body: Any, **headers: str) -> httpx.Response:
@@ -122,7 +122,7 @@ MESSAGES: dict[str, Callable[[Emulator], tuple[httpx.Response, int, Callable[[An
 @pytest.mark.parametrize("surface", MESSAGES)
 def test_a_failure_beneath_an_agent_is_no_answer_of_the_agent_s(
     double: Emulator,
-    told: Callable[[str], None],
+    check_told: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     surface: str,
 ) -> None:
@@ -134,7 +134,7 @@ def test_a_failure_beneath_an_agent_is_no_answer_of_the_agent_s(
 
     assert status == answer.status_code, answer.text
     last = answer.text.strip().splitlines()[-1].removeprefix("data: ")
-    told(message(json.loads(last)))
+    check_told(message(json.loads(last)))
 
 
 @pytest.mark.anyio
@@ -160,7 +160,7 @@ async def test_an_answer_that_has_begun_is_broken_off(caplog: pytest.LogCaptureF
         (reference,) = REFERENCE.findall(caplog.text)
         caplog.clear()
         if kind == "http":
-            assert ["http.response.start"] == [one["type"] for one in sent]
+            assert ["http.response.start"] == [message["type"] for message in sent]
         else:
             assert {"type": "websocket.close", "code": 1011, "reason": reference} == sent[-1]
 

@@ -30,12 +30,12 @@ def test_an_entry_is_whole_by_its_id(double: Emulator) -> None:
     text(double, "print('said')")
     (short,) = read(double)["entries"]
 
-    whole = http.get(f"{double.url}/_emulator/journal/{short['id']}").json()
+    entry = http.get(f"{double.url}/_emulator/journal/{short['id']}").json()
 
     assert "response_body" not in short
-    assert "said" in whole["response_body"]
-    assert [whole] == read(double, bodies="true")["entries"]
-    assert short == {name: whole[name] for name in short}
+    assert "said" in entry["response_body"]
+    assert [entry] == read(double, bodies="true")["entries"]
+    assert short == {name: entry[name] for name in short}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_filters_choose(double: Emulator, query: dict[str, str], count: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ({"limt": "1"}, "Did you mean 'limit'?"),
         ({"nothing": "1"}, "It has after, limit, bodies, method"),
@@ -74,13 +74,13 @@ def test_filters_choose(double: Emulator, query: dict[str, str], count: int) -> 
     ids=str,
 )
 def test_what_it_does_not_know_is_refused(
-    double: Emulator, query: dict[str, str], said: str
+    double: Emulator, query: dict[str, str], message: str
 ) -> None:
     """With what it knows."""
     answer = http.get(f"{double.url}/_emulator/journal", params=query)
 
     assert answer.status_code == 400
-    assert said in answer.json()["error"]["message"]
+    assert message in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_secret_in_a_query_is_hidden(
     assert "s3cret" not in str(entry)
     assert "NextToken=place" in entry["url"]
     assert not [
-        one
-        for one in caplog.records
-        if one.name == "agentdouble.journal.entries" and "s3cret" in one.getMessage()
+        log
+        for log in caplog.records
+        if log.name == "agentdouble.journal.entries" and "s3cret" in log.getMessage()
     ]

@@ -32,10 +32,10 @@ def streaming() -> Iterator[Emulator]:
 
 
 def last(double: Emulator) -> dict[str, Any]:
-    found: dict[str, Any] = http.get(
+    entry: dict[str, Any] = http.get(
         f"{double.url}/_emulator/journal", params={"bodies": "true"}
     ).json()["entries"][-1]
-    return found
+    return entry
 
 
 def test_a_stream_is_shown_while_it_runs(streaming: Emulator) -> None:

@@ -37,7 +37,7 @@ def ask(double: Emulator, entry: int, unknown: str, answer: str) -> httpx.Respon
     return http.post(f"{double.url}/_emulator/what-if", json=body)
 
 
-def found(double: Emulator, unknown: str, answer: str, entry: int | None = None) -> Any:
+def effect(double: Emulator, unknown: str, answer: str, entry: int | None = None) -> Any:
     """Return what an answer would change in the last request."""
     response = ask(double, entry or double.journal.entries()[-1].id, unknown, answer)
     assert 200 == response.status_code, response.text
@@ -45,33 +45,33 @@ def found(double: Emulator, unknown: str, answer: str, entry: int | None = None)
 
 
 def paths(answer: Any) -> dict[str, tuple[Any, Any]]:
-    return {one["path"]: (one.get("in_force"), one.get("other")) for one in answer["differences"]}
+    return {row["path"]: (row.get("in_force"), row.get("other")) for row in answer["differences"]}
 
 
 def session_ids(double: Emulator) -> list[str]:
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
-    return [one["SessionId"] for one in sessions]
+    return [session["SessionId"] for session in sessions]
 
 
-def held() -> tuple[set[int], int, list[str]]:
+def resources() -> tuple[set[int], int, list[str]]:
     """Return the processes and the ports of this process, and its threads but for the idle ones."""
     own = psutil.Process()
-    ports = [one for one in own.net_connections() if one.status == psutil.CONN_LISTEN]
-    names = (one.name for one in threading.enumerate())
+    ports = [port for port in own.net_connections() if port.status == psutil.CONN_LISTEN]
+    names = (thread.name for thread in threading.enumerate())
     # threads of pools stay, and wait for more work
     threads = sorted(name for name in names if not name.startswith(("asyncio_", "AnyIO")))
-    children = {one.pid: one.name() for one in own.children(recursive=True)}
+    children = {process.pid: process.name() for process in own.children(recursive=True)}
     # An idle fork server makes the process of a spare namespace, which sleeps.
     return {pid for pid, name in children.items() if name != "sleep"}, len(ports), threads
 
 
-def left(before: tuple[set[int], int, list[str]]) -> tuple[set[int], int, list[str]]:
+def leftovers(before: tuple[set[int], int, list[str]]) -> tuple[set[int], int, list[str]]:
     """Return what is held now and was not; of the tests before, processes may have ended since."""
-    processes, ports, threads = held()
+    processes, ports, threads = resources()
     return (
         processes - before[0],
         ports - before[1],
-        [one for one in threads if one not in before[2]],
+        [thread for thread in threads if thread not in before[2]],
     )
 
 
@@ -81,16 +81,16 @@ def test_code_of_a_session_is_asked_again(double: Emulator) -> None:
     result(double, "x = 7; import os, time")
     result(double, "1/0", "another")
     result(double, "print(x, os.getpid(), time.time_ns()); 1/0")
-    before, entries = held(), double.journal.entries()
+    before, entries = resources(), double.journal.entries()
     living = session_ids(double)
 
-    differs = found(double, "U-EXEC-SUCCESS", "true")
-    same = found(double, "U-KERNEL-NAMES", "two-names")
+    differs = effect(double, "U-EXEC-SUCCESS", "true")
+    same = effect(double, "U-KERNEL-NAMES", "two-names")
 
     assert {"body.Result.Result.success": (False, True)} == paths(differs)
     assert ({}, []) == (paths(same), same["notes"])
     assert [entries[0].id] == differs["asked_before"]
-    assert ((set(), 0, []), entries) == (left(before), double.journal.entries())
+    assert ((set(), 0, []), entries) == (leftovers(before), double.journal.entries())
     assert living == session_ids(double)
     assert (
         "false" == http.get(f"{double.url}/_emulator/unknowns").json()["in_force"]["U-EXEC-SUCCESS"]
@@ -99,10 +99,10 @@ def test_code_of_a_session_is_asked_again(double: Emulator) -> None:
 
 def test_ids_of_earlier_answers_are_those_of_the_fresh_double(double: Emulator) -> None:
     """A session that the journal's answer named is another one there."""
-    made = http.post(f"{double.url}{SESSIONS}", json={}).json()["id"]
-    http.post(f"{double.url}{SESSIONS}/{made}", json={})
+    session_id = http.post(f"{double.url}{SESSIONS}", json={}).json()["id"]
+    http.post(f"{double.url}{SESSIONS}/{session_id}", json={})
 
-    answer = found(double, "U-SESSION-DUPLICATE", "400")
+    answer = effect(double, "U-SESSION-DUPLICATE", "400")
 
     assert {"status": (409, 400)} == paths(answer)
     assert (409, 400) == (answer["in_force"]["status"], answer["other"]["status"])
@@ -114,14 +114,14 @@ def test_what_it_relied_on_and_a_fresh_double_lacks_is_said(double: Emulator) ->
     """A tool is copied; a session whose creation the journal forgot is not."""
     tool = act(double, "CreateTool", Name="mine", ToolType="CodeEnv")["ToolId"]
     call(double, {**body_of(double, "1/0"), "ToolId": tool})
-    copied = found(double, "U-EXEC-SUCCESS", "true")
-    made = http.post(f"{double.url}{SESSIONS}", json={}).json()["id"]
+    copied = effect(double, "U-EXEC-SUCCESS", "true")
+    session_id = http.post(f"{double.url}{SESSIONS}", json={}).json()["id"]
     http.delete(f"{double.url}/_emulator/journal")
-    http.get(f"{double.url}{SESSIONS}/{made}")
-    lost = found(double, "U-SESSION-FIELDS", "id-only")
+    http.get(f"{double.url}{SESSIONS}/{session_id}")
+    lost = effect(double, "U-SESSION-FIELDS", "id-only")
     double.faults.arm("fail", "ping")
     http.get(f"{double.url}/ping")
-    faulty = found(double, "U-PROBE-BODIES", "text")
+    faulty = effect(double, "U-PROBE-BODIES", "text")
 
     assert ({"body.Result.Result.success": (False, True)}, []) == (paths(copied), copied["notes"])
     assert ({}, 404) == (paths(lost), lost["in_force"]["status"])
@@ -145,14 +145,14 @@ def test_what_it_relied_on_and_a_fresh_double_lacks_is_said(double: Emulator) ->
     ],
 )
 def test_a_question_that_cannot_be_asked(
-    asked: Emulator, question: Any, status: int, kind: str, says: str
+    recorded: Emulator, question: Any, status: int, kind: str, says: str
 ) -> None:
     """Is refused by name."""
     default = {"entry": 1, "unknown": "U-PROBE-BODIES", "answer": "text"}
     if "RETURN" in str(question):
         default["answer"] = "object"
 
-    answer = http.post(f"{asked.url}/_emulator/what-if", json={**default, **question})
+    answer = http.post(f"{recorded.url}/_emulator/what-if", json={**default, **question})
 
     error = answer.json()["error"]
     assert (status, kind) == (answer.status_code, error["type"])
@@ -160,7 +160,7 @@ def test_a_question_that_cannot_be_asked(
 
 
 @pytest.fixture(scope="module")
-def asked() -> Iterator[Emulator]:
+def recorded() -> Iterator[Emulator]:
     """A double that was asked once, too much, and with a secret."""
     with Emulator(pool_size=0) as double:
         http.get(f"{double.url}/ping")
@@ -172,17 +172,17 @@ def asked() -> Iterator[Emulator]:
 def test_a_double_that_does_not_start(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is no answer."""
     http.get(f"{double.url}/ping")
-    taken = {"port": double.url.rpartition(":")[2]}
+    options = {"port": double.url.rpartition(":")[2]}
 
-    def at_the_same_port(*given: Any) -> Any:
-        return _fresh_settings(*given).model_copy(update={"port": int(taken["port"])})
+    def at_the_same_port(*arguments: Any) -> Any:
+        return _fresh_settings(*arguments).model_copy(update={"port": int(options["port"])})
 
     monkeypatch.setattr(agentdouble.emulator, "_fresh_settings", at_the_same_port)
 
     answer = ask(double, 1, "U-PROBE-BODIES", "text")
 
     assert (409, "CannotStart") == (answer.status_code, answer.json()["error"]["type"])
-    assert taken["port"] in answer.json()["error"]["message"]
+    assert options["port"] in answer.json()["error"]["message"]
 
 
 @pytest.mark.slow
@@ -199,11 +199,11 @@ def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPat
 
     with Emulator(app, pool_size=0) as double:
         http.post(f"{double.url}/invoke", json={"prompt": "x"})
-        before = held()
+        before = resources()
         monkeypatch.setattr(what_if, "LONGEST_S", 0.5)
         late = ask(double, 1, "U-INVOKE-ENVELOPE", "object")
         assert (504, "TimedOut") == (late.status_code, late.json()["error"]["type"])
-        assert (set(), 0, []) == left(before)
+        assert (set(), 0, []) == leftovers(before)
         monkeypatch.setattr(what_if, "LONGEST_S", 600.0)
         calls[1:] = []
         with socket.create_connection(("127.0.0.1", urlsplit(double.url).port or 0)) as client:
@@ -215,18 +215,18 @@ def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPat
             eventually(lambda: len(calls), lambda count: count == 4)
 
         nothing: tuple[set[int], int, list[str]] = (set(), 0, [])
-        assert nothing == eventually(lambda: left(before), lambda now: now == nothing)
+        assert nothing == eventually(lambda: leftovers(before), lambda now: now == nothing)
 
 
 @pytest.mark.slow
 def test_applications_that_were_handed_in() -> None:
     """Are served by each double for itself: those of the running one go on as they were."""
     simple, tools, agent = SimpleApp(), MCPApp(), A2AApp("echo", runner="echo")
-    seen: list[str] = []
+    urls: list[str] = []
 
     @simple.entrypoint
     async def answer(_payload: dict[str, Any], _headers: dict[str, str]) -> str:
-        seen.append(threading.current_thread().name)
+        urls.append(threading.current_thread().name)
         return "once"
 
     @tools.tool
@@ -234,25 +234,25 @@ def test_applications_that_were_handed_in() -> None:
         """Add two numbers."""
         return a + b
 
-    said = message("message/send", {"message": {**SAID, "messageId": "m1"}})
+    request = message("message/send", {"message": {**SAID, "messageId": "m1"}})
     with Emulator(simple, tools, agent, pool_size=0) as double:
         http.post(f"{double.url}/invoke", json={})
-        task = http.post(f"{double.url}/", json=said).json()["result"]["id"]
+        task = http.post(f"{double.url}/", json=request).json()["result"]["id"]
         session = open_session(f"{double.url}/mcp", None)
         assert "3" in str(mcp_call(f"{double.url}/mcp", None, session, "add", a=1, b=2, c=3))
-        before = held()
+        before = resources()
 
-        in_envelope = found(double, "U-INVOKE-ENVELOPE", "object", entry=1)
-        strict = found(double, "U-MCP-ARGUMENTS", "refused")
-        same = found(double, "U-WEBHOOKS", "none", entry=2)
+        in_envelope = effect(double, "U-INVOKE-ENVELOPE", "object", entry=1)
+        strict = effect(double, "U-MCP-ARGUMENTS", "refused")
+        same = effect(double, "U-WEBHOOKS", "none", entry=2)
         http.post(f"{double.url}/invoke", json={})
 
-        assert (set(), 0, []) == left(before)
+        assert (set(), 0, []) == leftovers(before)
         assert {"body", "body.response"} == paths(in_envelope).keys()
         assert (False, True) == paths(strict)["body[0].result.isError"]
         assert ({}, 200) == (paths(same), same["other"]["status"])
         assert [3, 4] == strict["asked_before"]
-        assert {"agentdouble-app"} == set(seen)
+        assert {"agentdouble-app"} == set(urls)
         assert "3" in str(mcp_call(f"{double.url}/mcp", None, session, "add", a=1, b=2))
-        kept = http.post(f"{double.url}/", json=message("tasks/get", {"id": task})).json()
-        assert task == kept["result"]["id"]
+        task_body = http.post(f"{double.url}/", json=message("tasks/get", {"id": task})).json()
+        assert task == task_body["result"]["id"]

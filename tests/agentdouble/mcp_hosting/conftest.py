@@ -65,15 +65,15 @@ class Gate:
     """What a tool waits for, on the server's loop; the test sees when it has come and gone."""
 
     hosting: Hosting
-    came: asyncio.Event = field(default_factory=asyncio.Event)
-    left: asyncio.Event = field(default_factory=asyncio.Event)
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
+    exited: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self) -> None:
-        self.came.set()
+        self.entered.set()
         try:
             await asyncio.Event().wait()
         finally:
-            self.left.set()
+            self.exited.set()
 
     def see(self, event: asyncio.Event) -> None:
         """Return when an event has been set; raise TimeoutError after a while."""
@@ -111,7 +111,7 @@ def make_server(
     async def tools(_context: Any, _params: Any) -> types.ListToolsResult:
         names = ("echo", "progress", "exit", "hang")
         return types.ListToolsResult(
-            tools=[types.Tool(name=one, input_schema=SCHEMA) for one in names]
+            tools=[types.Tool(name=name, input_schema=SCHEMA) for name in names]
         )
 
     more = {} if lifespan is None else {"lifespan": lifespan}

@@ -103,8 +103,8 @@ def idle_sessions() -> Iterator[threading.Event]:
 def test_a_handler_that_ends_its_process_ends_its_request(url: str) -> None:
     """``sys.exit()`` in a tool is an error of that call, and nothing else stops."""
     session = mcp_wire.open_session(url, KEY)
-    asked = mcp_wire.message("tools/call", {"name": "exit", "arguments": {}})
-    (answer,) = mcp_wire.replies(mcp_wire.post(url, asked, KEY, session))
+    message = mcp_wire.message("tools/call", {"name": "exit", "arguments": {}})
+    (answer,) = mcp_wire.replies(mcp_wire.post(url, message, KEY, session))
 
     assert "error" in answer
     assert mcp_wire.call(url, KEY, session, "echo")
@@ -146,7 +146,7 @@ def test_a_server_that_hangs_does_not_hold_up_the_host(
     assert mcp_wire.open_session(url, KEY)
     hosting.remove("hanging")
 
-    gate.see(gate.left)
+    gate.see(gate.exited)
 
 
 def test_the_sdk_is_not_imported_before_a_server_is_used() -> None:

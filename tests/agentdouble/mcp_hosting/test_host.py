@@ -26,7 +26,7 @@ def url(hosting: Hosting) -> str:
 
 
 @pytest.mark.parametrize(
-    ("sent", "what", "challenge"),
+    ("sent", "difference", "challenge"),
     [
         ({}, "has no API key", "Bearer"),
         ({"Authorization": f"Basic {ONE}"}, "has no API key", "Bearer"),
@@ -39,14 +39,14 @@ def url(hosting: Hosting) -> str:
     ],
 )
 def test_a_request_without_a_key_of_the_service_is_refused(
-    url: str, sent: dict[str, Any], what: str, challenge: str
+    url: str, sent: dict[str, Any], difference: str, challenge: str
 ) -> None:
     """A key that is missing, wrong or elsewhere opens nothing (MCP-02)."""
     answer = mcp_wire.http.request(
         "POST", url, json=mcp_wire.INITIALIZE, headers={"Accept": mcp_wire.ACCEPT, **sent}
     )
 
-    assert (401, f"The request {what}: {SEND_ONE}") == mcp_wire.error(answer)
+    assert (401, f"The request {difference}: {SEND_ONE}") == mcp_wire.error(answer)
     assert challenge == answer.headers["www-authenticate"]
 
 
@@ -70,13 +70,13 @@ def test_another_service_s_key_is_refused(hosting: Hosting, url: str) -> None:
 def test_two_services_are_held_apart(hosting: Hosting, url: str) -> None:
     """Each name reaches its own server, and a session is known to one alone."""
     other = hosting.add("second", Endpoint(lambda: make_server("second")), ONE)
-    here, there = mcp_wire.open_session(url, ONE), mcp_wire.open_session(other, ONE)
+    session_here, session_there = mcp_wire.open_session(url, ONE), mcp_wire.open_session(other, ONE)
 
     assert ["plain", "second"] == [
         mcp_wire.call(at, ONE, session, "echo")["structuredContent"]["server"]
-        for at, session in ((url, here), (other, there))
+        for at, session in ((url, session_here), (other, session_there))
     ]
-    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, there).status_code
+    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, session_there).status_code
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
@@ -103,29 +103,29 @@ def test_another_key_s_session_does_not_come_along_to_the_version_without(hostin
 def test_a_revoked_key_is_refused_at_once(hosting: Hosting) -> None:
     """Its sessions too; a key that stays goes on."""
     url = hosting.add("revoking", Endpoint(make_server), ONE, OTHER)
-    session, kept = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
+    session, remaining = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
 
     hosting.rekey("revoking", OTHER)
 
     assert 401 == mcp_wire.post(url, mcp_wire.message("ping"), ONE, session).status_code
-    assert mcp_wire.call(url, OTHER, kept, "echo")
+    assert mcp_wire.call(url, OTHER, remaining, "echo")
 
 
 def test_what_a_revoked_key_waits_for_ends(hosting: Hosting, gate: Gate) -> None:
     """A call is cut off, a stream ends, and the ones of another key go on."""
     url = hosting.add("cutting", Endpoint(lambda: make_server(hang=gate.wait)), ONE, OTHER)
-    session, kept = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
+    session, remaining = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
     hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
-    with mcp_wire.streamed(url, OTHER, kept) as (other, _):
+    with mcp_wire.streamed(url, OTHER, remaining) as (other, _):
         hanging = background(lambda: mcp_wire.post(url, hang, ONE, session))
-        gate.see(gate.came)
+        gate.see(gate.entered)
         with mcp_wire.streamed(url, ONE, session) as (_, events):
             hosting.rekey("cutting", OTHER)
 
             assert [] == list(events)
         assert [] == mcp_wire.replies(hanging.result(TIMEOUT_S))
         assert not other.is_closed
-        assert mcp_wire.call(url, OTHER, kept, "echo")
+        assert mcp_wire.call(url, OTHER, remaining, "echo")
 
 
 @pytest.mark.slow
@@ -135,11 +135,11 @@ def test_a_service_can_be_removed_and_come_back(hosting: Hosting, gate: Gate) ->
     session = mcp_wire.open_session(url, ONE)
     hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
     hanging = background(lambda: mcp_wire.post(url, hang, ONE, session))
-    gate.see(gate.came)
+    gate.see(gate.entered)
 
     hosting.remove("passing")
 
-    gate.see(gate.left)
+    gate.see(gate.exited)
     assert [] == mcp_wire.replies(hanging.result(TIMEOUT_S))
     assert 404 == mcp_wire.post(url, mcp_wire.INITIALIZE, ONE).status_code
     hosting.add("passing", Endpoint(lambda: make_server("new")), OTHER)
@@ -155,15 +155,15 @@ class Seeing:
         yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seen = {name.decode(): value.decode() for name, value in scope["headers"]}
-        await JSONResponse(seen)(scope, receive, send)
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        await JSONResponse(headers)(scope, receive, send)
 
 
 class Failing(Seeing):
     """An application that raises, before or amid its answer."""
 
-    def __init__(self, begun: bool) -> None:
-        self._begun = begun
+    def __init__(self, started: bool) -> None:
+        self._begun = started
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._begun:
@@ -176,8 +176,8 @@ def test_an_exception_of_a_server_is_that_request_s(hosting: Hosting) -> None:
     """A 500 that says where the log tells of it, and itself tells nothing of the exception."""
     url = hosting.add("failing", Failing(False), ONE)
 
-    status, said = mcp_wire.error(mcp_wire.post(url, {}, ONE))
-    assert (500, "The double failed. Its log says more") == (status, said.partition(",")[0])
+    status, message = mcp_wire.error(mcp_wire.post(url, {}, ONE))
+    assert (500, "The double failed. Its log says more") == (status, message.partition(",")[0])
 
 
 def test_an_exception_amid_an_answer_breaks_it_off(hosting: Hosting, url: str) -> None:

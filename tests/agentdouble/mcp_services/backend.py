@@ -41,10 +41,10 @@ class Backend:
     """A backend on a port of its own; it tells what it sees."""
 
     url: str = ""
-    seen: list[dict[str, str]] = field(default_factory=list)
+    received: list[dict[str, str]] = field(default_factory=list)
     callers: list[int] = field(default_factory=list)  # the ports of the connections
-    came: threading.Event = field(default_factory=threading.Event)
-    left: threading.Event = field(default_factory=threading.Event)
+    entered: threading.Event = field(default_factory=threading.Event)
+    exited: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -75,9 +75,9 @@ class Backend:
             thread.stop()
 
     def clear(self) -> None:
-        self.seen.clear()
+        self.received.clear()
         self.callers.clear()
-        for event in (self.came, self.left, self.go_on):
+        for event in (self.entered, self.exited, self.go_on):
             event.clear()
 
     def _watched(self, app: Endpoint) -> Any:
@@ -89,10 +89,10 @@ class Backend:
     async def _mute(self, request: Request) -> Response:
         """Answer nothing, until the caller has gone."""
         await request.body()
-        self.came.set()
+        self.entered.set()
         while (await request.receive())["type"] != "http.disconnect":
             pass
-        self.left.set()
+        self.exited.set()
         return Response()
 
     async def _forever(self, request: Request) -> Response:
@@ -102,7 +102,7 @@ class Backend:
                     yield b"event: message\ndata: {}\n\n" * 1000
                     await asyncio.sleep(0)
             finally:
-                self.left.set()
+                self.exited.set()
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
@@ -118,10 +118,10 @@ class _Watched:
         self._needs = needs
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        seen = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
-        self._backend.seen.append(seen)
+        headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
+        self._backend.received.append(headers)
         self._backend.callers.append(scope["client"][1])
-        if self._needs not in (None, seen.get("authorization")):
+        if self._needs not in (None, headers.get("authorization")):
             challenge = {"WWW-Authenticate": f"Bearer resource_metadata={self._backend.url}"}
             await Response("who are you?", 401, challenge)(scope, receive, send)
             return
@@ -153,21 +153,21 @@ def server(backend: Backend) -> Server[Any]:
             await asyncio.to_thread(backend.go_on.wait, 30)
         elif params.name == "ask":
             schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-            asked = await context.session.elicit_form("who?", schema, context.request_id)
-            value = {"action": asked.action, "content": asked.content}
+            result = await context.session.elicit_form("who?", schema, context.request_id)
+            value = {"action": result.action, "content": result.content}
         elif params.name == "hang":
-            backend.came.set()
+            backend.entered.set()
             try:
                 await asyncio.Event().wait()
             finally:
-                backend.left.set()
+                backend.exited.set()
         elif params.name == "announce":
             await context.session.send_resource_updated("test://one")
         return types.CallToolResult(content=[], structured_content=value)
 
     async def tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(
-            tools=[types.Tool(name=one, input_schema=SCHEMA) for one in TOOLS]
+            tools=[types.Tool(name=tool, input_schema=SCHEMA) for tool in TOOLS]
         )
 
     async def read(
@@ -203,7 +203,7 @@ def talking(answer: bytes, *, stays: bool = False) -> Iterator[str]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        for each in (listener, *accepted):
+        for sock in (listener, *accepted):
             with contextlib.suppress(OSError):  # it is closed
-                each.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
         thread.join()

@@ -79,11 +79,11 @@ def test_an_api_s_service_is_kept(tmp_path: Path, host: str, auth: Any) -> None:
     state = f"sqlite:///{tmp_path / 'state.db'}"
     options = {"base_url": f"http://{host}", "timeout_s": 3.0, "auth": auth}
     with Emulator(state=state) as double:
-        made = double.mcp.create("kept", OpenApiBackend.load(definition("elsewhere"), **options))
+        service = double.mcp.create("kept", OpenApiBackend.load(definition("elsewhere"), **options))
 
     with Emulator(state=state) as double:
-        assert (made,) == double.mcp.list()
-        assert made.backend.kind == "openapi"
+        assert (service,) == double.mcp.list()
+        assert service.backend.kind == "openapi"
 
 
 def test_a_kept_service_calls_its_api(tmp_path: Path, host: str) -> None:

@@ -66,8 +66,8 @@ def test_events_arrive_as_they_come(url: str, backend: Backend) -> None:
 def test_the_backend_can_ask_the_caller(url: str) -> None:
     """What it wants to know comes out of the call's stream, and the answer goes back in."""
     session = mcp_wire.open_session(url, KEY)
-    asked = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
-    with mcp_wire.streamed(url, KEY, session, asked) as (_, events):
+    message = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
+    with mcp_wire.streamed(url, KEY, session, message) as (_, events):
         question = next(events)
         result = {"action": "accept", "content": {"name": "me"}}
         reply = {"jsonrpc": "2.0", "id": question["id"], "result": result}
@@ -108,25 +108,25 @@ def test_each_side_sees_its_own_credentials_alone(services: Emulator, backend: B
     )
 
     assert 200 == answer.status_code, answer.text
-    (seen,) = backend.seen
-    assert (CREDENTIALS, "ours", "1") == (seen["authorization"], seen["x-tenant"], seen["x-mine"])
-    assert backend.url == f"http://{seen['host']}"
-    assert not {"cookie", "origin", "x-forwarded-for"} & seen.keys()
+    (sent,) = backend.received
+    assert (CREDENTIALS, "ours", "1") == (sent["authorization"], sent["x-tenant"], sent["x-mine"])
+    assert backend.url == f"http://{sent['host']}"
+    assert not {"cookie", "origin", "x-forwarded-for"} & sent.keys()
     assert CREDENTIALS not in f"{answer.headers}{answer.text}"
 
 
 def refused(answer: httpx.Response, backend: Backend) -> tuple[int, str]:
     """Return status and message of an error that tells nothing of the backend's address."""
-    told = f"{answer.headers.raw}{answer.text}"
+    text = f"{answer.headers.raw}{answer.text}"
     port = backend.url.rpartition(":")[2]
-    assert port not in told.replace(f":{answer.request.url.port}", "")
+    assert port not in text.replace(f":{answer.request.url.port}", "")
     assert not {"location", "www-authenticate"} & answer.headers.keys()
-    assert "secret-server" not in told
+    assert "secret-server" not in text
     return mcp_wire.error(answer)
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "what"),
+    ("path", "status", "message"),
     [
         ("needy", 502, "refuses the credentials that the service has for it (401)"),
         ("elsewhere", 502, "redirects elsewhere (307)"),
@@ -136,11 +136,11 @@ def refused(answer: httpx.Response, backend: Backend) -> tuple[int, str]:
     ],
 )
 def test_what_is_not_mcp_is_told_in_other_words(
-    services: Emulator, backend: Backend, path: str, status: int, what: str | None
+    services: Emulator, backend: Backend, path: str, status: int, message: str | None
 ) -> None:
     """Nothing that a backend says outside of MCP comes out, nor does its address."""
     url = service(services, f"not-mcp-{path}", f"{backend.url}/{path}")
-    expected = f"The backend of the MCP service 'not-mcp-{path}' {what or 'refuses this'}."
+    expected = f"The backend of the MCP service 'not-mcp-{path}' {message or 'refuses this'}."
 
     assert (status, expected) == refused(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY), backend)
 
@@ -158,7 +158,7 @@ NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("raw", "status"),
     [
         (b"202 Accepted\r\n" + PLAIN + EMPTY, 202),
         (b"202 Accepted\r\n" + PLAIN + b"Content-Length: 8\r\n\r\nAccepted", 202),
@@ -167,11 +167,11 @@ NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     ids=["hono", "express", "204"],
 )
 def test_an_answer_without_content_may_have_any_type(
-    services: Emulator, request: pytest.FixtureRequest, said: bytes, status: int
+    services: Emulator, request: pytest.FixtureRequest, raw: bytes, status: int
 ) -> None:
     """To a notification, and to the end of a session; what it says besides goes through."""
     name = f"no-content-{'-'.join(request.node.callspec.id.split())}"
-    with talking(b"HTTP/1.1 " + said, stays=True) as address:
+    with talking(b"HTTP/1.1 " + raw, stays=True) as address:
         url = service(services, name, address)
         answers = [
             mcp_wire.post(url, NOTE, KEY),
@@ -179,25 +179,25 @@ def test_an_answer_without_content_may_have_any_type(
         ]
 
     assert [(status, b"", None)] * 2 == [
-        (one.status_code, one.content, one.headers.get("content-type")) for one in answers
+        (reply.status_code, reply.content, reply.headers.get("content-type")) for reply in answers
     ]
 
 
 def test_content_that_is_not_mcp_is_no_answer_to_a_request(services: Emulator) -> None:
     """A client would wait for an answer that does not come."""
-    said = "The backend of the MCP service 'receipt' answers 202 with text/plain, which is not MCP."
+    text = "The backend of the MCP service 'receipt' answers 202 with text/plain, which is not MCP."
     head = b"HTTP/1.1 202 Accepted\r\n" + PLAIN + b"Content-Length: 8\r\n\r\n"
     with talking(head + b"Accepted") as address:
         url = service(services, "receipt", address)
 
-        assert (502, said) == mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
+        assert (502, text) == mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
 
 
-@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.6\r\n"])
-def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, said: bytes) -> None:
+@pytest.mark.parametrize("raw", [b"", b"SSH-2.0-OpenSSH_9.6\r\n"])
+def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, raw: bytes) -> None:
     """502, which names the service alone."""
-    name = f"no-http-{len(said)}"
-    with talking(said) as address:
+    name = f"no-http-{len(raw)}"
+    with talking(raw) as address:
         url = service(services, name, address)
 
         assert (
@@ -208,7 +208,7 @@ def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, said
 
 def test_a_dead_backend_is_a_clear_error_until_it_is_back(services: Emulator) -> None:
     """502 while nothing listens there; then the service works again."""
-    with ports.held() as port:
+    with ports.reserved() as port:
         with Backend().serving(port) as backend:
             url = service(services, "reviving", f"{backend.url}/mcp")
             lost = mcp_wire.open_session(url, KEY)
@@ -270,10 +270,10 @@ def test_a_mute_backend_is_left_with_the_caller(services: Emulator, backend: Bac
     """Who gives up waiting takes the request to the backend along."""
     url = service(services, "mute", f"{backend.url}/mute")
     with mcp_wire.waiting(url, mcp_wire.INITIALIZE, mcp_wire.headers(KEY)):
-        assert backend.came.wait(TIMEOUT_S)
-        assert not backend.left.is_set()
+        assert backend.entered.wait(TIMEOUT_S)
+        assert not backend.exited.is_set()
 
-    assert backend.left.wait(TIMEOUT_S)
+    assert backend.exited.wait(TIMEOUT_S)
 
 
 def test_a_method_that_mcp_does_not_have_goes_no_further(url: str, backend: Backend) -> None:
@@ -281,7 +281,7 @@ def test_a_method_that_mcp_does_not_have_goes_no_further(url: str, backend: Back
     answer = mcp_wire.http.request("PUT", url, headers=mcp_wire.headers(KEY))
 
     assert (405, "GET, POST, DELETE") == (answer.status_code, answer.headers["allow"])
-    assert [] == backend.seen
+    assert [] == backend.received
 
 
 def test_a_backend_over_https_is_trusted_as_the_environment_says(
@@ -324,6 +324,6 @@ def test_the_log_tells_the_reason_and_the_answer_does_not(
         with caplog.at_level(logging.WARNING, "agentdouble.mcp_services"):
             mcp_wire.post(url, mcp_wire.INITIALIZE, KEY)
 
-    (record,) = (one for one in caplog.records if one.name.startswith("agentdouble.mcp_services"))
-    told = "The backend of the MCP service logged: it does not speak HTTP: "
-    assert told == record.getMessage()[: len(told)]
+    (record,) = (log for log in caplog.records if log.name.startswith("agentdouble.mcp_services"))
+    prefix = "The backend of the MCP service logged: it does not speak HTTP: "
+    assert prefix == record.getMessage()[: len(prefix)]

@@ -35,6 +35,6 @@ def test_a_record_is_a_dict_with_its_key() -> None:
 
 def test_a_record_does_not_show_its_key() -> None:
     """Its repr says how to get the whole."""
-    shown = repr(access_record(Weather(), "http://127.0.0.1:1/"))
+    text = repr(access_record(Weather(), "http://127.0.0.1:1/"))
 
-    assert (False, True) == (SECRET in shown, "json.dumps()" in shown)
+    assert (False, True) == (SECRET in text, "json.dumps()" in text)

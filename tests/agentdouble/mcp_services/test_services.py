@@ -57,15 +57,15 @@ def test_the_access_record_has_the_specified_shape(services: Emulator, backend: 
 def test_a_service_is_made_found_and_deleted(services: Emulator, backend: Backend) -> None:
     """It can be called as long as it is there."""
     before = services.mcp.list()
-    made = services.mcp.create("passing", f"{backend.url}/mcp")
-    url, key = at(services, "passing"), made.keys[0].value
+    service = services.mcp.create("passing", f"{backend.url}/mcp")
+    url, key = at(services, "passing"), service.keys[0].value
 
     assert works(services, "passing")
-    assert ((*before, made), made) == (services.mcp.list(), services.mcp.get("passing"))
+    assert ((*before, service), service) == (services.mcp.list(), services.mcp.get("passing"))
     assert ("passing", McpBackend(f"{backend.url}/mcp"), "default") == (
-        made.name,
-        made.backend,
-        made.keys[0].name,
+        service.name,
+        service.backend,
+        service.keys[0].name,
     )
 
     services.mcp.delete("passing")
@@ -82,11 +82,11 @@ def test_keys_are_made_that_nobody_guesses_and_are_not_shown(
     services: Emulator, backend: Backend
 ) -> None:
     """Each service has its own; it stands in no representation."""
-    one, other = (services.mcp.create(name, f"{backend.url}/mcp") for name in ("k1", "k2"))
+    first, other = (services.mcp.create(name, f"{backend.url}/mcp") for name in ("k1", "k2"))
 
-    assert one.keys[0].value != other.keys[0].value
-    assert 43 == len(one.keys[0].value)
-    assert one.keys[0].value not in repr(one)
+    assert first.keys[0].value != other.keys[0].value
+    assert 43 == len(first.keys[0].value)
+    assert first.keys[0].value not in repr(first)
     assert (
         401
         == mcp_wire.post(at(services, "k1"), mcp_wire.INITIALIZE, other.keys[0].value).status_code
@@ -130,10 +130,10 @@ def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backe
         except ServiceNameTakenError as error:
             return str(error)
 
-    made = sorted({future.result(TIMEOUT_S) for future in [background(make) for _ in range(4)]})
+    ids = sorted({future.result(TIMEOUT_S) for future in [background(make) for _ in range(4)]})
 
-    taken = "There is an MCP service 'once' already. Delete it, or take another name."
-    assert [taken, services.mcp.get("once").id] == made
+    conflict = "There is an MCP service 'once' already. Delete it, or take another name."
+    assert [conflict, services.mcp.get("once").id] == ids
 
 
 @pytest.mark.parametrize("key", ["two words", "line\r\nX-More: 1"])
@@ -214,7 +214,7 @@ def test_a_foreign_host_or_page_does_not_reach_a_service(
     )
 
     assert (403, {"type": kind}) == (answer.status_code, answer.json()["error"]["data"])
-    assert [] == backend.seen
+    assert [] == backend.received
 
 
 def test_a_body_over_the_limit_does_not_reach_a_backend(
@@ -229,7 +229,7 @@ def test_a_body_over_the_limit_does_not_reach_a_backend(
     answer = mcp_wire.http.post(url, content=pieces, headers=mcp_wire.headers("key"))
 
     assert (413, "The request body is larger than 4194304 bytes.") == mcp_wire.error(answer)
-    assert [] == backend.seen
+    assert [] == backend.received
 
 
 def test_a_service_of_a_double_with_an_api_key_asks_for_its_own(backend: Backend) -> None:
@@ -260,12 +260,12 @@ def test_services_and_keys_outlive_the_double(tmp_path: Path, backend: Backend) 
         double.mcp.create("of-the-process", server(backend))
         double.mcp.create("no-longer", f"{backend.url}/mcp")
         double.mcp.update("no-longer", server(backend))
-        kept = double.mcp.get("kept")
+        service = double.mcp.get("kept")
         session = mcp_wire.open_session(at(double, "kept"), "first")
 
     with Emulator(state=state) as double:
-        assert (kept,) == double.mcp.list()
-        assert (Key("default", "first"), Key("second", "second")) == kept.keys
+        assert (service,) == double.mcp.list()
+        assert (Key("default", "first"), Key("second", "second")) == service.keys
         assert works(double, "kept", "first")
         assert works(double, "kept", "second")
         ping = mcp_wire.post(at(double, "kept"), mcp_wire.message("ping"), "second", session)

@@ -19,8 +19,8 @@ VERSION = "2025-10-30"
 def document_of(double: Emulator, path: str = "/openapi.json") -> dict[str, Any]:
     answer = http.get(double.url + path)
     assert 200 == answer.status_code, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def operations_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -47,8 +47,8 @@ class Driver:
         answer = send(signed(self.double, body, action=action))
         operation = self._document["paths"][f"/?Action={action}&Version={VERSION}"]["post"]
         self._check(operation, answer)
-        found: dict[str, Any] = answer.json().get("Result", {})
-        return found
+        result: dict[str, Any] = answer.json().get("Result", {})
+        return result
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Send a request whose operation the document names."""
@@ -62,45 +62,45 @@ class Driver:
         return self.ask(method, path, params=query, **options)
 
     def _find(self, method: str, path: str) -> dict[str, Any]:
-        asked = urlsplit(path).path
-        for one, template, operation in self._operations:
+        route = urlsplit(path).path
+        for methods, template, operation in self._operations:
             pattern = re.sub(r"\\\{\w+\\\}", ".+", re.escape(template))
-            if one == method.lower() and re.fullmatch(pattern, asked):
+            if methods == method.lower() and re.fullmatch(pattern, route):
                 return operation
-        raise AssertionError(f"The document has no {method} {asked}.")
+        raise AssertionError(f"The document has no {method} {route}.")
 
     def _check(self, operation: Mapping[str, Any], answer: httpx.Response) -> None:
         name, responses = operation["operationId"], operation["responses"]
-        told = f"{name}: {answer.status_code} {answer.text[:500]}"
+        context = f"{name}: {answer.status_code} {answer.text[:500]}"
         response = responses.get(str(answer.status_code), responses.get("default"))
-        assert response is not None, f"undocumented: {told}"
+        assert response is not None, f"undocumented: {context}"
         if answer.status_code < 400:
             self.driven.add(name)
         content = response.get("content", {})
         kind = answer.headers.get("content-type", "").partition(";")[0]
         if not answer.content:
             return
-        assert kind in content or "*/*" in content, f"{kind} is undocumented: {told}"
+        assert kind in content or "*/*" in content, f"{kind} is undocumented: {context}"
         if kind == "application/json":
-            self._validate(content.get(kind, content.get("*/*"))["schema"], answer.json(), told)
+            self._validate(content.get(kind, content.get("*/*"))["schema"], answer.json(), context)
 
-    def _validate(self, schema: Mapping[str, Any], value: Any, told: str) -> None:
-        whole = {**_closed(schema), "components": self._closed}
-        errors = [one.message for one in Draft202012Validator(whole).iter_errors(value)]
-        assert [] == errors, f"{errors[0][:500]}: {told}"
+    def _validate(self, schema: Mapping[str, Any], value: Any, context: str) -> None:
+        closed = {**_closed(schema), "components": self._closed}
+        errors = [problem.message for problem in Draft202012Validator(closed).iter_errors(value)]
+        assert [] == errors, f"{errors[0][:500]}: {context}"
 
 
-def _width(one: tuple[str, str, Any]) -> tuple[int, int]:
-    return -one[1].count("/"), one[1].count("{")
+def _width(operation: tuple[str, str, Any]) -> tuple[int, int]:
+    return -operation[1].count("/"), operation[1].count("{")
 
 
 def _closed(schema: Any) -> Any:
     """Return a schema by which an object has no field but those that are named."""
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [_closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: _closed(one) for name, one in schema.items()}
-    if "properties" in made and made.get("type") == "object":
-        made.setdefault("additionalProperties", False)
-    return made
+    closed = {name: _closed(value) for name, value in schema.items()}
+    if "properties" in closed and closed.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed

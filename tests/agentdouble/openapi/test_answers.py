@@ -38,19 +38,19 @@ INITIALIZE = {
 
 
 @contextmanager
-def whole(driver: Driver, document: dict[str, Any], *tags: str, but: str = "") -> Iterator[None]:
+def covers(driver: Driver, document: dict[str, Any], *tags: str, but: str = "") -> Iterator[None]:
     """Hold that every operation with these tags is driven inside, except those that ``but`` names."""
     yield
-    wanted = {
+    request = {
         operation["operationId"]
         for _, _, operation in operations_of(document)
         if set(tags) & set(operation["tags"])
     }
-    assert set(but.split()) == wanted - driver.driven
+    assert set(but.split()) == request - driver.driven
 
 
 def actions_of(document: dict[str, Any], *words: str) -> set[str]:
-    names = {one["operationId"] for _, _, one in operations_of(document)}
+    names = {operation["operationId"] for _, _, operation in operations_of(document)}
     return {name for name in names if name[0].isupper() and any(word in name for word in words)}
 
 
@@ -60,26 +60,26 @@ def test_actions_on_tools_and_sessions(driver: Driver, document: dict[str, Any])
     driver.act("UpdateTool", ToolId=tool, Description="changed")
     driver.act("GetTool", ToolId=tool)
     driver.act("ListTools", Filters=[{"Name": "Name", "Values": ["driven"]}])
-    made = driver.act("CreateSession", ToolId=tool, UserSessionId="driven", Ttl=60)
-    one = {"ToolId": tool, "SessionId": made["SessionId"]}
+    session = driver.act("CreateSession", ToolId=tool, UserSessionId="driven", Ttl=60)
+    ids = {"ToolId": tool, "SessionId": session["SessionId"]}
     driver.act("InvokeTool", **RunCode(tool, "driven", "print(1); 1/0").body())
     command = {"OperationType": "ExecBash", "OperationPayload": json.dumps({"command": "echo hi"})}
     driver.act("InvokeTool", ToolId=tool, UserSessionId="driven", **command)
-    driver.act("GetSession", **one)
+    driver.act("GetSession", **ids)
     driver.act("ListSessions", ToolId=tool)
-    driver.act("SetSessionTtl", **one, Ttl=2, TtlUnit="minute")
-    taken = driver.act("CreateSessionSnapshot", **one, RetentionCount=1)
-    snapshot = {"ToolId": tool, "SnapshotId": taken["SnapshotId"]}
+    driver.act("SetSessionTtl", **ids, Ttl=2, TtlUnit="minute")
+    created = driver.act("CreateSessionSnapshot", **ids, RetentionCount=1)
+    snapshot = {"ToolId": tool, "SnapshotId": created["SnapshotId"]}
     driver.act("GetSessionSnapshot", **snapshot)
     driver.act("ListSessionSnapshots", ToolId=tool, MaxResults=1)
     driver.act("ResumeSessionFromSnapshot", **snapshot, CreateNewInstance=False, Ttl=60)
     driver.act("DeleteSessionSnapshot", **snapshot)
-    driver.act("PauseSession", **one)
+    driver.act("PauseSession", **ids)
     driver.act("InvokeTool", **RunCode(tool, "driven", "1").body())
-    driver.act("ResumeSession", **one)
-    driver.act("GetSessionLogs", **one)
-    driver.act("DeleteSession", SessionId=made["SessionId"])
-    driver.act("GetSession", **one)
+    driver.act("ResumeSession", **ids)
+    driver.act("GetSessionLogs", **ids)
+    driver.act("DeleteSession", SessionId=session["SessionId"])
+    driver.act("GetSession", **ids)
     driver.act("DeleteTool", ToolId=tool)
 
     assert set() == actions_of(document, "Tool", "Session") - driver.driven - {
@@ -100,11 +100,11 @@ def test_actions_on_mcp_services(driver: Driver, document: dict[str, Any]) -> No
             "CustomConfiguration": {"Domain": "127.0.0.1", "Port": 9, "ProtocolType": "http"}
         },
     )["MCPServiceId"]
-    shown = driver.act("GetMCPService", MCPServiceId=service)["MCPService"]
+    described = driver.act("GetMCPService", MCPServiceId=service)["MCPService"]
     driver.act("ListMCPServices")
     driver.act("UpdateMCPService", MCPServiceId=service)
-    (key,) = shown["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
-    with whole(driver, document, "MCP services", but="get_mcp_name"):
+    (key,) = described["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
+    with covers(driver, document, "MCP services", but="get_mcp_name"):
         speak_mcp(driver, "/mcp/driven", {"Authorization": f"Bearer {key['Key']}"})
     driver.act("DeleteMCPService", MCPServiceId=service)
     driver.act("GetMCPService", MCPServiceId=service)
@@ -128,8 +128,8 @@ def test_actions_on_runtimes(driver: Driver, document: dict[str, Any]) -> None:
     """And its instances, while one runs."""
     fields = {"Name": "driven", "RoleName": "r", "ArtifactType": "file", "ArtifactUrl": ARTIFACT}
     runtime = driver.act("CreateRuntime", **fields, MinInstance=0)["RuntimeId"]
-    shown = driver.act("GetRuntime", RuntimeId=runtime)
-    key = shown["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
+    described = driver.act("GetRuntime", RuntimeId=runtime)
+    key = described["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
     bearer = {"Authorization": f"Bearer {key}"}
     assert 200 == driver.ask("GET", "/runtimes/driven/", headers=bearer).status_code
     driver.act("ListRuntimes")
@@ -149,7 +149,7 @@ def test_applications(driver: Driver, document: dict[str, Any]) -> None:
     kinds = ("Applications", "A2A applications", "Landing page", "OpenAPI")
     message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "6 * 7"}]}
     modern = {"A2A-Version": "1.0"}
-    with whole(driver, document, *kinds, but=REFUSED):
+    with covers(driver, document, *kinds, but=REFUSED):
         driver.ask("POST", "/invoke", json={"prompt": "6 * 7"})
         driver.ask("POST", "/invoke", content=b"no JSON")
         for path in ("/ping", "/health", "/readiness", "/liveness", "/", "/openapi.json"):
@@ -180,33 +180,33 @@ def test_applications(driver: Driver, document: dict[str, Any]) -> None:
 def test_the_api_server(driver: Driver, document: dict[str, Any]) -> None:
     """Sessions, runs and artifacts."""
     message = {"role": "user", "parts": [{"text": "hello"}]}
-    with whole(driver, document, "API server", but=FOR_ADK):
-        made = driver.ask("POST", SESSIONS, json={}).json()["id"]
-        one = f"{SESSIONS}/{made}"
+    with covers(driver, document, "API server", but=FOR_ADK):
+        session_id = driver.ask("POST", SESSIONS, json={}).json()["id"]
+        url = f"{SESSIONS}/{session_id}"
         driver.ask("POST", f"{SESSIONS}/named", json={"a": 1})
         driver.ask("POST", f"{SESSIONS}/named", json={"a": 1})
-        body = {"appName": "echo", "userId": "u", "sessionId": made, "newMessage": message}
+        body = {"appName": "echo", "userId": "u", "sessionId": session_id, "newMessage": message}
         driver.ask("POST", "/run", json=body)
         driver.ask("POST", "/run", json={**body, "sessionId": "none"})
         driver.ask("POST", "/run", json={})
         driver.ask("POST", "/run_sse", json={**body, "streaming": True})
-        driver.ask("GET", one)
+        driver.ask("GET", url)
         driver.ask("GET", SESSIONS)
         driver.ask("GET", "/apps/echo/app-info")
-        driver.ask("PATCH", MEMORY, json={"sessionId": made})
+        driver.ask("PATCH", MEMORY, json={"sessionId": session_id})
         driver.ask("PATCH", MEMORY, json={"sessionId": "none"})
-        driver.ask("PATCH", one, json={"stateDelta": {"b": 2}})
+        driver.ask("PATCH", url, json={"stateDelta": {"b": 2}})
         driver.ask("GET", "/list-apps")
         driver.ask("GET", "/list-apps", params={"detailed": "true"})
         driver.ask("GET", "/version")
-        artifacts = f"{one}/artifacts"
+        artifacts = f"{url}/artifacts"
         driver.ask("POST", artifacts, json={"filename": "a.txt", "artifact": {"text": "text"}})
         driver.ask("GET", artifacts)
         for path in ("", "/versions", "/versions/0", "/versions/metadata", "/versions/0/metadata"):
             driver.ask("GET", f"{artifacts}/a.txt{path}")
         driver.ask("GET", f"{artifacts}/none")
         driver.ask("DELETE", f"{artifacts}/a.txt")
-        driver.ask("DELETE", one)
+        driver.ask("DELETE", url)
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPla
             get(f"/v1/browser/{path}")
     elif browser:
         pytest.skip(f"needs Chromium: {chromium.INSTALL}")
-    with whole(driver, document, "Sessions of the sandbox"):
+    with covers(driver, document, "Sessions of the sandbox"):
         get("/v1/sandbox")
         post("/v1/jupyter/execute", code="print(1)")
         post("/v1/jupyter/execute", code="")

@@ -22,10 +22,10 @@ def test_it_is_an_openapi_document(document: dict[str, Any]) -> None:
 def test_each_operation_has_a_name_and_a_summary(document: dict[str, Any]) -> None:
     """No two have the same name, by which generated clients call them."""
     operations = [operation for _, _, operation in operations_of(document)]
-    names = [one["operationId"] for one in operations]
+    names = [operation["operationId"] for operation in operations]
 
     assert len(set(names)) == len(names)
-    assert [] == [one["operationId"] for one in operations if not one["summary"]]
+    assert [] == [operation["operationId"] for operation in operations if not operation["summary"]]
     assert [] == [name for name in names if not re.fullmatch(r"[A-Za-z]\w*", name)]
 
 
@@ -51,13 +51,13 @@ def test_each_action_that_is_built_is_described(
     described: Emulator, document: dict[str, Any]
 ) -> None:
     """The others are refused by name."""
-    found = {path[len("/?Action=") :].partition("&")[0] for path in document["paths"]}
+    actions = {path[len("/?Action=") :].partition("&")[0] for path in document["paths"]}
 
-    built = {name for name in OF_THE_PLATFORM if name in found}
+    built = {name for name in OF_THE_PLATFORM if name in actions}
     others = OF_THE_PLATFORM - built
     assert {501} == {refusal(described, name)[0] for name in others}
     answers = [send(signed(described, {}, action=name)) for name in built]
-    assert 501 not in {one.status_code for one in answers}
+    assert 501 not in {answer.status_code for answer in answers}
 
 
 def test_the_document_is_guarded(described: Emulator) -> None:

@@ -188,8 +188,8 @@ class _Double:
     def _offering(self, names: list[str]) -> Isolation:
         return Isolation(
             {
-                name: one if name in names else dataclasses.replace(one, why_not="left out")
-                for name, one in self.isolation.measures.items()
+                name: measure if name in names else dataclasses.replace(measure, why_not="left out")
+                for name, measure in self.isolation.measures.items()
             }
         )
 
@@ -208,7 +208,7 @@ class _Double:
 
 async def _serve() -> None:
     double = _Double()
-    _say(isolation={name: one.why_not for name, one in double.isolation.measures.items()})
+    _say(isolation={name: measure.why_not for name, measure in double.isolation.measures.items()})
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         request = json.loads(line)

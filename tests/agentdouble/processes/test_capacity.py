@@ -41,12 +41,12 @@ def test_another_failure_stays_what_it_is() -> None:
     assert capacity.refusal_of(OSError("the kernel cannot be forked")) is None
 
 
-@pytest.mark.parametrize("left", [0, 109])
+@pytest.mark.parametrize("available", [0, 109])
 def test_what_is_kept_back_is_not_given_to_sessions(
-    monkeypatch: pytest.MonkeyPatch, left: int
+    monkeypatch: pytest.MonkeyPatch, available: int
 ) -> None:
     """The double and the sessions that run must go on."""
-    headroom = Headroom("memory", available=left, session=10, reserve=100)
+    headroom = Headroom("memory", available=available, session=10, reserve=100)
     monkeypatch.setattr(capacity, "headrooms", lambda: iter([headroom]))
 
     with pytest.raises(ResourceExhaustedError, match="no room for another session, for want of"):
@@ -62,15 +62,15 @@ def test_a_double_has_as_many_sessions_as_the_scarcest_thing_allows(
 
     async def refused(**settings: int) -> TooManyInstancesError:
         instances = Instances(Clock(), Settings.load(**settings))
-        made = (instances.get_or_create("t-1", f"u{number}") for number in range(9))
-        answers = await asyncio.gather(*made, return_exceptions=True)
+        creations = (instances.get_or_create("t-1", f"u{number}") for number in range(9))
+        answers = await asyncio.gather(*creations, return_exceptions=True)
         await instances.close()
-        return next(one for one in answers if isinstance(one, TooManyInstancesError))
+        return next(answer for answer in answers if isinstance(answer, TooManyInstancesError))
 
-    found, told = asyncio.run(refused()), asyncio.run(refused(max_instances=5))
+    memory, count = asyncio.run(refused()), asyncio.run(refused(max_instances=5))
 
-    assert (3, "memory", 5, None) == (found.limit, found.resource, told.limit, told.resource)
-    assert "3 session instances are alive and this machine was found to hold no more" in str(found)
+    assert (3, "memory", 5, None) == (memory.limit, memory.resource, count.limit, count.resource)
+    assert "3 session instances are alive and this machine was found to hold no more" in str(memory)
 
 
 def test_this_machine_is_counted() -> None:

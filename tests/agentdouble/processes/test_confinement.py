@@ -49,19 +49,19 @@ def session(host: Host) -> Session:
 
 
 @pytest.fixture(scope="module")
-def kept(host: Host) -> dict[str, Session]:
+def sessions(host: Host) -> dict[str, Session]:
     """The sessions that have been started, by the measures they have."""
     return {}
 
 
-def only(host: Host, kept: dict[str, Session], measure: str) -> Session:
+def only(host: Host, sessions: dict[str, Session], measure: str) -> Session:
     """Return a session that has one measure and no other; "all" and "none" are what they say."""
-    if measure not in kept:
+    if measure not in sessions:
         if measure in isolation.MEASURES:
             need(host, measure)
         names = {"all": isolation.MEASURES, "none": ()}.get(measure, (measure,))
-        kept[measure] = host.start(measures=names)
-    return kept[measure]
+        sessions[measure] = host.start(measures=names)
+    return sessions[measure]
 
 
 def need(host: Host, measure: str) -> None:
@@ -115,10 +115,10 @@ BREACHES = {  # the code, and which measures stop it on their own
 
 @pytest.mark.parametrize("measure", ["none", "files", "landlock", "user", "all"])
 def test_a_breach_is_stopped_by_its_guards(
-    host: Host, other: Session, kept: dict[str, Session], measure: str
+    host: Host, other: Session, sessions: dict[str, Session], measure: str
 ) -> None:
     """Each measure stops it on its own, all together do, and without any it succeeds."""
-    session = only(host, kept, measure)
+    session = only(host, sessions, measure)
     breaches = {
         name: code
         for name, (code, guards) in BREACHES.items()
@@ -144,25 +144,25 @@ def test_a_breach_is_stopped_by_its_guards(
 
 @pytest.mark.parametrize("measure", ["none", "files", "landlock", "all"])
 def test_nothing_is_written_to_the_server_s_home(
-    host: Host, kept: dict[str, Session], measure: str
+    host: Host, sessions: dict[str, Session], measure: str
 ) -> None:
     """What code writes to that path does not get there, unless it is not confined at all."""
     planted = host.directory / f"planted-{measure}"
 
-    only(host, kept, measure).text(f"open('{planted}', 'w')")
+    only(host, sessions, measure).text(f"open('{planted}', 'w')")
 
     assert (measure == "none") == planted.exists()
 
 
 def test_the_environment_a_process_was_started_with_holds_no_secret(session: Session) -> None:
     """A fork shows its server's environment in /proc; there is nothing in it."""
-    said = session.text(
+    output = session.text(
         "import os; print(open('/proc/self/environ').read(), open('/proc/self/cmdline').read(),"
         " dict(os.environ))"
     )
 
-    assert "PATH=" in said
-    assert SECRET not in said
+    assert "PATH=" in output
+    assert SECRET not in output
 
 
 def test_nothing_of_the_fork_server_is_open(session: Session) -> None:
@@ -171,24 +171,24 @@ def test_nothing_of_the_fork_server_is_open(session: Session) -> None:
     opened = {fd.stat().st_ino: str(fd.readlink()) for fd in (of_server / "fd").iterdir()}
     sockets = {inode for inode, name in opened.items() if name.startswith("socket:")}
 
-    held = {fd.stat().st_ino for fd in (of_kernel / "fd").iterdir()}
+    inodes = {fd.stat().st_ino for fd in (of_kernel / "fd").iterdir()}
     watched = "".join(info.read_text() for info in (of_kernel / "fdinfo").iterdir())
 
     assert sockets
-    assert set() == sockets & held
+    assert set() == sockets & inodes
     assert [] == [inode for inode in sockets if f"ino:{inode:x} " in watched]
 
 
 def test_home_and_tmp_are_the_session_s_own(host: Host, session: Session, other: Session) -> None:
     """Code writes to /home/gem and /tmp; the double finds the files in the session's directories."""
     need(host, "files")
-    said = session.text(
+    output = session.text(
         "import os, tempfile, pathlib\n"
         "pathlib.Path('/home/gem/a').write_text('1'); pathlib.Path('/tmp/b').write_text('2')\n"
         "print(os.getcwd(), os.path.expanduser('~'), tempfile.gettempdir(), os.listdir('/home'))"
     )
 
-    assert "/home/gem /home/gem /tmp ['gem']" == said
+    assert "/home/gem /home/gem /tmp ['gem']" == output
     assert "1" == Path(session.home, "a").read_text()
     assert "2" == Path(session.tmp, "b").read_text()
     assert "FileNotFoundError" == other.text("open('/home/gem/a')")
@@ -197,13 +197,13 @@ def test_home_and_tmp_are_the_session_s_own(host: Host, session: Session, other:
 
 def test_the_system_is_read_only(session: Session) -> None:
     """Nothing can be written where the session does not live."""
-    said = session.text(
+    output = session.text(
         "for path in ('/x', '/usr/x', '/etc/x', '/dev/x', '/var/x', '/home/x'):\n"
         "    try: open(path, 'w'); print('written', path)\n"
         "    except OSError: pass"
     )
 
-    assert "" == said
+    assert "" == output
 
 
 ESCAPE = """
@@ -226,10 +226,10 @@ def test_a_namespace_made_later_uncovers_nothing(host: Host) -> None:
     need(host, "user")
     need(host, "files")
 
-    said = host.start(measures=("files", "user")).text(ESCAPE)
+    output = host.start(measures=("files", "user")).text(ESCAPE)
 
-    assert "[-1, -1, -1, -1, -1]" in said
-    assert "False False ['gem']" in said
+    assert "[-1, -1, -1, -1, -1]" in output
+    assert "False False ['gem']" in output
 
 
 def test_the_user_of_a_session_has_no_privileges(host: Host, session: Session) -> None:
@@ -246,7 +246,7 @@ def test_sessions_of_root_s_double_are_strangers(session: Session, other: Sessio
     """Each is a user of its own, and has a name for it."""
     need(session.host, "user")
 
-    uids = {one.text("import os; print(os.getuid())") for one in (session, other)}
+    uids = {confined.text("import os; print(os.getuid())") for confined in (session, other)}
 
     assert 2 == len(uids)
     assert "gem" == session.text("import getpass, pwd, os; print(pwd.getpwuid(os.getuid())[0])")
@@ -262,13 +262,13 @@ def test_a_port_of_another_session_is_out_of_reach_with_a_network_of_one_s_own(
         "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
     )
     connecting = "import socket; socket.create_connection(('127.0.0.1', {})); print('connected')"
-    theirs = other.text(listening)
+    other_ports = other.text(listening)
     session = host.start(network=network)
     own = session.text(listening)
 
     assert "connected" == session.text(connecting.format(own))
     assert ("connected" if network == "shared" else "ConnectionRefusedError") == session.text(
-        connecting.format(theirs)
+        connecting.format(other_ports)
     )
 
 
@@ -277,18 +277,18 @@ SYSTEM_V = "import ctypes; print(ctypes.CDLL(None).shmget({key}, 64, {flags}) >=
 
 @pytest.mark.parametrize("measure", ["none", "files"])
 def test_shared_memory_without_a_file_is_a_session_s_own(
-    host: Host, kept: dict[str, Session], measure: str
+    host: Host, sessions: dict[str, Session], measure: str
 ) -> None:
     """It cannot be found by its key from elsewhere, and ends with the session."""
-    session = only(host, kept, measure)
+    session = only(host, sessions, measure)
     key = 0x5E55 + host.uid
     session.text(SYSTEM_V.format(key=key, flags=0o1666))
     removing = "import ctypes; c = ctypes.CDLL(None); print(c.shmctl(c.shmget({}, 0, 0), 0, None))"
 
-    said = host.start(measures=()).text(SYSTEM_V.format(key=key, flags=0))
+    output = host.start(measures=()).text(SYSTEM_V.format(key=key, flags=0))
     session.text(removing.format(key))
 
-    assert str(measure == "none") == said
+    assert str(measure == "none") == output
 
 
 KEPT_BY_NOBODY = {  # how much of each is made; where it is unlimited, all of it
@@ -298,9 +298,9 @@ KEPT_BY_NOBODY = {  # how much of each is made; where it is unlimited, all of it
 }
 
 
-@pytest.mark.parametrize("what", KEPT_BY_NOBODY)
+@pytest.mark.parametrize("resource", KEPT_BY_NOBODY)
 @pytest.mark.parametrize("limit", [None, 64 * MIB])
-def test_what_no_process_holds_is_limited(host: Host, what: str, limit: int | None) -> None:
+def test_what_no_process_holds_is_limited(host: Host, resource: str, limit: int | None) -> None:
     """Segments that nobody has attached, too; a later kernel of the session has the same limit."""
     if host.uid != ROOT:
         pytest.skip("only root can set it")
@@ -309,14 +309,14 @@ def test_what_no_process_holds_is_limited(host: Host, what: str, limit: int | No
     making = f"""
 import ctypes
 libc = ctypes.CDLL(None)
-made = [{KEPT_BY_NOBODY[what]} for _ in range(300)]
+made = [{KEPT_BY_NOBODY[resource]} for _ in range(300)]
 print(sum(one >= 0 for one in made))
 """
 
-    made = int(session.text(making))
+    count = int(session.text(making))
 
-    assert (made == 300) == (limit is None)
-    assert made >= 2
+    assert (count == 300) == (limit is None)
+    assert count >= 2
     second = host.start(of=session, shared_memory=limit)
     assert limit is None or second.text(making) == "0"
 
@@ -334,11 +334,11 @@ def test_an_abstract_socket_of_another_session_is_out_of_reach(
     )
     session = host.start(landlock=landlock)
 
-    said = session.text(
+    output = session.text(
         f"import socket; socket.socket(socket.AF_UNIX).connect('{name}'); print('connected')"
     )
 
-    assert ("PermissionError" if landlock else "connected") == said
+    assert ("PermissionError" if landlock else "connected") == output
 
 
 @pytest.mark.parametrize("limits", [{}, {"open_files": 128}])
@@ -346,9 +346,9 @@ def test_open_files_are_limited(host: Host, limits: dict[str, int]) -> None:
     """Too many are an OSError, and the kernel lives."""
     session = host.start(limits=limits)
 
-    said = session.text("held = [open('/dev/null') for _ in range(200)]; print('held')")
+    output = session.text("held = [open('/dev/null') for _ in range(200)]; print('held')")
 
-    assert ("OSError" if limits else "held") == said
+    assert ("OSError" if limits else "held") == output
     assert "2" == session.text("print(1 + 1)")
 
 

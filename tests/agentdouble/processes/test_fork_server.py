@@ -66,8 +66,8 @@ def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: E
 
     signals.send(kernel, signal.SIGKILL)
 
-    how = "the kernel's process was killed by signal 9 (SIGKILL), while nothing ran"
-    assert {"s1": how} == ended(double)
+    reason = "the kernel's process was killed by signal 9 (SIGKILL), while nothing ran"
+    assert {"s1": reason} == ended(double)
     inner = run(double, "print('x' in globals())")
     assert ("False\n", False) == (
         inner["data"]["outputs"][0]["text"],
@@ -114,9 +114,9 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
 
     signals.send(processes[victim], signal.SIGKILL)
 
-    gone = {pid for pid in of_sessions if has_gone(pid, timeout_s=30)}
+    ended = {pid for pid in of_sessions if has_gone(pid, timeout_s=30)}
     double.communicate()
-    assert (True, of_sessions) == (alive, gone)
+    assert (True, of_sessions) == (alive, ended)
 
 
 def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
@@ -127,13 +127,13 @@ def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
         await asyncio.sleep(0)
         given_up.cancel()
 
-        kept = await server.fork(request_in(directory, "kept"))
+        survivor = await server.fork(request_in(directory, "kept"))
 
         (fork_server,) = process.children()
-        for child in set(fork_server.children()) - {psutil.Process(kept.pid)}:
+        for child in set(fork_server.children()) - {psutil.Process(survivor.pid)}:
             assert await asyncio.to_thread(has_gone, child.pid, 30)
         assert given_up.cancelled()
-        assert not kept.exited.done()
+        assert not survivor.exited.done()
 
     with_fork_server(test)
 

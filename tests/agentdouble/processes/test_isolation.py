@@ -35,14 +35,14 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def workspace_in(base: Path) -> Workspace:
-    made = Workspace(home=base / "home", tmp=base / "tmp", runs=base / "run")
-    for directory in (made.home, made.tmp, made.runs):
+    workspace = Workspace(home=base / "home", tmp=base / "tmp", runs=base / "run")
+    for directory in (workspace.home, workspace.tmp, workspace.runs):
         directory.mkdir(parents=True)
-    return made
+    return workspace
 
 
-def confinement_for(offered: Isolation, workspace: Workspace, **asked: Any) -> Confinement | None:
-    return offered.confinement_for(workspace, workspace.make_run(), **asked)
+def confinement_for(offered: Isolation, workspace: Workspace, **options: Any) -> Confinement | None:
+    return offered.confinement_for(workspace, workspace.make_run(), **options)
 
 
 def test_every_measure_says_why_it_is_missing_and_what_would_bring_it(
@@ -51,13 +51,13 @@ def test_every_measure_says_why_it_is_missing_and_what_would_bring_it(
     """Elsewhere than on Linux all of them are missing."""
     monkeypatch.setattr(sys, "platform", "darwin")
 
-    found = isolation.find_out.__wrapped__()
+    result = isolation.find_out.__wrapped__()
 
-    assert set(isolation.MEASURES) == set(found.measures)
+    assert set(isolation.MEASURES) == set(result.measures)
     assert {(False, "requires Linux")} == {
-        (one.available, one.why_not) for one in found.measures.values()
+        (measure.available, measure.why_not) for measure in result.measures.values()
     }
-    assert all(one.remedy for one in found.measures.values())
+    assert all(measure.remedy for measure in result.measures.values())
 
 
 def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,10 +68,10 @@ def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(subprocess, "run", fail)
 
-    found = isolation.find_out.__wrapped__()
+    result = isolation.find_out.__wrapped__()
 
-    assert not any(one.available for one in found.measures.values())
-    assert "the probe failed" in str(found.measures["files"].why_not)
+    assert not any(measure.available for measure in result.measures.values())
+    assert "the probe failed" in str(result.measures["files"].why_not)
 
 
 def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
@@ -91,12 +91,12 @@ def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
 def test_without_a_network_of_its_own_a_session_has_the_shared_one(workspace: Workspace) -> None:
     """It asked for less than the host's network, so it does not get more."""
     own = confinement_for(machine("files", "network"), workspace, network="own")
-    none = confinement_for(machine("landlock"), workspace, network="own")
+    unconfined = confinement_for(machine("landlock"), workspace, network="own")
 
     assert own is not None
-    assert none is not None
+    assert unconfined is not None
     assert "own" == own.network
-    assert "shared" == none.network
+    assert "shared" == unconfined.network
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a workspace away")
@@ -105,9 +105,9 @@ def test_a_session_s_kernels_share_a_user(workspace: Workspace, tmp_path: Path) 
     offered = machine("files", "user")
     other = workspace_in(tmp_path / "t" / "2")
 
-    made = [confinement_for(offered, one) for one in (workspace, workspace, other)]
+    results = [confinement_for(offered, space) for space in (workspace, workspace, other)]
 
-    first, again, second = (one.uid if one else None for one in made)
+    first, again, second = (item.uid if item else None for item in results)
     assert first == again != second
     assert first == workspace.home.stat().st_uid == workspace.tmp.stat().st_uid
     assert os.geteuid() == workspace.runs.stat().st_uid
@@ -130,9 +130,9 @@ def test_a_machine_that_lacks_something_for_a_moment_is_asked_again(
     with Emulator(pool_size=0) as double:
         refused = refusal(double, "InvokeTool", **body_of(double, "print(1)"))
         lacking.clear()
-        seen = text(double, "import os; print(os.getcwd())")
+        folder = text(double, "import os; print(os.getcwd())")
         offered = isolation.find_out().offers("files")
 
     assert (429, "QuotaExceeded") == refused[:2]
     assert "for want of open files" in refused[2]
-    assert ("/home/gem\n" == seen) == offered
+    assert ("/home/gem\n" == folder) == offered

@@ -119,14 +119,14 @@ def test_without_a_process_namespace_limits_of_others_are_not_set(
     """Its own are, and those of others can be read."""
     session = host.start(measures=("landlock", measure))
 
-    said = session.text(SETTING.format(pid=victim))
+    output = session.text(SETTING.format(pid=victim))
 
-    assert ("PermissionError" if measure == "limits" else "done") == said
+    assert ("PermissionError" if measure == "limits" else "done") == output
 
 
 def test_the_init_is_out_of_reach(host: Host, alone: Session) -> None:
     """Its root is the host's; signals do nothing to it, and its limits are its session's affair."""
-    said = alone.text(
+    output = alone.text(
         "import os, signal\n"
         "for name in ('root/etc', 'environ', 'mem', 'cwd'):\n"
         "    try: os.listdir(f'/proc/1/{name}') if '/' in name else open(f'/proc/1/{name}', 'rb')\n"
@@ -138,20 +138,20 @@ def test_the_init_is_out_of_reach(host: Host, alone: Session) -> None:
         "print('alive')"
     )
 
-    assert "alive" == said
+    assert "alive" == output
 
 
 def test_processes_of_a_session_see_and_reach_each_other(host: Host) -> None:
     """As in a container: a terminal lists what a kernel has started, and may end it."""
     first = host.start()
-    left = int(first.text(LEAVING))
+    orphan = int(first.text(LEAVING))
     second = host.start(of=first)
 
-    said = second.text(f"import os; os.kill({left}, 15); print('sent')")
+    output = second.text(f"import os; os.kill({orphan}, 15); print('sent')")
 
-    assert "sent" == said
+    assert "sent" == output
     assert "gone" == second.text(
-        f"import os\nwhile os.path.exists('/proc/{left}/root'): pass\nprint('gone')"
+        f"import os\nwhile os.path.exists('/proc/{orphan}/root'): pass\nprint('gone')"
     )
 
 
@@ -159,16 +159,16 @@ def test_a_kernel_that_ends_takes_what_it_left_and_no_other_kernel(host: Host) -
     """The namespace lives until its last one has ended."""
     first = host.start()
     second = host.start(of=first)
-    left = pid_outside(int(first.text(LEAVING)), first.pid)
-    kept = pid_outside(int(second.text(LEAVING)), second.pid)
+    orphan = pid_outside(int(first.text(LEAVING)), first.pid)
+    survivor = pid_outside(int(second.text(LEAVING)), second.pid)
 
     signals.send(first.pid, signal.SIGKILL)
 
-    assert has_gone(left, timeout_s=30)
-    assert not has_gone(kept, timeout_s=0)
+    assert has_gone(orphan, timeout_s=30)
+    assert not has_gone(survivor, timeout_s=0)
     assert "2" == second.text("print(1 + 1)")
     signals.send(second.pid, signal.SIGKILL)
-    assert has_gone(kept, timeout_s=30)
+    assert has_gone(survivor, timeout_s=30)
 
 
 @pytest.mark.parametrize("code", ABOUT_TO_DIE)
@@ -186,12 +186,12 @@ def test_a_session_ends_with_its_fork_server_or_its_init(host: Host, victim: str
     doomed = Host(host.uid)
     try:
         session = doomed.start()
-        left = pid_outside(int(session.text(LEAVING)), session.pid)
+        orphan = pid_outside(int(session.text(LEAVING)), session.pid)
         init = pid_outside(1, session.pid)
 
         signals.send(session.fork_server if victim == "fork server" else init, signal.SIGKILL)
 
-        assert all(has_gone(pid, timeout_s=30) for pid in (session.pid, left, init))
+        assert all(has_gone(pid, timeout_s=30) for pid in (session.pid, orphan, init))
     finally:
         doomed.close()
 
@@ -220,6 +220,6 @@ with Emulator(pool_size=0, isolation="none") as double:
     print(child.stdout.strip(), text(double, {search!r}).strip())
 """
 
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
 
-    assert "found none\n" == said.stdout, said.stderr
+    assert "found none\n" == output.stdout, output.stderr

@@ -41,11 +41,11 @@ def roots() -> list[Path]:
 def test_a_session_s_directories_are_private() -> None:
     """Nobody else of this machine looks into a session."""
     workspaces = Workspaces()
-    made = workspaces.make()
+    space = workspaces.make()
 
     modes = {
         stat.S_IMODE(path.stat().st_mode)
-        for path in (made.home, made.tmp, made.runs, made.make_run(), roots()[0])
+        for path in (space.home, space.tmp, space.runs, space.make_run(), roots()[0])
     }
 
     assert {0o700} == modes
@@ -56,12 +56,12 @@ def test_a_session_s_directories_are_private() -> None:
 def test_a_session_s_directories_are_its_own_and_go_with_it() -> None:
     """Removing one session's leaves the other's."""
     workspaces = Workspaces()
-    one, two = workspaces.make(), workspaces.make()
-    (one.home / "file").write_text("x")
+    first, two = workspaces.make(), workspaces.make()
+    (first.home / "file").write_text("x")
 
-    one.remove()
+    first.remove()
 
-    assert (False, False, True) == (one.home.exists(), one.runs.exists(), two.home.exists())
+    assert (False, False, True) == (first.home.exists(), first.runs.exists(), two.home.exists())
     workspaces.remove()
 
 

@@ -12,7 +12,7 @@ from tests.agentdouble.calling import http, pid_outside
 PROGRAM = Path(__file__).with_name("applications") / "asking.py"
 
 
-def asking(name: str, directory: Path, **fields: Any) -> dict[str, Any]:
+def asking_table(name: str, directory: Path, **fields: Any) -> dict[str, Any]:
     """Return the table of a runtime whose program is put into a directory."""
     shutil.copy(PROGRAM, directory)
     return {"name": name, "command": "python asking.py", "directory": str(directory), **fields}
@@ -27,14 +27,14 @@ def ask(double: Emulator, runtime: str, expression: str) -> Any:
 
 def pids_outside(double: Emulator, runtime: str, expression: str) -> list[int]:
     """Return the pids on this machine of processes that an expression in a runtime tells of."""
-    told = ask(double, runtime, expression)
+    result = ask(double, runtime, expression)
     instances = shown_runtime(double, runtime)["instances"]
-    return [pid_outside(pid, instances[0]["pid"]) for pid in told]
+    return [pid_outside(pid, instances[0]["pid"]) for pid in result]
 
 
 def shown_runtime(double: Emulator, name: str) -> dict[str, Any]:
     """Return what the double shows of a runtime."""
     runtimes = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
-    shown: dict[str, Any]
-    (shown,) = (runtime for runtime in runtimes if runtime["name"] == name)
-    return shown
+    entry: dict[str, Any]
+    (entry,) = (runtime for runtime in runtimes if runtime["name"] == name)
+    return entry

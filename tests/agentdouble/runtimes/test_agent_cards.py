@@ -29,9 +29,9 @@ def double() -> Iterator[Emulator]:
 
 def addresses(card: dict[str, Any]) -> set[str]:
     """Return the interface addresses of a card."""
-    one = [card["url"]] if "url" in card else []
+    urls = [card["url"]] if "url" in card else []
     interfaces = card.get("supportedInterfaces", []) + card.get("additionalInterfaces", [])
-    return {*one, *(interface["url"] for interface in interfaces)}
+    return {*urls, *(interface["url"] for interface in interfaces)}
 
 
 @pytest.mark.parametrize("version", ["", "1.0", "0.3"])
@@ -48,7 +48,7 @@ def test_only_the_address_of_the_instance_is_rewritten(double: Emulator) -> None
     """Each keeps its path and query; other addresses and the tag stay."""
     url = f"{double.url}/runtimes/anything"
     answer = http.get(url + CARD, headers={"Accept-Encoding": "gzip"})
-    addresses = [one["url"] for one in answer.json()["supportedInterfaces"][:3]]
+    addresses = [interface["url"] for interface in answer.json()["supportedInterfaces"][:3]]
 
     assert [f"{url}/", f"{url}/rpc?a=b", "https://elsewhere.example/a2a"] == addresses
     assert '"one"' == answer.headers["etag"]

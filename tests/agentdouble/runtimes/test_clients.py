@@ -40,10 +40,10 @@ async def test_the_official_mcp_client_talks_to_a_runtime(double: Emulator) -> N
             processes = [await client.call_tool("process", {}) for _ in range(3)]
         return _value(added), {_value(process) for process in processes}
 
-    found = await asyncio.gather(*(talk(number) for number in range(3)))
+    results = await asyncio.gather(*(talk(number) for number in range(3)))
 
-    assert [1, 2, 3] == [added for added, _ in found]
-    assert [1, 1, 1] == [len(processes) for _, processes in found]
+    assert [1, 2, 3] == [added for added, _ in results]
+    assert [1, 1, 1] == [len(processes) for _, processes in results]
 
 
 @pytest.mark.anyio
@@ -53,12 +53,12 @@ async def test_the_official_a2a_client_talks_to_a_runtime(double: Emulator) -> N
     async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http:
         config = ClientConfig(streaming=True, httpx_client=http)
         async with await create_client(url, config) as client:
-            asked = SendMessageRequest(message=new_text_message("hi", role=Role.ROLE_USER))
-            events = [event async for event in client.send_message(asked)]
+            request = SendMessageRequest(message=new_text_message("hi", role=Role.ROLE_USER))
+            events = [event async for event in client.send_message(request)]
         card = (await http.get(f"{url}/.well-known/agent-card.json")).json()
 
     assert "completed" in str(events[-1]).lower()
-    assert {f"{url}/"} == {one["url"].rstrip("/") + "/" for one in card["supportedInterfaces"]}
+    assert {f"{url}/"} == {entry["url"].rstrip("/") + "/" for entry in card["supportedInterfaces"]}
 
 
 def _value(result: Any) -> Any:

@@ -14,10 +14,10 @@ from agentdouble.settings import Settings
 COMMAND = {"command": "serve --now 'a b'"}
 
 
-def refusal(*tables: dict[str, Any], taken: tuple[str, ...] = ()) -> str:
+def refusal(*tables: dict[str, Any], taken_names: tuple[str, ...] = ()) -> str:
     """Return what is said of tables that are refused."""
     with pytest.raises(SettingsError) as caught:
-        definition.read_all(tables, taken)
+        definition.read_all(tables, taken_names)
     assert str(caught.value).startswith(f"The setting {caught.value.key}")
     return str(caught.value)
 
@@ -51,10 +51,10 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
         + table.format("plain")
     )
 
-    found = definition.read_all(Settings.load(file).runtimes)
+    runtimes = definition.read_all(Settings.load(file).runtimes)
 
     assert [(folder / "app", folder / "python"), (tmp_path, None), (folder, None)] == [
-        (one.directory, one.python) for one in found
+        (runtime.directory, runtime.python) for runtime in runtimes
     ]
 
 

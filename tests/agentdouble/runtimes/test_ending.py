@@ -14,7 +14,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.runtimes import instance
 from tests.agentdouble.calling import has_gone
-from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
+from tests.agentdouble.runtimes.asking import ask, asking_table, pids_outside
 
 DEAF = ["sh", "-c", "trap '' TERM; python asking.py; true"]  # and so is what it starts
 DETACH = "subprocess.Popen(['sleep', '300'], start_new_session=True).pid"
@@ -36,7 +36,7 @@ def double() -> Iterator[Emulator]:
 
 
 def create(double: Emulator, directory: Path, **fields: object) -> None:
-    table = asking("one", directory, **fields)
+    table = asking_table("one", directory, **fields)
     double.runtimes.create(**table)
 
 
@@ -74,7 +74,7 @@ def test_a_runtime_that_heeds_sigterm_is_not_waited_for(double: Emulator, tmp_pa
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the guardian")
 def test_a_double_that_is_killed_leaves_no_runtime(tmp_path: Path) -> None:
     """Its fork server's guardian ends them, and what they have detached."""
-    code = DOUBLE.format(table=asking("one", tmp_path, command=DEAF), tree=TREE)
+    code = DOUBLE.format(table=asking_table("one", tmp_path, command=DEAF), tree=TREE)
     with subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parents[3],

@@ -51,8 +51,8 @@ def test_a_websocket_is_refused_by_name() -> None:
         url = f"ws{double.url.removeprefix('http')}/runtimes/ws/echo"
         with pytest.raises(InvalidStatus) as refused:
             connect(url, proxy=None, open_timeout=TIMEOUT_S)
-        shown = shown_runtime(double, "ws")
+        described = shown_runtime(double, "ws")
 
     assert 501 == refused.value.response.status_code
     assert "A WebSocket to a runtime" in json.loads(refused.value.response.body)["error"]["message"]
-    assert [] == shown["instances"]
+    assert [] == described["instances"]

@@ -88,8 +88,8 @@ def test_what_was_made_is_there_after_a_restart(tmp_path: Path) -> None:
         assert 4 == second.runtimes.update("made", max_instances=2)
         assert "third" == says(second, "made")
 
-    taken = {**DECLARED, "name": "made"}
+    duplicate = {**DECLARED, "name": "made"}
     with pytest.raises(
         DeclarationError, match="it was created at run time, and the state has kept"
     ):
-        Emulator(**{**settings, "runtimes": [taken]}).start()
+        Emulator(**{**settings, "runtimes": [duplicate]}).start()

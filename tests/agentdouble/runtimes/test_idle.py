@@ -60,40 +60,40 @@ def test_a_request_that_is_in_flight_when_its_runtime_is_deleted_is_told_so(
     """So is one that waits."""
     table = small.table(tmp_path / "deleted", small.STANDING, max_concurrency=1, max_instances=1)
     with Emulator(runtimes=[table]) as double, ThreadPoolExecutor() as pool:
-        asked = [pool.submit(http.get, f"{double.url}/runtimes/deleted/") for _ in range(2)]
-        eventually(lambda: double.runtimes.logs("deleted"), lambda said: "asked" in said)
+        pending = [pool.submit(http.get, f"{double.url}/runtimes/deleted/") for _ in range(2)]
+        eventually(lambda: double.runtimes.logs("deleted"), lambda log: "asked" in log)
         eventually(lambda: _under_way(double, "deleted"), partial(eq, 2))
         double.runtimes.delete("deleted")
-        told = [future.result() for future in asked]
+        outcomes = [future.result() for future in pending]
 
-    assert {(502, "InstanceLostError"), (503, "RuntimeEndedError")} == set(map(_told, told))
+    assert {(502, "InstanceLostError"), (503, "RuntimeEndedError")} == set(map(_summary, outcomes))
 
 
 def test_a_double_stops_while_instances_start(tmp_path: Path) -> None:
     """Nothing of them is left, however far they are, and who waits for them is told so."""
     table = small.table(tmp_path / "slow", "import time; time.sleep(100)", min_instances=2)
     with ThreadPoolExecutor() as pool:
-        for begun in (0, 1):
+        for started in (0, 1):
             with Emulator(runtimes=[table]) as double:
-                asked = pool.submit(http.get, f"{double.url}/runtimes/slow/")
+                pending = pool.submit(http.get, f"{double.url}/runtimes/slow/")
                 eventually(lambda: _under_way(double, "slow"), partial(eq, 1))
-                eventually(lambda: len(_pids(double)), partial(le, begun))
+                eventually(lambda: len(_pids(double)), partial(le, started))
                 pids = _pids(double)
-            assert (503, "RuntimeEndedError") == _told(asked.result())
+            assert (503, "RuntimeEndedError") == _summary(pending.result())
             assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-def _told(answer: httpx.Response) -> tuple[int, str]:
+def _summary(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["type"]
 
 
 def _under_way(double: Emulator, name: str) -> int:
     """Return how many requests a runtime has, those that wait too."""
     figures = http.get(f"{double.url}/_emulator/metrics").text
-    found = re.search(f'requests_in_flight{{runtime="{name}"}} ([0-9.]+)', figures)
-    return int(float(found[1])) if found else 0
+    match = re.search(f'requests_in_flight{{runtime="{name}"}} ([0-9.]+)', figures)
+    return int(float(match[1])) if match else 0
 
 
 def _pids(double: Emulator) -> list[int]:
-    shown = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
-    return [one["pid"] for runtime in shown for one in runtime["instances"] if one["pid"]]
+    runtimes = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
+    return [item["pid"] for runtime in runtimes for item in runtime["instances"] if item["pid"]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.runtimes.asking import ask, asking
+from tests.agentdouble.runtimes.asking import ask, asking_table
 
 LIBRARY = "pinnedlib"
 
@@ -31,9 +31,9 @@ def double(tmp_path_factory: pytest.TempPathFactory, older: Path) -> Iterator[Em
     directory = tmp_path_factory.mktemp("programs")
     newer = environment(tmp_path_factory.mktemp("newer") / ".venv", "2.0")
     tables = [
-        asking("older", directory, python=f"{older}/bin/python"),
-        asking("newer", directory, python=f"{newer}/bin/python"),
-        asking("own", directory),
+        asking_table("older", directory, python=f"{older}/bin/python"),
+        asking_table("newer", directory, python=f"{newer}/bin/python"),
+        asking_table("own", directory),
     ]
     with Emulator(runtimes=tables) as double:
         yield double
@@ -50,6 +50,6 @@ def test_two_versions_of_a_library_run_side_by_side(double: Emulator) -> None:
 
 def test_an_environment_is_as_if_it_were_activated(double: Emulator, older: Path) -> None:
     """Its programs come first on PATH, and VIRTUAL_ENV names it."""
-    seen = "sys.prefix, os.environ['VIRTUAL_ENV'], os.environ['PATH'].split(os.pathsep)[0]"
+    expression = "sys.prefix, os.environ['VIRTUAL_ENV'], os.environ['PATH'].split(os.pathsep)[0]"
 
-    assert [str(older), str(older), f"{older}/bin"] == ask(double, "older", seen)
+    assert [str(older), str(older), f"{older}/bin"] == ask(double, "older", expression)

@@ -11,7 +11,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.processes import isolation
-from tests.agentdouble.runtimes.asking import ask, asking, pids_outside
+from tests.agentdouble.runtimes.asking import ask, asking_table, pids_outside
 
 SECRET = "of-the-other-runtime"
 GIVEN = {
@@ -23,41 +23,41 @@ EVERYTHING = ("files", "landlock", "signals", "pid_namespace")
 
 @dataclass(frozen=True)
 class Neighbours:
-    """A double with two runtimes, ``keeper`` and ``spy``, each with a directory of its own."""
+    """A double with two runtimes, ``victim`` and ``spy``, each with a directory of its own."""
 
     double: Emulator
-    keeper: Path
+    victim: Path
 
     def spied(self) -> dict[str, bool]:
         """Return what the one can do to the other."""
-        (pid,) = pids_outside(self.double, "keeper", "[os.getpid()]")
-        kept = self._kept(f"note-{pid}")
+        (pid,) = pids_outside(self.double, "victim", "[os.getpid()]")
+        note = self._note(f"note-{pid}")
         attempts = {
             "its environment": f"{SECRET!r} in pathlib.Path('/proc/{pid}/environ').read_text()",
-            "its files": f"pathlib.Path({str(kept)!r}).read_text() == {SECRET!r}",
-            "its program": f"os.path.exists({str(self.keeper / 'asking.py')!r})",
+            "its files": f"pathlib.Path({str(note)!r}).read_text() == {SECRET!r}",
+            "its program": f"os.path.exists({str(self.victim / 'asking.py')!r})",
             "its process": f"os.kill({pid}, 0) is None",
             "its command line": f"os.path.exists('/proc/{pid}/cmdline')",
         }
-        return {what: ask(self.double, "spy", how) is True for what, how in attempts.items()}
+        return {name: ask(self.double, "spy", code) is True for name, code in attempts.items()}
 
-    def _kept(self, name: str) -> Path:
+    def _note(self, name: str) -> Path:
         written = f"pathlib.Path.home().joinpath({name!r}).write_text({SECRET!r})"
-        assert len(SECRET) == ask(self.double, "keeper", written)
+        assert len(SECRET) == ask(self.double, "victim", written)
         # pathlib's raises where another double's directory goes meanwhile
-        (found,) = glob.glob(f"{tempfile.gettempdir()}/agentdouble-*/*/home/{name}")  # noqa: PTH207
-        return Path(found)
+        (home,) = glob.glob(f"{tempfile.gettempdir()}/agentdouble-*/*/home/{name}")  # noqa: PTH207
+        return Path(home)
 
 
 def neighbours(directory: Path, mode: int, **settings: str) -> Iterator[Neighbours]:
     tables = []
-    for name in ("keeper", "spy"):
+    for name in ("victim", "spy"):
         own = directory / name
         own.mkdir()
-        tables.append(asking(name, own, environment={"SECRET": SECRET}))
+        tables.append(asking_table(name, own, environment={"SECRET": SECRET}))
         own.chmod(mode)
     with Emulator(runtimes=tables, **settings) as double:
-        yield Neighbours(double, directory / "keeper")
+        yield Neighbours(double, directory / "victim")
 
 
 @pytest.fixture(scope="module", params=[0o755, 0o700], ids=["open to all", "closed to others"])
@@ -65,8 +65,8 @@ def apart(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Neighbours]:
     """Runtimes that are confined, whoever may read their directories."""
-    found = isolation.find_out().measures
-    lacking = [found[name] for name in EVERYTHING if not found[name].available]
+    measures = isolation.find_out().measures
+    lacking = [measures[name] for name in EVERYTHING if not measures[name].available]
     if lacking:
         pytest.skip(f"this machine lacks {lacking[0].name}: {lacking[0].why_not}")
     yield from neighbours(tmp_path_factory.mktemp("apart"), request.param)
@@ -86,22 +86,22 @@ def test_without_confinement_a_runtime_can(tmp_path: Path) -> None:
 def test_a_runtime_does_not_see_the_secrets_of_its_double(apart: Neighbours) -> None:
     """Neither in its own environment, but for what leads to it, nor in the double's."""
     names = ask(apart.double, "spy", "sorted(os.environ)")
-    given = {*GIVEN, *apart.double.environment(), "SECRET"}
+    expected = {*GIVEN, *apart.double.environment(), "SECRET"}
     above = (os.getpid(), "os.getppid() or 1")
     read = [ask(apart.double, "spy", f"open(f'/proc/{{{pid}}}/environ').read()") for pid in above]
 
-    assert set() == {*names} - given
+    assert set() == {*names} - expected
     assert set() == {*read} - {"PermissionError", "FileNotFoundError"}
 
 
 def test_a_runtime_has_a_home_and_a_place_for_temporary_files(apart: Neighbours) -> None:
     """Its own, and its working directory is the program's, which it only reads."""
-    seen = "os.path.expanduser('~'), os.environ['TMPDIR'], os.getcwd()"
+    expression = "os.path.expanduser('~'), os.environ['TMPDIR'], os.getcwd()"
 
-    assert ["/home/gem", "/tmp", str(apart.keeper)] == ask(apart.double, "keeper", seen)
-    assert "OSError" == ask(apart.double, "keeper", "open('new', 'w').close()")
+    assert ["/home/gem", "/tmp", str(apart.victim)] == ask(apart.double, "victim", expression)
+    assert "OSError" == ask(apart.double, "victim", "open('new', 'w').close()")
     assert "hi" == ask(
         apart.double,
-        "keeper",
+        "victim",
         "[pathlib.Path('/tmp/x').write_text('hi'), pathlib.Path('/tmp/x').read_text()][1]",
     )

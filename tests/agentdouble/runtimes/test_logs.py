@@ -55,10 +55,10 @@ def test_logs_of_the_ended_are_kept_for_a_while(logs: RuntimeLogs) -> None:
     living = logs.open("living")
     living.feed("stdout", b"still here\n")
     for number in range(3 * ENDED):
-        one = logs.open(f"a-{number}")
-        one.feed("stderr", b"Traceback\n")
+        log = logs.open(f"a-{number}")
+        log.feed("stderr", b"Traceback\n")
         for stream in ("stdout", "stderr"):
-            one.feed(stream, b"")
+            log.feed(stream, b"")
 
     names = [f"a-{number}" for number in range(2 * ENDED, 3 * ENDED)]
     assert ("living", *names) == logs.instances

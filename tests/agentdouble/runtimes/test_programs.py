@@ -6,7 +6,7 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import http
-from tests.agentdouble.runtimes.asking import ask, asking
+from tests.agentdouble.runtimes.asking import ask, asking_table
 
 VARIABLE = "PLATFORM_TOOL_REGION"
 
@@ -16,8 +16,8 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     directory = tmp_path_factory.mktemp("programs")
     command = "python -m http.server --bind 127.0.0.1 $PORT"
     tables = [
-        asking("own", directory),
-        asking("elsewhere", directory, environment={VARIABLE: "of-its-own", "PATH": "/bin"}),
+        asking_table("own", directory),
+        asking_table("elsewhere", directory, environment={VARIABLE: "of-its-own", "PATH": "/bin"}),
         {"name": "files", "directory": str(directory), "command": command},
     ]
     with Emulator(runtimes=tables) as double:
@@ -33,6 +33,6 @@ def test_a_hosted_program_finds_its_double(double: Emulator) -> None:
     """By the variables that run_code reads; the token of the double's own routes is not among them."""
     expected = {**double.environment(), "AGENTDOUBLE_TOKEN": None}
 
-    seen = ask(double, "own", f"{{name: os.environ.get(name) for name in {[*expected]!r}}}")
+    environment = ask(double, "own", f"{{name: os.environ.get(name) for name in {[*expected]!r}}}")
 
-    assert expected == seen
+    assert expected == environment

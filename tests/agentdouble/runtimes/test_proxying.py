@@ -41,7 +41,7 @@ def connected(double: Emulator) -> Iterator[socket.socket]:
         yield connection
 
 
-def said(double: Emulator, request: str, *lines: str) -> dict[str, Any]:
+def send(double: Emulator, request: str, *lines: str) -> dict[str, Any]:
     """Send the bytes of a request without a body, and return what the runtime got."""
     host = urlsplit(double.url).netloc
     head = "\r\n".join([request, f"Host: {host}", *lines, "Connection: close", "", ""])
@@ -49,22 +49,22 @@ def said(double: Emulator, request: str, *lines: str) -> dict[str, Any]:
         connection.sendall(head.encode("latin-1"))
         answer = http.client.HTTPResponse(connection)
         answer.begin()
-        told: dict[str, Any] = json.loads(answer.read())
-        return told
+        answer_body: dict[str, Any] = json.loads(answer.read())
+        return answer_body
 
 
 @pytest.mark.parametrize("target", ["/a%2Fb//c/../d;e=f?x=%20&y=a+b&&z", "//two"])
 def test_path_and_query_are_passed_on_as_they_were_written(double: Emulator, target: str) -> None:
     """Nothing is decoded, joined or sorted; but a ? before nothing goes."""
-    told = said(double, f"GET /runtimes/raw{target} HTTP/1.1")
+    echo = send(double, f"GET /runtimes/raw{target} HTTP/1.1")
 
-    assert f"GET {target.removesuffix('?')} HTTP/1.1" == told["line"]
+    assert f"GET {target.removesuffix('?')} HTTP/1.1" == echo["line"]
 
 
 def test_an_application_can_know_its_public_address(double: Emulator) -> None:
     """Host stays, the headers of proxies say the rest, and a caller cannot forge them."""
-    forged = [f"X-Forwarded-{what}: evil" for what in ("Host", "Prefix", "Port")]
-    told = said(double, "GET /runtimes/raw/x HTTP/1.1", *forged, "Forwarded: host=evil", "X-A: 1")
+    forged = [f"X-Forwarded-{suffix}: evil" for suffix in ("Host", "Prefix", "Port")]
+    echo = send(double, "GET /runtimes/raw/x HTTP/1.1", *forged, "Forwarded: host=evil", "X-A: 1")
 
     host = urlsplit(double.url).netloc
     (entry,) = double.journal.entries()[-1:]
@@ -77,16 +77,16 @@ def test_an_application_can_know_its_public_address(double: Emulator) -> None:
         "via": "1.1 agentdouble",
         "x-agentdouble-caused-by": f"{double.journal.name}-{entry.id}",
         "x-a": "1",
-    } == dict(told["headers"])
+    } == dict(echo["headers"])
 
 
 def test_headers_of_one_hop_are_not_passed_on(double: Emulator) -> None:
     """Nor those that Connection names; what a caller says twice arrives twice."""
     lines = ("Connection: X-Hop, keep-alive", "X-Hop: 1", "TE: trailers", "Upgrade: h2c")
-    told = said(double, "GET /runtimes/raw/x HTTP/1.1", *lines, "X-Two: 1", "X-Two: 2")
+    echo = send(double, "GET /runtimes/raw/x HTTP/1.1", *lines, "X-Two: 1", "X-Two: 2")
 
     anew = ("x-forwarded", "x-agentdouble-caused-by")
-    own = [(name, value) for name, value in told["headers"] if not name.startswith(anew)]
+    own = [(name, value) for name, value in echo["headers"] if not name.startswith(anew)]
     said_anew = [("via", "1.1 agentdouble")]
     assert [("x-two", "1"), ("x-two", "2"), *said_anew] == own[1:]
 
@@ -111,9 +111,9 @@ def test_headers_of_an_answer_are_kept_but_for_those_of_one_hop(url: str) -> Non
 
 def test_answers_without_a_body_end_with_their_head(url: str) -> None:
     """HEAD, 204 and 304, each followed by another request over the same connection."""
-    with httpx.Client(trust_env=False, timeout=TIMEOUT_S) as kept:
-        head = kept.head(f"{url}/anything")
-        answers = [kept.get(f"{url}/{path}") for path in ("empty", "unchanged", "headers")]
+    with httpx.Client(trust_env=False, timeout=TIMEOUT_S) as client:
+        head = client.head(f"{url}/anything")
+        answers = [client.get(f"{url}/{path}") for path in ("empty", "unchanged", "headers")]
 
     assert 0 < int(head.headers["content-length"])
     assert [(204, b""), (304, b""), (200, b"hi")] == [(a.status_code, a.content) for a in answers]
@@ -131,8 +131,8 @@ def test_answers_without_a_body_end_with_their_head(url: str) -> None:
 def test_a_redirect_leads_to_the_runtime(url: str, location: str, expected: str) -> None:
     """Though the application knows nothing of its prefix."""
     host = urlsplit(url).netloc
-    asked = location.replace("HOST", host)
-    answer = client.get(f"{url}/redirect", headers={"X-To": asked})
+    target = location.replace("HOST", host)
+    answer = client.get(f"{url}/redirect", headers={"X-To": target})
 
     assert (307, expected.replace("HOST", host)) == (
         answer.status_code,
@@ -148,14 +148,14 @@ def test_bodies_go_both_ways_at_once(double: Emulator) -> None:
         connection.sendall(f"{head}Host: {host}\r\n\r\n".encode())
         answer = http.client.HTTPResponse(connection)
         answer.begin()
-        heard = []
+        received = []
         for piece in (b"one", b"two", b"three"):
             connection.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
-            heard.append(answer.read(len(piece)))
+            received.append(answer.read(len(piece)))
         connection.sendall(b"0\r\n\r\n")
         rest = answer.read()
 
-    assert ([b"one", b"two", b"three"], b"") == (heard, rest)
+    assert ([b"one", b"two", b"three"], b"") == (received, rest)
 
 
 def test_an_event_is_there_while_the_stream_goes_on(url: str) -> None:

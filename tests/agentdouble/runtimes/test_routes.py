@@ -78,14 +78,14 @@ def test_a_crash_can_be_read(double: Emulator) -> None:
     url = double.runtimes.create(**table("crashing"))
     http.post(url, content="sys.stderr.write('Traceback\\noh no\\n'); os._exit(3)")
     lines = logged(double, "crashing", "crashed")
-    shown = eventually(
+    runtime = eventually(
         lambda: shown_runtime(double, "crashing"),
-        lambda shown: not shown["instances"],
+        lambda runtime: not runtime["instances"],
     )
     double.runtimes.delete("crashing")
 
     assert ["Traceback", "oh no", "crashed: its process ended with code 3"] == lines
-    assert ["crashing-1"] == shown["logs_of"]
+    assert ["crashing-1"] == runtime["logs_of"]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
     tell(double, "here")
     talker, _, idle = eventually(
         lambda: http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"],
-        lambda shown: not shown[0]["instances"][0]["in_flight"],  # the answer was there before
+        lambda table: not table[0]["instances"][0]["in_flight"],  # the answer was there before
     )
     (instance,) = talker["instances"]
 
@@ -131,7 +131,7 @@ def samples(double: Emulator, runtime: str) -> dict[str, float]:
     """Return the samples of a runtime, by name and labels."""
     answer = http.get(f"{double.url}/_emulator/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=")
-    found = {}
+    stats = {}
     for family in text_string_to_metric_families(answer.text):
         assert family.documentation
         assert "unknown" != family.type
@@ -139,8 +139,8 @@ def samples(double: Emulator, runtime: str) -> dict[str, float]:
             labels = dict(sample.labels)
             if labels.pop("runtime") == runtime:
                 name = sample.name.removeprefix("agentdouble_runtime_")
-                found[" ".join((name, *labels.values()))] = sample.value
-    return found
+                stats[" ".join((name, *labels.values()))] = sample.value
+    return stats
 
 
 def test_requests_are_counted_and_measured(double: Emulator) -> None:
@@ -149,8 +149,8 @@ def test_requests_are_counted_and_measured(double: Emulator) -> None:
     for status in ("200", "200", "404", "503"):
         http.get(url, headers={"status": status})
 
-    found = eventually(  # the last answer was there before it was counted
-        lambda: samples(double, "counted"), lambda found: not found["requests_in_flight"]
+    stats = eventually(  # the last answer was there before it was counted
+        lambda: samples(double, "counted"), lambda stats: not stats["requests_in_flight"]
     )
 
     assert {
@@ -167,10 +167,10 @@ def test_requests_are_counted_and_measured(double: Emulator) -> None:
         "start_duration_seconds_count true": 1,
         "instances ready": 1,
         "processes": 1,
-    }.items() <= found.items()
-    assert found["memory_bytes"] > 2**20
-    assert found["cpu_seconds_total"] > 0
-    assert found["start_duration_seconds_sum true"] > found["request_duration_seconds_sum"] / 1000
+    }.items() <= stats.items()
+    assert stats["memory_bytes"] > 2**20
+    assert stats["cpu_seconds_total"] > 0
+    assert stats["start_duration_seconds_sum true"] > stats["request_duration_seconds_sum"] / 1000
     assert 0 == samples(double, "idle")["request_duration_seconds_count"]
     assert {} == samples(double, "nobody")
 
@@ -183,8 +183,8 @@ def test_what_goes_wrong_is_counted_by_what_it_was(double: Emulator) -> None:
     lost = http.post(url, content="os._exit(1)")
     with pytest.raises(httpx.ReadTimeout):
         http.post(url, content="__import__('time').sleep(60)", timeout=0.5)
-    found = eventually(
-        lambda: samples(double, "failing"), lambda found: "errors_total gone" in found
+    stats = eventually(
+        lambda: samples(double, "failing"), lambda stats: "errors_total gone" in stats
     )
     broken = samples(double, "broken")
     words = double.runtimes.logs("broken")
@@ -194,9 +194,9 @@ def test_what_goes_wrong_is_counted_by_what_it_was(double: Emulator) -> None:
     assert ["unstarted: its process ended with code 3"] == words
     assert (502, 502) == (unstarted.status_code, lost.status_code)
     assert (1, 1, 0) == tuple(
-        found[name] for name in ("errors_total lost", "requests_total 499", "requests_in_flight")
+        stats[name] for name in ("errors_total lost", "requests_total 499", "requests_in_flight")
     )
-    assert 1 == found["instances_ended_total crashed"]
+    assert 1 == stats["instances_ended_total crashed"]
     assert (1, 1) == (broken["errors_total start"], broken["requests_total 502"])
 
 

@@ -35,7 +35,7 @@ async def runtimes(clock: Clock) -> AsyncIterator[RuntimeRegistry]:
         yield runtimes
 
 
-async def made(runtimes: RuntimeRegistry, directory: Path, **scaling: Any) -> Runtime:
+async def create(runtimes: RuntimeRegistry, directory: Path, **scaling: Any) -> Runtime:
     return (await runtimes.create(small.table(directory / "telling", **scaling))).runtime
 
 
@@ -90,16 +90,16 @@ async def test_many_requests_at_once_start_as_many_instances_as_they_need(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """One for each max_concurrency of them, from none."""
-    runtime = await made(runtimes, tmp_path, max_concurrency=2)
+    runtime = await create(runtimes, tmp_path, max_concurrency=2)
     before = runtime.instances
     async with AsyncExitStack() as stack:
         leases = [stack.enter_async_context(runtime.lease()) for _ in range(4)]
-        given = await asyncio.gather(*leases)
+        granted = await asyncio.gather(*leases)
         in_flight = [instance.in_flight for instance in runtime.instances]
 
     assert () == before
     assert [2, 2] == in_flight
-    assert set(runtime.instances) == set(given)
+    assert set(runtime.instances) == set(granted)
     assert [0, 0] == [instance.in_flight for instance in runtime.instances]
 
 
@@ -107,17 +107,17 @@ async def test_requests_beyond_what_there_may_be_wait_for_their_turn(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """First come, first served, by the instances there are."""
-    held = Held(await made(runtimes, tmp_path, max_concurrency=1, max_instances=1))
+    leases = Held(await create(runtimes, tmp_path, max_concurrency=1, max_instances=1))
     for name in "abc":
-        held.ask(name)
+        leases.ask(name)
         await asyncio.sleep(0)
-    await held.has(1)
-    await held.let_go("a")
-    await held.let_go("b")
-    await held.let_go("c")
+    await leases.has(1)
+    await leases.let_go("a")
+    await leases.let_go("b")
+    await leases.let_go("c")
 
-    assert ["a", "b", "c"] == held.names
-    assert 1 == len({instance.name for _, instance in held.given})
+    assert ["a", "b", "c"] == leases.names
+    assert 1 == len({instance.name for _, instance in leases.given})
 
 
 async def test_a_full_queue_and_a_long_wait_are_refused(
@@ -126,18 +126,18 @@ async def test_a_full_queue_and_a_long_wait_are_refused(
     """With the time after which to ask again."""
     monkeypatch.setattr(scaling, "QUEUE_LIMIT", 1)
     monkeypatch.setattr(scaling, "QUEUE_TIMEOUT_S", 0.05)
-    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
-    held = Held(runtime)
-    held.ask("a")
-    await held.has(1)
-    late = held.ask("b")
+    runtime = await create(runtimes, tmp_path, max_concurrency=1, max_instances=1)
+    leases = Held(runtime)
+    leases.ask("a")
+    await leases.has(1)
+    late = leases.ask("b")
     await asyncio.sleep(0)
     with pytest.raises(RuntimeBusyError, match="1 requests wait for an instance already") as full:
         async with runtime.lease():
             pass
     with pytest.raises(RuntimeBusyError, match=r"none of its instances was free in 0\.05 s"):
         await late
-    await held.let_go("a")
+    await leases.let_go("a")
 
     assert (1, "telling") == (full.value.retry_after_s, full.value.name)
     async with runtime.lease() as instance:
@@ -148,81 +148,81 @@ async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """While it starts as well as while others have it; what was started for it is kept."""
-    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=1)
-    held = Held(runtime)
-    gone = held.ask("gone")
+    runtime = await create(runtimes, tmp_path, max_concurrency=1, max_instances=1)
+    leases = Held(runtime)
+    cancelled = leases.ask("gone")
     await asyncio.sleep(0)
-    gone.cancel()
+    cancelled.cancel()
     await until(lambda: runtime.instances)
-    held.ask("a")
-    waiting = held.ask("waiting")
-    held.ask("b")
+    leases.ask("a")
+    waiting = leases.ask("waiting")
+    leases.ask("b")
     await asyncio.sleep(0)
     waiting.cancel()
-    await held.let_go("a")
-    await held.let_go("b")
+    await leases.let_go("a")
+    await leases.let_go("b")
 
-    assert ["a", "b"] == held.names
+    assert ["a", "b"] == leases.names
     assert [0] == [instance.in_flight for instance in runtime.instances]
 
 
 async def test_a_session_stays_with_its_instance(runtimes: RuntimeRegistry, tmp_path: Path) -> None:
     """Even when it has to wait there, until that instance ends."""
-    runtime = await made(runtimes, tmp_path, max_concurrency=1, max_instances=2)
-    held = Held(runtime)
-    held.ask("a", "one")
-    held.ask("b", "two")
-    first, second = await held.has(2)
-    await held.let_go("b")
-    held.ask("again", "one")  # the other instance is free, and not its own
+    runtime = await create(runtimes, tmp_path, max_concurrency=1, max_instances=2)
+    leases = Held(runtime)
+    leases.ask("a", "one")
+    leases.ask("b", "two")
+    first, second = await leases.has(2)
+    await leases.let_go("b")
+    leases.ask("again", "one")  # the other instance is free, and not its own
     await asyncio.sleep(0)
-    waiting = len(held.given)
-    await held.let_go("a")
-    await held.has(3)
-    await held.let_go("again")
+    waiting = len(leases.given)
+    await leases.let_go("a")
+    await leases.has(3)
+    await leases.let_go("again")
     crash(first)
     await until(lambda: first not in runtime.instances)
-    held.ask("elsewhere", "one")
-    await held.has(4)
-    await held.let_go("elsewhere")
+    leases.ask("elsewhere", "one")
+    await leases.has(4)
+    await leases.let_go("elsewhere")
 
     assert 2 == waiting
-    assert [first, second, first, second] == [instance for _, instance in held.given]
+    assert [first, second, first, second] == [instance for _, instance in leases.given]
 
 
 async def test_what_is_idle_ends_on_the_double_s_clock(
     runtimes: RuntimeRegistry, clock: Clock, tmp_path: Path
 ) -> None:
     """Down to the least number; never with a request in flight (HST-02)."""
-    runtime = await made(runtimes, tmp_path, max_concurrency=1, idle_s=60, min_instances=1)
-    held = Held(runtime)
-    held.ask("long")
-    await held.has(1)
+    runtime = await create(runtimes, tmp_path, max_concurrency=1, idle_s=60, min_instances=1)
+    leases = Held(runtime)
+    leases.ask("long")
+    await leases.has(1)
     for name in "ab":
-        held.ask(name)
-    await held.has(3)
-    await held.let_go("a")
-    await held.let_go("b")
+        leases.ask(name)
+    await leases.has(3)
+    await leases.let_go("a")
+    await leases.let_go("b")
     clock.move(dt.timedelta(seconds=30))
     await runtimes.settle()
     early = len(runtime.instances)
     clock.move(dt.timedelta(seconds=30))
     await runtimes.settle()
     busy = [instance.in_flight for instance in runtime.instances]
-    await held.let_go("long")
+    await leases.let_go("long")
     clock.move(dt.timedelta(days=1))
     await runtimes.settle()
 
     assert (3, [1]) == (early, busy)
     assert 1 == len(runtime.instances)
-    assert {"idle"} == {one.ended_because for _, one in held.given} - {""}
+    assert {"idle"} == {lease.ended_because for _, lease in leases.given} - {""}
 
 
 async def test_the_least_number_is_there_without_a_request(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """From the start, and again after a crash."""
-    runtime = await made(runtimes, tmp_path, min_instances=2)
+    runtime = await create(runtimes, tmp_path, min_instances=2)
     creating = runtime.status.word
     await until(lambda: len(runtime.instances) == 2)
     crash(runtime.instances[0])
@@ -236,7 +236,7 @@ async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """The next request gets another, at once."""
-    runtime = await made(runtimes, tmp_path)
+    runtime = await create(runtimes, tmp_path)
     async with runtime.lease() as crashed:
         crash(crashed)
         async with runtime.lease() as _:
@@ -249,7 +249,7 @@ async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
 
     await runtimes.settle()
     assert 3 == len({crashed, second, third})
-    assert ["crashed", "crashed", ""] == [one.ended_because for one in (crashed, second, third)]
+    assert ["crashed", "crashed", ""] == [item.ended_because for item in (crashed, second, third)]
     assert (third,) == runtime.instances
 
 
@@ -257,7 +257,7 @@ async def test_a_program_that_does_not_start_is_tried_again_later(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """Who waited is told why; who asks meanwhile waits for the next try, which may succeed."""
-    runtime = await made(runtimes, tmp_path)
+    runtime = await create(runtimes, tmp_path)
     broken = tmp_path / "telling" / "broken"
     broken.touch()
     for _ in range(2):
@@ -277,11 +277,11 @@ async def test_deletion_turns_away_who_waits_and_leaves_nothing(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """While instances serve and others start."""
-    runtime = await made(runtimes, tmp_path, max_concurrency=1)
-    held = Held(runtime)
-    held.ask("served")
-    (serving,) = await held.has(1)
-    waiting = held.ask("waiting")
+    runtime = await create(runtimes, tmp_path, max_concurrency=1)
+    leases = Held(runtime)
+    leases.ask("served")
+    (serving,) = await leases.has(1)
+    waiting = leases.ask("waiting")
     await asyncio.sleep(0)  # the second instance has begun to start
     await runtimes.delete(runtime.id)
     with pytest.raises(RuntimeEndedError, match="'telling' has ended: it was deleted"):
@@ -289,7 +289,7 @@ async def test_deletion_turns_away_who_waits_and_leaves_nothing(
     with pytest.raises(RuntimeEndedError):
         async with runtime.lease():
             pass
-    await held.let_go("served")
+    await leases.let_go("served")
 
     assert (False, "asked", ()) == (serving.alive, serving.ended_because, runtime.instances)
     assert ("Deleting", None) == (runtime.status.word, runtimes.find("telling"))

@@ -59,9 +59,9 @@ class Place:
         return answer.json() if answer.status_code == 200 else answer.json()["error"]["message"]
 
     def sees(self, name: str, path: Path) -> bool:
-        seen = self.answer(name, f"os.path.exists({str(path)!r})")
-        assert seen in (True, False), seen
-        return bool(seen)
+        visible = self.answer(name, f"os.path.exists({str(path)!r})")
+        assert visible in (True, False), visible
+        return bool(visible)
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +87,9 @@ def test_no_variable_shows_a_path(place: Place, name: str, python: str | None) -
     """Whatever a variable means to the program, it makes nothing visible."""
     query = {"command": "python asking.py"} | ({} if python is None else {"python": python})
 
-    made = place.create(query, {name: str(place.outside)})
+    id_ = place.create(query, {name: str(place.outside)})
 
-    assert not place.sees(made, place.outside / "secret")
+    assert not place.sees(id_, place.outside / "secret")
 
 
 def test_a_later_variable_shows_no_path_of_a_declared_runtime(place: Place) -> None:
@@ -99,7 +99,7 @@ def test_a_later_variable_shows_no_path_of_a_declared_runtime(place: Place) -> N
     table = {"command": "python asking.py", "directory": directory, "python": sys.executable}
     place.double.runtimes.create(name, **table)
     listed = act(place.double, "ListRuntimes")["AgentKitRuntimes"]
-    (id_,) = (one["RuntimeId"] for one in listed if one["Name"] == name)
+    (id_,) = (runtime["RuntimeId"] for runtime in listed if runtime["Name"] == name)
     variables = [{"Key": "PYTHONPATH", "Value": str(place.outside)}]
 
     act(place.double, "UpdateRuntime", RuntimeId=id_, Envs=variables, ReleaseEnable=True)
@@ -116,9 +116,9 @@ def test_no_command_shows_its_program(place: Place, kind: str) -> None:
     link.symlink_to(place.outside / "tool")
     command = {"absolute": place.outside / "tool", "link": f"./{link.name}"}[kind]
 
-    made = place.create({"command": str(command)}, {"PATH": f"{place.outside}:/usr/bin:/bin"})
+    id_ = place.create({"command": str(command)}, {"PATH": f"{place.outside}:/usr/bin:/bin"})
 
-    assert "code 127: program" in place.answer(made, "1")
+    assert "code 127: program" in place.answer(id_, "1")
 
 
 def test_programs_on_the_path_of_the_double_may_be_run(
@@ -127,19 +127,19 @@ def test_programs_on_the_path_of_the_double_may_be_run(
     """The operator's tools, by their names; of what lies beside them, nothing is shown."""
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{place.outside}")
 
-    made = place.create({"command": "tool"})
+    id_ = place.create({"command": "tool"})
 
-    assert 2 == place.answer(made, "1 + 1")
-    assert not place.sees(made, place.outside / "secret")
+    assert 2 == place.answer(id_, "1 + 1")
+    assert not place.sees(id_, place.outside / "secret")
 
 
 def test_a_directory_that_became_a_link_is_followed_and_refused(place: Place) -> None:
     """What counts is where it leads when an instance starts."""
     moved = place.sources / "moved"
     shutil.copytree(place.sources / "app", moved, symlinks=True)
-    asked = place.request("moved", {"command": "python asking.py"}, {})
-    asked["ArtifactUrl"] = asked["ArtifactUrl"].replace("/app?", "/moved?")
-    act(place.double, "CreateRuntime", **asked)
+    request = place.request("moved", {"command": "python asking.py"}, {})
+    request["ArtifactUrl"] = request["ArtifactUrl"].replace("/app?", "/moved?")
+    act(place.double, "CreateRuntime", **request)
     shutil.rmtree(moved)
     moved.symlink_to(place.outside)
 
@@ -153,9 +153,9 @@ def test_a_closed_directory_of_root_shows_no_closed_file_of_the_system(place: Pl
     closed.mkdir()
     shutil.copy(PROGRAM, closed)
     closed.chmod(0o700)
-    asked = place.request("closed", {"command": "python asking.py"}, {})
-    asked["ArtifactUrl"] = asked["ArtifactUrl"].replace("/app?", "/closed?")
-    act(place.double, "CreateRuntime", **asked)
+    request = place.request("closed", {"command": "python asking.py"}, {})
+    request["ArtifactUrl"] = request["ArtifactUrl"].replace("/app?", "/closed?")
+    act(place.double, "CreateRuntime", **request)
 
     assert [0, ""] == place.answer("closed", "os.getuid(), open('/etc/shadow').read()")
     assert "root" == place.answer("closed", "open('/etc/passwd').read(4)")

@@ -116,14 +116,14 @@ def reason(answer: httpx.Response, name: str = "bad") -> str:
     """Return why it did not start; its error also says where its log is."""
     assert 502 == answer.status_code
     message = answer.json()["error"]["message"]
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"The runtime '{name}' did not start: (.*)\. "
         rf"What it printed: /_emulator/runtimes/{name}/logs",
         message,
         re.DOTALL,
     )
-    assert found, message
-    return found[1]
+    assert match, message
+    return match[1]
 
 
 @pytest.mark.parametrize("case", ENDS)
@@ -156,12 +156,12 @@ def test_a_program_that_never_is_ready_is_given_up(
     double: Emulator, given_up: dict[str, httpx.Response], program: str
 ) -> None:
     """After start_timeout_s, with what was seen instead, which its log says, too."""
-    said = reason(given_up[program], program)
+    message = reason(given_up[program], program)
 
     expected = NEVER_READY[program].replace("{port}", r"\d+")
-    seen = rf"it was not ready after {PATIENCE_S} s, its start_timeout_s: {expected}"
-    assert re.fullmatch(seen, said), said
-    assert any(said in line for line in double.runtimes.logs(program))
+    pattern = rf"it was not ready after {PATIENCE_S} s, its start_timeout_s: {expected}"
+    assert re.fullmatch(pattern, message), message
+    assert any(message in line for line in double.runtimes.logs(program))
 
 
 def test_one_that_nobody_waits_for_is_told_of(
@@ -170,7 +170,7 @@ def test_one_that_nobody_waits_for_is_told_of(
     """Where the double logs: no answer says that an instance kept from the start did not start."""
     double.runtimes.create("unheard", command="no-such-program", min_instances=1)
 
-    eventually(lambda: caplog.text, lambda said: "program 'no-such-program' not found" in said)
+    eventually(lambda: caplog.text, lambda text: "program 'no-such-program' not found" in text)
 
     double.runtimes.delete("unheard")
     assert "The runtime 'unheard' did not start: " in caplog.text

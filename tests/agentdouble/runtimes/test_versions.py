@@ -36,7 +36,7 @@ def first(tmp_path: Path) -> Table:
     return small.table(tmp_path / "telling", max_concurrency=1)
 
 
-async def made(runtimes: RuntimeRegistry, table: Table) -> Runtime:
+async def create(runtimes: RuntimeRegistry, table: Table) -> Runtime:
     return (await runtimes.create(table)).runtime
 
 
@@ -56,38 +56,38 @@ async def test_a_new_version_takes_over_when_it_is_ready(
     runtimes: RuntimeRegistry, first: Table
 ) -> None:
     """The old one serves until then, and ends when its last request has ended: none is lost."""
-    runtime = await made(runtimes, first)
-    held = Held(runtime)
-    held.ask("old", "session")
-    (old,) = await held.has(1)
+    runtime = await create(runtimes, first)
+    leases = Held(runtime)
+    leases.ask("old", "session")
+    (old,) = await leases.has(1)
     second = await update(runtimes, runtime, "two")
     during = (runtime.status.word, runtime.version.number)
     await runtime.deployed()
     draining = (old.state, old.alive, runtime.version)
-    held.ask("new", "session")
-    _, new = await held.has(2)
-    await held.let_go("old")
+    leases.ask("new", "session")
+    _, new = await leases.has(2)
+    await leases.let_go("old")
     await runtimes.settle()
 
     assert ("Updating", 1) == during
     assert ("draining", True, second) == draining
     assert (2, second.definition) == (new.version, new.definition)
     assert ("replaced", False, (new,)) == (old.ended_because, old.alive, runtime.instances)
-    await held.let_go("new")
+    await leases.let_go("new")
 
 
 async def test_from_zero_a_new_version_is_in_force_at_once(
     runtimes: RuntimeRegistry, first: Table
 ) -> None:
     """So it is while the old one starts: who waits gets the new one."""
-    runtime = await made(runtimes, first)
+    runtime = await create(runtimes, first)
     await update(runtimes, runtime, "two")
-    held = Held(runtime)
-    held.ask("a")
+    leases = Held(runtime)
+    leases.ask("a")
     await asyncio.sleep(0)
     await update(runtimes, runtime, "three")
-    (instance,) = await held.has(1)
-    await held.let_go("a")
+    (instance,) = await leases.has(1)
+    await leases.let_go("a")
 
     assert ("Ready", 3, 3) == (runtime.status.word, runtime.version.number, instance.version)
 
@@ -96,7 +96,7 @@ async def test_a_version_that_does_not_start_leaves_the_old_one_serving(
     runtimes: RuntimeRegistry, first: Table, tmp_path: Path
 ) -> None:
     """The status says why, until another version is deployed."""
-    runtime = await made(runtimes, first)
+    runtime = await create(runtimes, first)
     await served_by(runtime)
     wrong = small.table(tmp_path / "wrong", "import nothing")
     await runtimes.update(runtime.id, {"directory": wrong["directory"]})
@@ -117,7 +117,7 @@ async def test_an_older_version_can_be_released_again(
     runtimes: RuntimeRegistry, first: Table
 ) -> None:
     """Numbers stay; one that is not there is refused, and nothing changes."""
-    runtime = await made(runtimes, first)
+    runtime = await create(runtimes, first)
     await served_by(runtime)
     await update(runtimes, runtime, "two", release=False)
     unreleased = (runtime.status.word, await served_by(runtime))
@@ -131,7 +131,7 @@ async def test_an_older_version_can_be_released_again(
         await runtimes.release(runtime.id, 3)
 
     assert (("UnReleased", 1), "Releasing", 2) == (unreleased, releasing, after)
-    assert (1, [1, 2]) == (await served_by(runtime), [one.number for one in runtime.versions])
+    assert (1, [1, 2]) == (await served_by(runtime), [entry.number for entry in runtime.versions])
 
 
 async def test_draining_has_an_end(
@@ -139,13 +139,13 @@ async def test_draining_has_an_end(
 ) -> None:
     """A request that takes longer loses its instance."""
     monkeypatch.setattr(runtime_module, "DRAIN_TIMEOUT_S", 0.01)
-    runtime = await made(runtimes, first)
-    held = Held(runtime)
-    held.ask("endless")
-    (old,) = await held.has(1)
+    runtime = await create(runtimes, first)
+    leases = Held(runtime)
+    leases.ask("endless")
+    (old,) = await leases.has(1)
     await update(runtimes, runtime, "two")
     await until(lambda: not old.alive)
-    await held.let_go("endless")
+    await leases.let_go("endless")
 
     assert ("ended", "replaced") == (old.state, old.ended_because)
 
@@ -155,7 +155,7 @@ async def test_versions_are_bounded(
 ) -> None:
     """The oldest go, the one in force stays."""
     monkeypatch.setattr(runtime_module, "VERSIONS_KEPT", 3)
-    runtime = await made(runtimes, first)
+    runtime = await create(runtimes, first)
     for says in "abcd":
         await update(runtimes, runtime, says, release=False)
 
@@ -183,7 +183,7 @@ async def test_a_name_is_had_once(first: Table) -> None:
 async def test_no_request_is_lost_while_versions_change(tmp_path: Path) -> None:
     """Each is answered, by the old version or the new one; the last by the newest."""
     table = small.table(tmp_path / "telling", environment={"SAYS": "0"}, max_concurrency=2)
-    told: list[int] = []
+    numbers: list[int] = []
     statuses: set[int] = set()
     with Emulator(runtimes=[table]) as double:
         async with httpx.AsyncClient(timeout=PATIENCE_S, verify=False) as client:
@@ -192,17 +192,17 @@ async def test_no_request_is_lost_while_versions_change(tmp_path: Path) -> None:
             async def ask() -> None:
                 while not go_on.is_set():
                     answer = await client.get(f"{double.url}/runtimes/telling/")
-                    told.append(answer.status_code)
+                    numbers.append(answer.status_code)
                     statuses.add(answer.status_code)
 
-            asking = [asyncio.ensure_future(ask()) for _ in range(4)]
+            requests = [asyncio.ensure_future(ask()) for _ in range(4)]
             for says in ("1", "2"):
-                told.clear()
-                await until(lambda: len(told) > 4)
+                numbers.clear()
+                await until(lambda: len(numbers) > 4)
                 change = {"environment": {"SAYS": says}}
                 await asyncio.to_thread(double.runtimes.update, "telling", **change)
             go_on.set()
-            await asyncio.gather(*asking)
+            await asyncio.gather(*requests)
             last = await client.get(f"{double.url}/runtimes/telling/")
             printed = double.runtimes.logs("telling")
 

@@ -43,10 +43,10 @@ class Source:
     async def copies(self, *setup: str, count: int = 1) -> AsyncIterator[list[Kernel]]:
         """Run code in the source, and copy it."""
         snapshot = await self.snapshot(*setup)
-        made = [await self.pool.copy(snapshot) for _ in range(count)]
-        yield [one.kernel for one in made]
-        for one in made:
-            await one.kernel.kill("the test is over")
+        copies = [await self.pool.copy(snapshot) for _ in range(count)]
+        yield [copy.kernel for copy in copies]
+        for copy in copies:
+            await copy.kernel.kill("the test is over")
         await snapshot.discard()
         await asyncio.wait_for(snapshot.gone, 10)
 
@@ -55,7 +55,7 @@ async def value_of(kernel: Kernel, code: str, timeout_s: float = 30) -> str:
     """Run code that prints or has a value, and return the text of its outputs."""
     result = await kernel.execute(code, timeout_s=timeout_s, output_limit=1 << 20)
     assert "ok" == result.status, result
-    return "".join(one.text or (one.data or {}).get("text/plain", "") for one in result.outputs)
+    return "".join(out.text or (out.data or {}).get("text/plain", "") for out in result.outputs)
 
 
 async def error_of(kernel: Kernel, code: str, timeout_s: float = 30) -> str:

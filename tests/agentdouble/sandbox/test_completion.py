@@ -11,46 +11,46 @@ from tests.agentdouble.calling import Begun, eventually, http, run, text
 NOTHING: list[str] = []
 
 
-def asked(double: Emulator, session: str, code: str, **fields: Any) -> dict[str, Any]:
+def query(double: Emulator, session: str, code: str, **fields: Any) -> dict[str, Any]:
     body = {"user_session_id": session, "code": code, **fields}
     response = http.post(f"{double.url}/_emulator/complete", json=body)
     assert 200 == response.status_code, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    answer: dict[str, Any] = response.json()
+    return answer
 
 
 def completed(double: Emulator, session: str, code: str, **fields: Any) -> dict[str, Any]:
     """Ask until there is something: a kernel has a second, on a busy machine too."""
-    return eventually(lambda: asked(double, session, code, **fields), lambda one: one["matches"])
+    return eventually(lambda: query(double, session, code, **fields), lambda data: data["matches"])
 
 
 @pytest.mark.parametrize(
-    ("language", "code", "begun", "expected"),
+    ("language", "code", "prefix", "expected"),
     [
         pytest.param("python3", "colour_red = 1", "x = colour_r", ["colour_red"], id="python"),
         pytest.param("python3", "import os", "os.getpp", ["getppid"], id="a module's"),
     ],
 )
 def test_the_session_s_own_kernel_completes(
-    shared: Emulator, language: str, code: str, begun: str, expected: list[str]
+    shared: Emulator, language: str, code: str, prefix: str, expected: list[str]
 ) -> None:
     """Names of what its code has made; where they belong is told in characters."""
     run(shared, code or "0", "complete", language=language)
-    ask = completed if expected else asked
+    ask = completed if expected else query
 
-    found = ask(shared, "complete", "é = 1; " + begun, language=language)
+    completion = ask(shared, "complete", "é = 1; " + prefix, language=language)
 
-    start, end = found["cursor_start"], found["cursor_end"]
-    assert len("é = 1; " + begun) == end
-    assert expected == [name.rpartition(".")[2] for name in found["matches"]]
-    assert all(name.startswith(("é = 1; " + begun)[start:end]) for name in found["matches"])
+    start, end = completion["cursor_start"], completion["cursor_end"]
+    assert len("é = 1; " + prefix) == end
+    assert expected == [name.rpartition(".")[2] for name in completion["matches"]]
+    assert all(name.startswith(("é = 1; " + prefix)[start:end]) for name in completion["matches"])
 
 
 def test_a_session_without_a_kernel_completes_nothing(double: Emulator) -> None:
     """And gets none by that."""
-    assert {"matches": [], "cursor_start": 2, "cursor_end": 2} == asked(double, "none", "pr")
+    assert {"matches": [], "cursor_start": 2, "cursor_end": 2} == query(double, "none", "pr")
     run(double, "1", "other")
-    assert NOTHING == asked(double, "other", "x", language="javascript")["matches"]
+    assert NOTHING == query(double, "other", "x", language="javascript")["matches"]
 
     (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     assert ("other", 1) == (session["UserSessionId"], session["executions"])
@@ -60,7 +60,7 @@ def test_a_session_without_a_kernel_completes_nothing(double: Emulator) -> None:
 def test_it_never_waits_for_code_that_runs(shared: Emulator) -> None:
     """There is nothing, at once."""
     code = Begun(shared, "complete-busy", "")
-    assert NOTHING == asked(shared, "complete-busy", "pri")["matches"]
+    assert NOTHING == query(shared, "complete-busy", "pri")["matches"]
     code.go()
     code.future.result()
 
@@ -73,7 +73,7 @@ def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
     endless = "class Endless:\n    def __dir__(self):\n        while True:\n            pass"
     run(shared, f"{endless}\nendless, kept = Endless(), 'kept'", "complete-endless")
 
-    assert NOTHING == asked(shared, "complete-endless", "endless.")["matches"]
+    assert NOTHING == query(shared, "complete-endless", "endless.")["matches"]
     assert "kept\n" == text(shared, "print(kept)", "complete-endless")
 
 

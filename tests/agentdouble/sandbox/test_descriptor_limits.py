@@ -49,8 +49,8 @@ def sessions_within(soft: int, hard: int, most: int = 1000) -> dict[str, Any]:
     command = [sys.executable, "-c", SESSIONS, *map(str, (soft, hard, most))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    return outcome
 
 
 @contextmanager
@@ -60,30 +60,30 @@ def descriptors_below_taken(number: int) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2 * number), before[1]))
     with ExitStack() as stack:
         stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
-        while (taken := os.dup(0)) < number:
-            stack.callback(os.close, taken)
-        os.close(taken)
+        while (descriptor := os.dup(0)) < number:
+            stack.callback(os.close, descriptor)
+        os.close(descriptor)
         yield
 
 
 @pytest.mark.parametrize(("soft", "hard"), [(160, 4096), (160, 160)], ids=["soft", "hard"])
 def test_sessions_are_refused_by_name_before_descriptors_run_out(soft: int, hard: int) -> None:
     """Those that live go on, and when they have ended others start."""
-    found = sessions_within(soft, hard)
+    outcome = sessions_within(soft, hard)
 
-    assert found["started"] > 3
-    assert (429, "QuotaExceeded") == (found["status"], found["said"]["Code"])
-    assert "for want of open files" in found["said"]["Message"]
-    assert "raise the limit of open files (ulimit -n" in found["said"]["Message"]
-    assert (found["started"], "42\n") == (found["living"], found["again"])
-    assert [soft, hard] == found["limit"]  # a process of somebody else's is not changed
+    assert outcome["started"] > 3
+    assert (429, "QuotaExceeded") == (outcome["status"], outcome["said"]["Code"])
+    assert "for want of open files" in outcome["said"]["Message"]
+    assert "raise the limit of open files (ulimit -n" in outcome["said"]["Message"]
+    assert (outcome["started"], "42\n") == (outcome["living"], outcome["again"])
+    assert [soft, hard] == outcome["limit"]  # a process of somebody else's is not changed
 
 
 @pytest.mark.parametrize("pool_size", [0, 1])
 def test_sessions_start_where_descriptors_are_above_1023(pool_size: int) -> None:
     """Kernels, ready ones too, workbenches and JavaScript's."""
     with descriptors_below_taken(1100), Emulator(pool_size=pool_size) as double:
-        said = [text(double, "print(6 * 7)", f"s{i}") for i in range(4)]
-        said.append(text(double, "console.log(6 * 7)", "js", language="javascript"))
+        outputs = [text(double, "print(6 * 7)", f"s{i}") for i in range(4)]
+        outputs.append(text(double, "console.log(6 * 7)", "js", language="javascript"))
 
-    assert ["42\n"] * 5 == said
+    assert ["42\n"] * 5 == outputs

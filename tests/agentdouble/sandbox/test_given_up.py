@@ -43,7 +43,7 @@ class LeavesAt(Generic[T]):
 
     def __init__(self, work: Awaitable[T], nth: int, when: When) -> None:
         self._work, self._nth, self._when = work, nth, when
-        self.left = False
+        self.has_left = False
 
     def __await__(self) -> Generator[Any, Any, T]:
         waiting, error = self._work.__await__(), None
@@ -59,7 +59,7 @@ class LeavesAt(Generic[T]):
         raise AssertionError("unreachable")
 
     def _leave(self, future: asyncio.Future[Any] | None) -> None:
-        self.left = True
+        self.has_left = True
         task = asyncio.current_task()
         assert task is not None
         if future is None or self._when != "when its answer is there":
@@ -103,7 +103,7 @@ async def leave_everywhere(
         now = await at_rest(before)
         assert has_no_more(now, before), f"left where it waited for the {nth}th time"
         before = before[0], now[1]
-        if not leaving.left:
+        if not leaving.has_left:
             return nth
     raise AssertionError("unreachable")
 
@@ -118,33 +118,33 @@ async def at_rest(expected: tuple[int, int] | None) -> tuple[int, int]:
     while True:
         await asyncio.sleep(PAUSE_S)
         processes = own_processes()
-        found = len(processes), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (on the loop)
-        done = has_spare(processes) if expected is None else has_no_more(found, expected)
+        counts = len(processes), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (on the loop)
+        done = has_spare(processes) if expected is None else has_no_more(counts, expected)
         if done or asyncio.get_running_loop().time() > until:
-            return found
+            return counts
 
 
 def own_processes() -> list[psutil.Process]:
     """Return the processes of the test's kernels, and none of other tests' doubles."""
-    found = []
+    processes_left = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.NoSuchProcess):
-            found += [] if child in OTHERS else [child, *child.children(recursive=True)]
-    return found
+            processes_left += [] if child in OTHERS else [child, *child.children(recursive=True)]
+    return processes_left
 
 
 def has_spare(processes: list[psutil.Process]) -> bool:
     if not isolation.find_out().offers("pid_namespace"):
         return True
     names = []
-    for one in processes:
+    for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
-            names.append(one.name())
+            names.append(process.name())
     return "sleep" in names
 
 
-def has_no_more(found: tuple[int, int], expected: tuple[int, int]) -> bool:
-    return all(one <= other for one, other in zip(found, expected, strict=True))
+def has_no_more(current: tuple[int, int], expected: tuple[int, int]) -> bool:
+    return all(count <= most for count, most in zip(current, expected, strict=True))
 
 
 def with_kernels(test: Callable[[KernelPool], Awaitable[None]], **settings: Any) -> None:
@@ -165,7 +165,7 @@ WHEN = pytest.mark.parametrize("when", get_args(When))
 
 
 @WHEN
-@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT], ids=lambda one: one.name)
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT], ids=lambda language: language.name)
 def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: When) -> None:
     """No process, and no socket to one."""
 
@@ -205,7 +205,7 @@ def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
 
 def fork_server() -> psutil.Process:
     """Return the one fork server that this process has."""
-    (guardian,) = (one for one in psutil.Process().children() if one not in OTHERS)
+    (guardian,) = (process for process in psutil.Process().children() if process not in OTHERS)
     (server,) = guardian.children()
     return server
 
@@ -235,7 +235,7 @@ def test_a_fork_server_that_is_killed_amid_starts_costs_none_of_them_a_process(f
 
         failures = await end_all(starts)
 
-        assert all(isinstance(one, KernelStartError) for one in failures), failures
+        assert all(isinstance(failure, KernelStartError) for failure in failures), failures
         assert [] == await end_all([asyncio.ensure_future(kernels._make())])
         assert has_no_more(await at_rest(before), before)
 

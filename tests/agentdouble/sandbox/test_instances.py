@@ -37,8 +37,8 @@ def kernel(double: Emulator, session: str = "s1", **fields: object) -> psutil.Pr
 
 
 def session_id(double: Emulator, session: str = "s1", **fields: object) -> str:
-    found: str = result(double, "1", session, **fields)["SessionId"]
-    return found
+    session_id: str = result(double, "1", session, **fields)["SessionId"]
+    return session_id
 
 
 def sessions(double: Emulator) -> list[str]:
@@ -64,10 +64,10 @@ def test_the_first_call_makes_an_instance_and_the_next_reuses_it(double: Emulato
 
 def test_sessions_do_not_see_each_other(double: Emulator) -> None:
     """SBX-04: another session has another process, other names and other files."""
-    one = result(double, "x = 1; open('mine', 'w').close()", "one")
+    first = result(double, "x = 1; open('mine', 'w').close()", "one")
     two = result(double, "import os; print('x' in globals(), os.listdir())", "two")
 
-    assert one["SessionId"] != two["SessionId"]
+    assert first["SessionId"] != two["SessionId"]
     assert '"text": "False []\\n"' in two["Result"]
 
 
@@ -149,7 +149,7 @@ def test_a_ttl_counts_when_it_creates_the_instance(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unknowns", "by", "ttl_s", "kept"),
+    ("unknowns", "by", "ttl_s", "is_kept"),
     [
         ({}, "UserSessionId", 1800, False),
         ({"U-TTL-EXTENDS": "sliding"}, "UserSessionId", None, True),
@@ -162,7 +162,7 @@ def test_a_ttl_counts_when_it_creates_the_instance(double: Emulator) -> None:
     ids=str,
 )
 def test_whether_use_extends_the_validity_is_the_ledger_s(
-    unknowns: dict[str, str], by: str, ttl_s: int | None, kept: bool
+    unknowns: dict[str, str], by: str, ttl_s: int | None, is_kept: bool
 ) -> None:
     """An instance used at 20 minutes lives at 40 only where the ledger says so."""
     with Emulator(unknowns=unknowns) as double:
@@ -175,7 +175,7 @@ def test_whether_use_extends_the_validity_is_the_ledger_s(
         double.clock.advance(20 * MINUTE)
         alive = sessions(double) == ["s1"]
 
-    assert (first, kept) == (used, alive)
+    assert (first, is_kept) == (used, alive)
 
 
 def test_code_that_runs_at_the_deadline_is_killed(double: Emulator) -> None:
@@ -193,13 +193,13 @@ def test_code_that_runs_at_the_deadline_is_killed(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["clock", "route"])
-def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(how: str) -> None:
+@pytest.mark.parametrize("answer", ["clock", "route"])
+def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(answer: str) -> None:
     """U-TTL-DURING finishes: the code runs to its end, then the instance goes."""
     with Emulator(unknowns={"U-TTL-DURING": "finishes"}) as double:
         running = Begun(double, "s1", "print(1)")
         (process_id,) = pids_of(double)
-        if how == "clock":
+        if answer == "clock":
             double.clock.advance(30 * MINUTE)
         else:
             http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1800})
@@ -250,10 +250,10 @@ def test_tools_have_instances_of_their_own() -> None:
 
     async def two() -> bool:
         with within(Clock()) as instances:
-            one = await instances.get_or_create("t-1", "u")
+            instance = await instances.get_or_create("t-1", "u")
             other = await instances.get_or_create("t-2", "u")
             await instances.close()
-            return one.id != other.id
+            return instance.id != other.id
 
     assert asyncio.run(two())
 

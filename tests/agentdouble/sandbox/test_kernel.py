@@ -54,10 +54,10 @@ def test_a_kernel_s_environment_holds_nothing_of_the_server_s(guarded: Emulator)
     """No secret of the process that runs the double is visible to code, by name or by value."""
     code = "import os; print(dict(os.environ))"
 
-    seen = text(guarded, code, "environment")
+    value = text(guarded, code, "environment")
 
-    assert [] == [word for pair in SECRETS.items() for word in pair if word in seen]
-    assert guarded.credentials.secret_key not in seen
+    assert [] == [word for pair in SECRETS.items() for word in pair if word in value]
+    assert guarded.credentials.secret_key not in value
 
 
 def test_a_kernel_has_directories_of_its_own(shared: Emulator) -> None:
@@ -131,23 +131,23 @@ while True:
 
 
 @pytest.mark.parametrize(
-    ("code", "how"),
+    ("code", "way"),
     [
         ("import os; os._exit(3)", "exited with code 3"),
         ("import os; os.kill(os.getpid(), 9)", "was killed by signal 9 (SIGKILL)"),
     ],
 )
 def test_a_kernel_that_dies_is_answered_with_what_happened(
-    shared: Emulator, code: str, how: str
+    shared: Emulator, code: str, way: str
 ) -> None:
     """The answer has the cause as an error, and the next call gets a fresh instance."""
-    session = "dies-" + how.split()[-1].strip("()")
+    session = "dies-" + way.split()[-1].strip("()")
     before = result(shared, "x = 1", session)
 
     inner = run(shared, code, session)
     after = result(shared, "print('x' in globals())", session)
 
-    died = f"the kernel's process {how}; the session's context is lost"
+    died = f"the kernel's process {way}; the session's context is lost"
     assert (
         False,
         f"Code execution failed: {died}",

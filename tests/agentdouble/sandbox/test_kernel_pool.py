@@ -69,9 +69,9 @@ def test_a_double_with_other_settings_works_and_leaves_nothing(settings: dict[st
     before = set(psutil.Process().children())  # the fork servers of other doubles are at work
     with Emulator(**settings) as double:
         run(double, "x = 42", "one")
-        seen = text(double, "print(x)", "one"), text(double, "print('x' in globals())", "two")
+        values = text(double, "print(x)", "one"), text(double, "print('x' in globals())", "two")
 
-    assert ("42\n", "False\n") == seen
+    assert ("42\n", "False\n") == values
     assert before == set(psutil.Process().children())
 
 
@@ -79,8 +79,8 @@ CONNECT = "import socket; socket.create_connection({}).close(); print('connected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("network", "said"), [("shared", "connected\n"), ("none", "refused\n")])
-def test_without_a_network_a_session_reaches_no_port(network: str, said: str) -> None:
+@pytest.mark.parametrize(("network", "outcome"), [("shared", "connected\n"), ("none", "refused\n")])
+def test_without_a_network_a_session_reaches_no_port(network: str, outcome: str) -> None:
     """Neither the double's nor another session's; with the shared one it reaches both."""
     listen = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
     with Emulator(network=network) as double:
@@ -89,7 +89,7 @@ def test_without_a_network_a_session_reaches_no_port(network: str, said: str) ->
             attempt = CONNECT.format(("127.0.0.1", port))
             code = f"try: {attempt}\nexcept ConnectionRefusedError: print('refused')"
 
-            assert said == text(double, code)
+            assert outcome == text(double, code)
 
 
 def test_no_kernel_starts_where_the_network_cannot_be_taken_away(
@@ -111,8 +111,8 @@ def test_no_kernel_starts_where_the_network_cannot_be_taken_away(
     with_kernels(test, network="none")
 
 
-@pytest.mark.parametrize("shown", [False, True])
-def test_a_path_that_is_made_visible_can_be_read_and_not_written(shown: bool) -> None:
+@pytest.mark.parametrize("visible", [False, True])
+def test_a_path_that_is_made_visible_can_be_read_and_not_written(visible: bool) -> None:
     """Without that it is not there."""
     with tempfile.TemporaryDirectory(prefix="t-") as directory:
         Path(directory).chmod(0o755)
@@ -122,10 +122,10 @@ for mode in ("r", "w"):
     try: print(open("{directory}/data", mode).read())
     except OSError as error: print("refused")
 """
-        with Emulator(pool_size=0, visible_paths=(directory,) if shown else ()) as double:
-            said = text(double, code).split()
+        with Emulator(pool_size=0, visible_paths=(directory,) if visible else ()) as double:
+            words = text(double, code).split()
 
-    assert ["seen" if shown else "refused", "refused"] == said
+    assert ["seen" if visible else "refused", "refused"] == words
 
 
 @pytest.mark.parametrize("module", ["matplotlib", "matplotlib.pyplot"])
@@ -134,10 +134,10 @@ def test_a_plot_of_a_preloaded_matplotlib_is_shown(module: str) -> None:
     with Emulator(preload=(module,), pool_size=0) as double:
         inner = run(double, "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])")
 
-    (shown,) = inner["data"]["outputs"]
+    (output,) = inner["data"]["outputs"]
 
-    assert "display_data" == shown["output_type"]
-    assert b"\x89PNG" == base64.b64decode(shown["data"]["image/png"])[:4]
+    assert "display_data" == output["output_type"]
+    assert b"\x89PNG" == base64.b64decode(output["data"]["image/png"])[:4]
 
 
 def test_each_kernel_has_random_numbers_of_its_own(preloaded: Emulator) -> None:
@@ -242,9 +242,9 @@ def test_code_whose_caller_goes_away_is_interrupted(
     desert(shared, "deserted", "open('begun', 'w').close()\nwhile True: pass")
 
     began = time.monotonic()
-    said = text(shared, "print(x)", "deserted")
+    output = text(shared, "print(x)", "deserted")
 
-    assert "42\n" == said
+    assert "42\n" == output
     assert time.monotonic() - began < 10  # of 30
     assert [] == [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
 
@@ -257,9 +257,9 @@ def test_javascript_whose_caller_goes_away_is_interrupted(shared: Emulator) -> N
     desert(shared, "js-deserted", code, language="javascript")
 
     began = time.monotonic()
-    said = text(shared, "console.log(x)", "js-deserted", language="javascript")
+    output = text(shared, "console.log(x)", "js-deserted", language="javascript")
 
-    assert "42\n" == said
+    assert "42\n" == output
     assert time.monotonic() - began < 10  # of 30
 
 
@@ -293,9 +293,9 @@ def test_others_are_answered_during_a_flood(shared: Emulator, flood: str) -> Non
         began = time.monotonic()
         ping = http.get(f"{shared.url}/ping")
         took.append(time.monotonic() - began)
-        said = text(shared, "print(1 + 1)", "beside")
+        output = text(shared, "print(1 + 1)", "beside")
         took.append(time.monotonic() - began - took[-1])
-        assert (200, "2\n") == (ping.status_code, said)
+        assert (200, "2\n") == (ping.status_code, output)
 
     assert flooding.result(30)["success"]
     assert statistics.median(took) < 0.5

@@ -35,16 +35,16 @@ def test_a_copy_goes_on_from_the_state_of_its_source(isolation: str) -> None:
             "unnamed = tempfile.TemporaryFile('w+'); unnamed.write('first '); unnamed.flush()",
             "handler = logging.StreamHandler(sys.stderr); logging.getLogger('mine').addHandler(handler)",
         )
-        async with source.copies(*setup, count=2) as (one, two):
+        async with source.copies(*setup, count=2) as (first, two):
             look = (
                 "up(); log.write(f'{os.environ[\"MINE\"]}'); log.flush();"
                 "print(state['n'], os.path.basename(os.getcwd()), open('log.txt').read(),"
                 "open(os.path.join(tempfile.gettempdir(), 'scratch')).read())"
             )
-            for kernel in (one, two):
+            for kernel in (first, two):
                 assert "42 data begun\nyes kept\n" == await value_of(kernel, look)
             await value_of(
-                one, "state['n'] = 0; open('new', 'w').close(); os.environ['MINE'] = 'no'"
+                first, "state['n'] = 0; open('new', 'w').close(); os.environ['MINE'] = 'no'"
             )
             rest = "print(state['n'], os.path.exists('new'), os.environ['MINE'])"
             assert "42 False yes\n" == await value_of(two, rest)
@@ -52,7 +52,7 @@ def test_a_copy_goes_on_from_the_state_of_its_source(isolation: str) -> None:
             assert "begun\n" == await value_of(
                 source.kernel, "print(open('log.txt').read(), end='')"
             )
-            assert "seen\n" == await value_of(one, "logging.getLogger('mine').error('seen')")
+            assert "seen\n" == await value_of(first, "logging.getLogger('mine').error('seen')")
 
     with_pool(test, isolation=isolation)
 
@@ -69,12 +69,12 @@ def test_what_is_random_differs() -> None:
     async def test(source: Source) -> None:
         setup = "import random, numpy; made = random.Random(1)"
         async with source.copies(setup, count=2) as kernels:
-            seen = [(await value_of(one, look)).split() for one in kernels]
-            assert all(one != two for one, two in zip(*seen, strict=True)), seen
-            same = [await value_of(one, "print(made.random())") for one in kernels]
+            values = [(await value_of(kernel, look)).split() for kernel in kernels]
+            assert all(value != two for value, two in zip(*values, strict=True)), values
+            same = [await value_of(kernel, "print(made.random())") for kernel in kernels]
             assert same[0] == same[1]
             ids = "print(get_ipython().kernel.ident, get_ipython().kernel.session.session)"
-            first, second = [await value_of(one, ids) for one in kernels]
+            first, second = [await value_of(kernel, ids) for kernel in kernels]
             assert first != second
 
     with_pool(test)
@@ -89,18 +89,18 @@ def test_a_copy_is_a_whole_kernel() -> None:
             "async def tick():\n    while True:\n        ticks.append(1); await asyncio.sleep(.01)",
             "ticking = asyncio.ensure_future(tick())",
         )
-        async with source.copies(*setup, count=2) as (one, two):
-            result = await one.execute("1/0", timeout_s=30, output_limit=1 << 20)
+        async with source.copies(*setup, count=2) as (first, two):
+            result = await first.execute("1/0", timeout_s=30, output_limit=1 << 20)
             assert ("error", "ZeroDivisionError") == (result.status, result.outputs[-1].ename)
             assert 4 == result.execution_count
-            assert "timeout" == (await error_of(one, "time.sleep(60)", 0.2))[:7]
-            assert "timeout" == (await error_of(one, "await asyncio.sleep(60)", 0.2))[:7]
-            await value_of(one, "n = len(ticks)\nwhile len(ticks) == n: await asyncio.sleep(0)")
+            assert "timeout" == (await error_of(first, "time.sleep(60)", 0.2))[:7]
+            assert "timeout" == (await error_of(first, "await asyncio.sleep(60)", 0.2))[:7]
+            await value_of(first, "n = len(ticks)\nwhile len(ticks) == n: await asyncio.sleep(0)")
             run = "t = threading.Thread(target=print, args=('in a thread',)); t.start(); t.join()"
-            assert "in a thread\n" == await value_of(one, run)
-            assert "3\r\n" == await value_of(one, "!echo 3")
-            await error_of(one, "os._exit(7)")
-            assert "code 7" in one.how_it_ended()
+            assert "in a thread\n" == await value_of(first, run)
+            assert "3\r\n" == await value_of(first, "!echo 3")
+            await error_of(first, "os._exit(7)")
+            assert "code 7" in first.how_it_ended()
             assert "2\n" == await value_of(two, "print(1 + 1)")
 
     with_pool(test)
@@ -161,14 +161,14 @@ BROKEN = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
-    setup, use, seen, left_out = BROKEN[kind]
+    setup, use, expected, omitted = BROKEN[kind]
 
     async def test(source: Source) -> None:
         snapshot = await source.snapshot(setup)
         copy = await source.pool.copy(snapshot)
-        assert seen == await value_of(copy.kernel, use)
-        if left_out is not None:
-            assert left_out in ", ".join(snapshot.left_out)
+        assert expected == await value_of(copy.kernel, use)
+        if omitted is not None:
+            assert omitted in ", ".join(snapshot.left_out)
         await copy.kernel.kill("the test is over")
 
     with_pool(test)
@@ -196,7 +196,7 @@ def test_copies_outlive_their_source_and_can_be_copied() -> None:
             await snapshot.discard()
         assert "5 g0 g1 g2 g3 g4 g5\n" == await value_of(kernel, look)
         await kernel.kill("the test is over")
-        await asyncio.wait_for(asyncio.gather(*(one.gone for one in snapshots)), 10)
+        await asyncio.wait_for(asyncio.gather(*(snapshot.gone for snapshot in snapshots)), 10)
 
     with_pool(test)
 
@@ -204,13 +204,13 @@ def test_copies_outlive_their_source_and_can_be_copied() -> None:
 @pytest.mark.slow
 def test_copies_do_not_see_each_other() -> None:
     async def test(source: Source) -> None:
-        async with source.copies("import os, signal", count=2) as (one, two):
+        async with source.copies("import os, signal", count=2) as (first, two):
             processes = "print(sorted(int(p) for p in os.listdir('/proc') if p.isdigit())[1:])"
-            assert "[]\n" == await value_of(one, processes)
-            await value_of(one, "open('/tmp/mine', 'w').close()")
+            assert "[]\n" == await value_of(first, processes)
+            await value_of(first, "open('/tmp/mine', 'w').close()")
             for kernel in (two, source.kernel):
                 assert "False\n" == await value_of(kernel, "print(os.path.exists('/tmp/mine'))")
-            assert "must be superuser" in await value_of(one, "!umount /home/gem 2>&1")
+            assert "must be superuser" in await value_of(first, "!umount /home/gem 2>&1")
 
     with_pool(test)
 
@@ -301,11 +301,11 @@ def test_copies_and_their_source_share_a_limit_of_processes() -> None:
 
     async def test(source: Source) -> None:
         snapshot = await source.snapshot("x = 1")
-        made = [(await source.pool.copy(snapshot)).kernel]
+        kernels = [(await source.pool.copy(snapshot)).kernel]
         if not _may_raise_limits():
             with pytest.raises(ResourceExhaustedError, match="process_limit = 40 of them"):
-                made += [(await source.pool.copy(snapshot)).kernel for _ in range(5)]
-        assert "1\n" == await value_of(made[0], "print(x)")
+                kernels += [(await source.pool.copy(snapshot)).kernel for _ in range(5)]
+        assert "1\n" == await value_of(kernels[0], "print(x)")
         assert "1\n" == await value_of(source.kernel, "print(x)")
 
     with_pool(test, process_limit=40)
@@ -316,11 +316,11 @@ def test_refusals() -> None:
     """When the template has ended, and when the kernel has."""
 
     async def test(source: Source) -> None:
-        taken = await source.snapshot("x = 1")
-        signals.send(taken.template.process.pid, 9)
-        await asyncio.wait_for(taken.gone, 10)
+        snapshot = await source.snapshot("x = 1")
+        signals.send(snapshot.template.process.pid, 9)
+        await asyncio.wait_for(snapshot.gone, 10)
         with pytest.raises(KernelStartError, match="the template of its snapshot has ended"):
-            await source.pool.copy(taken)
+            await source.pool.copy(snapshot)
         await source.kernel.kill("it is to be dead")
         with pytest.raises(SnapshotRefusedError):
             await source.snapshot()

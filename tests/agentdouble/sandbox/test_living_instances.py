@@ -36,8 +36,8 @@ def test_another_answer_of_the_ledger_holds_for_those_that_live_on_already() -> 
         in_force = ledger.Ledger({"U-TTL-PAUSED": "stops"})
         with ledger.using(in_force):
             instances = Instances(clock, Settings.load())
-            (one,) = await make(instances, 1)
-            instances.pause(one)
+            (instance,) = await make(instances, 1)
+            instances.pause(instance)
             clock.move(31 * MINUTE)
             instances.destroy_due()
             before = len(instances)
@@ -53,16 +53,16 @@ def test_another_answer_of_the_ledger_holds_for_those_that_live_on_already() -> 
 def test_an_instance_is_found_by_the_tool_that_it_is_of_alone() -> None:
     """By id with another tool there is none; a tool's are its own."""
 
-    async def found() -> None:
+    async def check() -> None:
         with within(Clock()) as instances:
-            one = await instances.get_or_create("t-1", "u")
+            instance = await instances.get_or_create("t-1", "u")
             other = await instances.get_or_create("t-2", "u")
-            assert one is await instances.look_up(one.id, "t-1")
+            assert instance is await instances.look_up(instance.id, "t-1")
             with pytest.raises(UnknownSessionError):
-                await instances.look_up(one.id, "t-2")
+                await instances.look_up(instance.id, "t-2")
             await instances.destroy_of("t-1", "no reason")
             assert [other] == [*instances.living()] == [*instances.of_tool("t-2")]
             assert () == instances.of_tool("t-1")
             await instances.close()
 
-    asyncio.run(found())
+    asyncio.run(check())

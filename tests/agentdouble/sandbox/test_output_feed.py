@@ -10,7 +10,6 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.core.invoke_tool import RUN_HEADER
 from agentdouble.sandbox.output_feed import (
-    Event,
     OutputFeed,
     named_run,
 )
@@ -64,10 +63,10 @@ def test_an_execution_bears_the_name_that_its_caller_gave_it(shared: Emulator) -
         request = signed(shared, body_of(shared, "1", "feed-named"))
         headers = {**request.headers, RUN_HEADER: "mine"}
         http.request("POST", request.url, headers=headers, content=request.body)
-        heard = list(to_the_end(events))
+        frames = list(to_the_end(events))
 
-    assert ["started", "output", "finished"] == [kind for kind, _ in heard]
-    assert {"mine"} == {data["run"] for _, data in heard}
+    assert ["started", "output", "finished"] == [kind for kind, _ in frames]
+    assert {"mine"} == {data["run"] for _, data in frames}
 
 
 def test_what_the_data_plane_runs_is_not_heard(shared: Emulator) -> None:
@@ -76,29 +75,29 @@ def test_what_the_data_plane_runs_is_not_heard(shared: Emulator) -> None:
     with listening(shared, "feed-plane") as events:
         data_plane(shared, "feed-plane").data("/v1/jupyter/execute", code="print('plane')")
         run(shared, "print('tool')", "feed-plane")
-        heard = list(to_the_end(events))
+        frames = list(to_the_end(events))
 
-    assert printed("tool\n") == heard[1]
+    assert printed("tool\n") == frames[1]
 
 
 def test_what_is_cut_from_the_answer_is_not_heard(shared: Emulator) -> None:
     """Of a flood what the output limit lets through, and the mark that says so."""
     with listening(shared, "feed-flood") as events:
         inner = run(shared, "for _ in range(50): print('x' * 100_000)", "feed-flood")
-        heard = [d["content"] for kind, d in to_the_end(events) if kind == "output"]
+        contents = [d["content"] for kind, d in to_the_end(events) if kind == "output"]
 
     flood, mark = inner["data"]["outputs"]
-    assert flood["text"] == "".join(one["text"] for one in heard[:-1])
-    assert {"name": "stderr", "text": mark["text"]} == heard[-1]
+    assert flood["text"] == "".join(content["text"] for content in contents[:-1])
+    assert {"name": "stderr", "text": mark["text"]} == contents[-1]
 
 
 def test_a_kernel_that_dies_is_heard(shared: Emulator) -> None:
     """Its error is the last output; that it has started may have died with it."""
     with listening(shared, "feed-dies") as events:
         run(shared, "import os; os._exit(3)", "feed-dies")
-        *_, (kind, said), end = to_the_end(events)
+        *_, (kind, data), end = to_the_end(events)
 
-    assert ("output", "error", "KernelDied") == (kind, said["msg_type"], said["content"]["ename"])
+    assert ("output", "error", "KernelDied") == (kind, data["msg_type"], data["content"]["ename"])
     assert finished("error", context_lost=True) == end
 
 
@@ -132,10 +131,6 @@ def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
     return run_it
 
 
-def said(size: int) -> Event:
-    return Event("output", {"run": "r"}, size)
-
-
 @in_a_loop
 async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
     """The setting plain_tracebacks holds for what is heard, too."""
@@ -145,7 +140,7 @@ async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
             "error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1
         )
         listener.close()
-        *_, heard = [event async for event in listener.events()]
+        *_, last = [event async for event in listener.events()]
 
     content = {"ename": "E", "traceback": ["E"]}
-    assert {"run": "r", "msg_type": "error", "content": content} == heard.data
+    assert {"run": "r", "msg_type": "error", "content": content} == last.data

@@ -33,7 +33,7 @@ def display(data: str, display_id: str | None = None, *, update: bool = False) -
     return "update_display_data" if update else "display_data", content
 
 
-def shown(data: str) -> Output:
+def as_output(data: str) -> Output:
     return Output("display_data", data={"text/plain": data}, metadata={})
 
 
@@ -56,12 +56,12 @@ CLEAR_BEFORE_NEXT: Any = ("clear_output", {"wait": True})
         ),
         pytest.param(
             [stream("a"), display("d"), stream("b")],
-            [out("a"), shown("d"), out("b")],
+            [out("a"), as_output("d"), out("b")],
             id="a display parts a stream",
         ),
         pytest.param(
             [display("1", "x"), display("2", "x"), display("3", "x", update=True)],
-            [shown("3"), shown("3")],
+            [as_output("3"), as_output("3")],
             id="an update changes every display of its id",
         ),
         pytest.param([stream("a"), CLEAR, stream("b")], [out("b")], id="clear, then more"),
@@ -72,7 +72,7 @@ CLEAR_BEFORE_NEXT: Any = ("clear_output", {"wait": True})
         ),
         pytest.param(
             [display("a", "x"), CLEAR_BEFORE_NEXT, display("b"), display("c", "x", update=True)],
-            [shown("b")],
+            [as_output("b")],
             id="what was cleared is not updated",
         ),
     ],
@@ -102,7 +102,7 @@ def cut(dropped: int) -> Output:
         ),
         pytest.param(
             [display("x" * 60, "i"), display("y" * 60, "i", update=True)],
-            [shown("y" * 60)],
+            [as_output("y" * 60)],
             id="an update has the room of what it replaces",
         ),
         pytest.param(
@@ -148,8 +148,8 @@ def test_an_error_that_no_message_told_of_comes_from_the_reply() -> None:
 
 def outputs(double: Emulator, code: str) -> list[dict[str, Any]]:
     inner = run(double, code, "outputs")
-    found: list[dict[str, Any]] = inner["data"]["outputs"]
-    return found
+    outputs: list[dict[str, Any]] = inner["data"]["outputs"]
+    return outputs
 
 
 @pytest.mark.slow
@@ -209,8 +209,8 @@ def test_a_long_error_message_is_cut_too(shared: Emulator) -> None:
     """No error makes the answer larger than the limit allows."""
     error, mark = outputs(shared, "raise ValueError('x' * 3_000_000)")
 
-    kept = len(error["evalue"]) + sum(map(len, error["traceback"]))
-    assert ("ValueError", 1024 * 1024) == (error["ename"], kept)
+    length = len(error["evalue"]) + sum(map(len, error["traceback"]))
+    assert ("ValueError", 1024 * 1024) == (error["ename"], length)
     assert "output cut" in mark["text"]
 
 
@@ -219,7 +219,7 @@ LARGE = 100_000_000
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("code", "kept"),
+    ("code", "expected"),
     [
         ("publish({'text/plain': large})", []),
         ("large", []),
@@ -237,7 +237,7 @@ for text in ("a", large):
     ids=["a display", "a result", "metadata", "an update", "an error", "a name"],
 )
 def test_what_is_very_large_is_dropped_and_told_of(
-    shared: Emulator, code: str, kept: list[str]
+    shared: Emulator, code: str, expected: list[str]
 ) -> None:
     """The mark says how much it was; neither it nor the message makes a large answer."""
     text(shared, f"publish, large = get_ipython().display_pub.publish, 'x' * {LARGE}", "large")
@@ -245,7 +245,7 @@ def test_what_is_very_large_is_dropped_and_told_of(
     inner = run(shared, code, "large")
 
     *others, mark = inner["data"]["outputs"]
-    assert kept == [one["output_type"] for one in others]
+    assert expected == [output["output_type"] for output in others]
     dropped = re.search(r"at least (\d+) bytes more", mark["text"])
     assert dropped is not None
     assert LARGE <= int(dropped[1])

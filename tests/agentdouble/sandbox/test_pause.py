@@ -5,14 +5,14 @@ from tests.agentdouble.calling import act_on_session, body_of, call, error_of, h
 
 
 def sessions(double: Emulator) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
-    return found
+    items: list[dict[str, object]] = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    return items
 
 
 def change(double: Emulator, session_id: str, action: str) -> dict[str, object]:
     """Pause or resume a session; return what the double shows of it afterwards."""
     act_on_session(double, action, session_id)
-    return next(one for one in sessions(double) if one["SessionId"] == session_id)
+    return next(session for session in sessions(double) if session["SessionId"] == session_id)
 
 
 def advance(double: Emulator, seconds: int) -> None:
@@ -50,12 +50,12 @@ def test_the_validity_stops_while_paused_where_the_ledger_says_so() -> None:
         change(double, session_id, "PauseSession")
         advance(double, 3600)
         still_there = [s["SessionId"] for s in sessions(double)]
-        left = change(double, session_id, "ResumeSession")["remaining_s"]
+        remaining_s = change(double, session_id, "ResumeSession")["remaining_s"]
         advance(double, 1200)
 
         assert [session_id] == still_there
-        assert isinstance(left, float)
-        assert 600 < left <= 1200  # less the time that the calls took
+        assert isinstance(remaining_s, float)
+        assert 600 < remaining_s <= 1200  # less the time that the calls took
         assert [] == sessions(double)
 
 

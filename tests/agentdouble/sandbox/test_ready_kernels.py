@@ -11,10 +11,10 @@ from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
 
 
 async def _close_when_it_starts_one(*, the_start_waits: bool) -> None:
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def make() -> PooledKernel:
-        begun.set()
+        started.set()
         if not the_start_waits:
             raise KernelStartError("Python", "no room")
         try:
@@ -24,7 +24,7 @@ async def _close_when_it_starts_one(*, the_start_waits: bool) -> None:
 
     ready = ReadyKernels(make, 2)
     ready.fill()
-    await begun.wait()
+    await started.wait()
     await ready.close()
 
 

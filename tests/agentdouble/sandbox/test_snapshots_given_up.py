@@ -34,11 +34,11 @@ def own_processes() -> list[psutil.Process]:
 
     Fork servers and templates keep one ready, which they make when they have the time.
     """
-    found = []
-    for one in _all_processes():
+    processes_left = []
+    for process in _all_processes():
         with contextlib.suppress(psutil.NoSuchProcess):
-            found += [one] if one.name() != "sleep" else []
-    return found
+            processes_left += [process] if process.name() != "sleep" else []
+    return processes_left
 
 
 @pytest.fixture(autouse=True)
@@ -57,13 +57,13 @@ class Sessions:
 
     async def begin(self) -> Instance:
         instance = await self.instances.get_or_create(TOOL, "u")
-        assert "" == await self.said(instance, "x = 1")
+        assert "" == await self.output(instance, "x = 1")
         return instance
 
-    async def said(self, instance: Instance, code: str = "print(x)") -> str:
+    async def output(self, instance: Instance, code: str = "print(x)") -> str:
         result = await self.instances.execute(instance, code, "python3", 30)
         assert "ok" == result.status, result
-        return "".join(one.text or "" for one in result.outputs)
+        return "".join(output.text or "" for output in result.outputs)
 
     async def close(self) -> None:
         await self.snapshots.close()
@@ -98,7 +98,7 @@ def test_a_snapshot_whose_caller_leaves_is_kept_or_is_not_there() -> None:
                 await sessions.snapshots.reset()
 
         async def look(_: None) -> None:
-            assert "1\n" == await sessions.said(instance)
+            assert "1\n" == await sessions.output(instance)
 
         assert await leave_everywhere(take, look, "when its answer is there") > 1
 
@@ -113,7 +113,7 @@ def test_a_new_instance_whose_caller_leaves_is_not_there() -> None:
         snapshot = await sessions.snapshots.take(source)
         places = await leave_everywhere(
             lambda: sessions.snapshots.resume(snapshot, None, new_instance=True),
-            lambda made: sessions.instances.destroy(made, "the test is over"),
+            lambda instance: sessions.instances.destroy(instance, "the test is over"),
             "while it waits, and again",
         )
         await sessions.instances.settle()
@@ -123,8 +123,8 @@ def test_a_new_instance_whose_caller_leaves_is_not_there() -> None:
     with_sessions(test)
 
 
-@pytest.mark.parametrize("turns", [3, 40])
-def test_a_session_that_ends_meanwhile_is_told_and_leaves_nothing(turns: int) -> None:
+@pytest.mark.parametrize("steps", [3, 40])
+def test_a_session_that_ends_meanwhile_is_told_and_leaves_nothing(steps: int) -> None:
     """Whether a snapshot is taken of it or it returns to one."""
 
     async def test(sessions: Sessions) -> None:
@@ -136,7 +136,7 @@ def test_a_session_that_ends_meanwhile_is_told_and_leaves_nothing(turns: int) ->
         for work in (sessions.snapshots.take, resume):
             source = await sessions.begin()
             task = asyncio.ensure_future(work(source))
-            for _ in range(turns):
+            for _ in range(steps):
                 await asyncio.sleep(0.001)
             await sessions.instances.destroy(source, "the test ends it")
             await asyncio.wait({task}, timeout=30)

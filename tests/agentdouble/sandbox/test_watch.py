@@ -58,7 +58,7 @@ def look(double: Emulator) -> None:
 
 def reasons_of(double: Emulator) -> dict[str, str]:
     listed = http.get(f"{double.url}/_emulator/sessions").json()
-    return {one["UserSessionId"]: one["reason"] for one in listed["ended"]}
+    return {session["UserSessionId"]: session["reason"] for session in listed["ended"]}
 
 
 FILLERS = {
@@ -78,25 +78,25 @@ FILLERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("how", "limit"), [*((how, 8 * MIB) for how in FILLERS), ("many files", 1024 * MIB)]
+    ("filler", "limit"), [*((filler, 8 * MIB) for filler in FILLERS), ("many files", 1024 * MIB)]
 )
-def test_a_session_whose_files_grow_over_the_limit_is_ended(how: str, limit: int) -> None:
+def test_a_session_whose_files_grow_over_the_limit_is_ended(filler: str, limit: int) -> None:
     """The code that runs is answered with the reason, its session is gone, others live on."""
     with Emulator(workspace_limit=limit) as double:
         text(double, "x = 1", "beside")
         home = Path(http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]["home"])
-        inner = run(double, FILLERS[how] + FOR_EVER * (limit == 8 * MIB), "filler")
+        inner = run(double, FILLERS[filler] + FOR_EVER * (limit == 8 * MIB), "filler")
         look(double)
-        beside = text(double, "print(x)", "beside")
-        left = [path.name for path in home.parents[1].iterdir() if path.is_dir()]
+        output = text(double, "print(x)", "beside")
+        folders = [path.name for path in home.parents[1].iterdir() if path.is_dir()]
         reasons = reasons_of(double)
 
     lost = "killed: its files grew over 8 MiB; the session's context is lost"
-    assert "1\n" == beside
+    assert "1\n" == output
     if limit == 8 * MIB:
         assert f"Code execution failed: {lost}" == inner["message"]
         assert {"filler": "killed: its files grew over 8 MiB"} == reasons
-        assert 4 > len(left)  # this one, and those that are ready
+        assert 4 > len(folders)  # this one, and those that are ready
     else:
         assert ("ok", {}) == (inner["data"]["status"], reasons)
 
@@ -122,7 +122,7 @@ def test_a_session_whose_processes_together_take_too_much_memory_is_ended(limit:
         look(double)
         reasons = reasons_of(double)
         (listed, hogs) = (http.get(f"{double.url}/_emulator/sessions").json()["sessions"], [])
-        for pid in [pid for one in listed for pid in one["pids"]]:
+        for pid in [pid for session in listed for pid in session["pids"]]:
             hogs += psutil.Process(pid).children()
 
     reason = "killed: its memory grew over 1536 MiB"
@@ -136,19 +136,19 @@ def test_a_session_whose_processes_together_take_too_much_memory_is_ended(limit:
 def test_memory_that_processes_share_counts_once() -> None:
     """Forks that look at their parent's memory have none of their own."""
     with Emulator(memory_limit=1536 * MIB) as double:
-        said = text(double, SHARING, "sharing")
+        output = text(double, SHARING, "sharing")
         look(double)
         reasons = reasons_of(double)
 
-    assert ("all\n", {}) == (said, reasons)
+    assert ("all\n", {}) == (output, reasons)
 
 
 @pytest.fixture
 def process() -> Any:
     """A process that does nothing: it sleeps in the system, with all else behind it."""
     started = subprocess.Popen(["sleep", "1000000"])
-    seen = psutil.Process(started.pid)
-    while (seen.name(), seen.status()) != ("sleep", psutil.STATUS_SLEEPING):
+    process = psutil.Process(started.pid)
+    while (process.name(), process.status()) != ("sleep", psutil.STATUS_SLEEPING):
         pass
     yield started
     started.kill()
@@ -181,15 +181,15 @@ GROWING = {
 ENDS_WITH = {"files": "its files grew over 8 MiB", "memory": "its memory grew over 1536 MiB"}
 
 
-@pytest.mark.parametrize("what", GROWING)
+@pytest.mark.parametrize("reason", GROWING)
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["a child", "a grandchild of a process that has ended"])
+@pytest.mark.parametrize("action", ["a child", "a grandchild of a process that has ended"])
 def test_what_grows_in_a_session_that_was_idle_is_seen(
-    how: str, what: str, monkeypatch: pytest.MonkeyPatch
+    action: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever of its processes does it, long after its code and all looks at that."""
     monkeypatch.setattr(Watch, "_next_in_turn", lambda _: set())  # which would see it later
-    code = HIDING[how].format(fork=HIDDEN, grow=repr(GROWING[what]))
+    code = HIDING[action].format(fork=HIDDEN, grow=repr(GROWING[reason]))
     with Emulator(workspace_limit=8 * MIB, memory_limit=1536 * MIB, isolation="none") as double:
         run(double, code, "hidden")
         (session,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
@@ -198,4 +198,4 @@ def test_what_grows_in_a_session_that_was_idle_is_seen(
         os.close(begin)
         eventually(lambda: look(double) or reasons_of(double), bool)
 
-        assert {"hidden": f"killed: {ENDS_WITH[what]}"} == reasons_of(double)
+        assert {"hidden": f"killed: {ENDS_WITH[reason]}"} == reasons_of(double)

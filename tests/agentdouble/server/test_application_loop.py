@@ -63,17 +63,17 @@ def test_cancelling_the_caller_cancels_the_coroutine() -> None:
     """A request that is given up does not go on."""
 
     async def body(loop: ApplicationLoop) -> bool:
-        begun, cancelled = threading.Event(), threading.Event()
+        started, cancelled = threading.Event(), threading.Event()
 
         async def wait() -> None:
-            begun.set()
+            started.set()
             try:
                 await asyncio.Event().wait()
             finally:
                 cancelled.set()
 
         task = asyncio.ensure_future(loop.run(wait()))
-        await asyncio.to_thread(begun.wait)
+        await asyncio.to_thread(started.wait)
         task.cancel()
         return await asyncio.to_thread(cancelled.wait, 30)
 
@@ -82,11 +82,11 @@ def test_cancelling_the_caller_cancels_the_coroutine() -> None:
 
 def test_a_slow_consumer_slows_the_iterator() -> None:
     """An iterator without end does not fill the memory."""
-    made = []
+    created = []
 
     async def endless() -> AsyncIterator[int]:
         while True:
-            made.append(1)
+            created.append(1)
             yield 1
 
     async def body(loop: ApplicationLoop) -> None:
@@ -98,7 +98,7 @@ def test_a_slow_consumer_slows_the_iterator() -> None:
 
     in_loop(body)
 
-    assert len(made) < 50
+    assert len(created) < 50
 
 
 @pytest.mark.parametrize("started", [True, False])
@@ -130,23 +130,23 @@ def test_the_producer_waits_for_the_consumer() -> None:
         loop = ApplicationLoop()
         await loop.start()
         out: CrossLoopQueue[int] = CrossLoopQueue()
-        made, waits = [], threading.Event()
+        created, waits = [], threading.Event()
 
         async def make() -> None:
             for number in range(3 * ROOM):
                 out.put(number)
-                made.append(number)
+                created.append(number)
                 if out.full:
                     waits.set()
                     await out.room()
 
         making = asyncio.ensure_future(loop.run(make()))
         await asyncio.to_thread(waits.wait, 30)
-        ahead, taken = len(made), 0
-        while taken < 3 * ROOM:
-            taken += len(await out.take())
+        ahead, created_before = len(created), 0
+        while created_before < 3 * ROOM:
+            created_before += len(await out.take())
         await making
         await loop.stop()
-        return ahead, taken
+        return ahead, created_before
 
     assert (ROOM, 3 * ROOM) == asyncio.run(main())

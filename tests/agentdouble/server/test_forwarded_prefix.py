@@ -11,16 +11,16 @@ from agentdouble.server.protocols import PEER
 
 def below(*prefixes: str, peer: str = "127.0.0.1") -> tuple[str, str]:
     """Return root and path as an application sees them."""
-    seen: list[Any] = []
+    scopes: list[Any] = []
 
     async def app(scope: Any, _receive: Any, _send: Any) -> None:
-        seen.append((scope.get("root_path", ""), scope["path"]))
+        scopes.append((scope.get("root_path", ""), scope["path"]))
 
     headers = [(b"x-forwarded-prefix", prefix.encode()) for prefix in prefixes]
     scope = {"type": "http", "path": "/x", "headers": headers, PEER: (peer, 1)}
     anyio.run(Forwarded(app), scope, None, None)
-    [found] = seen
-    return found
+    [result] = scopes
+    return result
 
 
 def test_an_application_is_below_the_prefix_of_its_gateway() -> None:

@@ -35,14 +35,14 @@ def test_timers_run_while_the_clocks_are_frozen(
 
 def test_run_leaves_nothing_behind() -> None:
     """What is still running is cancelled, and the loop is closed."""
-    left = []
+    closed = []
 
     async def main() -> asyncio.AbstractEventLoop:
         async def forever() -> None:
             try:
                 await asyncio.Event().wait()
             finally:
-                left.append("cancelled")
+                closed.append("cancelled")
 
         task = asyncio.ensure_future(forever())
         await asyncio.wait({task}, timeout=0.01)
@@ -50,5 +50,5 @@ def test_run_leaves_nothing_behind() -> None:
 
     loop = run(main())
 
-    assert ["cancelled"] == left
+    assert ["cancelled"] == closed
     assert loop.is_closed()

@@ -48,10 +48,10 @@ def test_a_small_answer_is_sent_as_one() -> None:
 
 def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
     """Nor does what has no body; answers to what was asked at once come in order."""
-    asked = threading.Event()
+    received = threading.Event()
 
     async def late() -> AsyncIterator[str]:
-        await asyncio.to_thread(asked.wait, 30)
+        await asyncio.to_thread(received.wait, 30)
         yield "late"
 
     routes = [
@@ -59,11 +59,11 @@ def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
         Route("/none", lambda _request: Response(status_code=204)),
     ]
     with connected(Starlette(routes=routes)) as connection:
-        none = b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        unknown_route = b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         last = b"GET /none HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + none + last)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + unknown_route + last)
         head = connection.recv(65536)
-        asked.set()
+        received.set()
         rest = b"".join(iter(lambda: connection.recv(65536), b""))
 
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")

@@ -14,10 +14,10 @@ def answer_to(double: Emulator, request: str) -> str:
     host, _, port = double.url.partition("://")[2].partition(":")
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(request.encode("latin-1"))
-        found = b""
+        received = b""
         while piece := connection.recv(65536):
-            found += piece
-    return found.decode()
+            received += piece
+    return received.decode()
 
 
 def get(double: Emulator, *heads: str, target: str = "/ping", version: str = "1.1") -> str:
@@ -26,7 +26,7 @@ def get(double: Emulator, *heads: str, target: str = "/ping", version: str = "1.
 
 
 @pytest.mark.parametrize(
-    ("heads", "said"),
+    ("heads", "message"),
     [
         (["Host: localhost", "Host: localhost"], "names 2 hosts: 'localhost', 'localhost'"),
         (["Host: localhost", "Host: evil.example"], "names 2 hosts"),
@@ -40,13 +40,13 @@ def get(double: Emulator, *heads: str, target: str = "/ping", version: str = "1.
     ],
     ids=str,
 )
-def test_a_host_that_is_none_is_refused(shared: Emulator, heads: list[str], said: str) -> None:
+def test_a_host_that_is_none_is_refused(shared: Emulator, heads: list[str], message: str) -> None:
     """One Host, and a name with a port (RFC 9112, 3.2)."""
     answer = get(shared, *heads)
 
     assert answer.startswith("HTTP/1.1 400 "), answer
     assert '"type":"BadHost"' in answer
-    assert said in answer
+    assert message in answer
 
 
 def test_a_target_that_names_another_host_than_the_header_is_refused(shared: Emulator) -> None:

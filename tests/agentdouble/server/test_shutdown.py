@@ -26,7 +26,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 0)
 
 
-def sleeping(begun: threading.Event) -> SimpleApp:
+def sleeping(started: threading.Event) -> SimpleApp:
     app = SimpleApp("sleeper")
 
     async def forever() -> AsyncIterator[str]:
@@ -37,7 +37,7 @@ def sleeping(begun: threading.Event) -> SimpleApp:
     async def main(payload: dict[str, Any], _headers: dict[str, str]) -> Any:
         if "stream" in payload:
             return forever()
-        begun.set()
+        started.set()
         return await asyncio.Event().wait()
 
     return app
@@ -47,12 +47,12 @@ def sleeping(begun: threading.Event) -> SimpleApp:
 def test_a_call_that_is_cut_off_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
     """It gets 503 in the application's error shape, and the log has one line and no traceback."""
     caplog.set_level("INFO", "agentdouble.journal.entries")
-    begun = threading.Event()
-    emulator = Emulator(sleeping(begun)).start()
+    started = threading.Event()
+    emulator = Emulator(sleeping(started)).start()
     with ThreadPoolExecutor(1) as pool:
         url = f"{emulator.url}/invoke"
         call = pool.submit(httpx.post, url, json={}, headers=HEADERS, timeout=60)
-        assert begun.wait(60)
+        assert started.wait(60)
         emulator.stop()
         answer = call.result()
 
@@ -86,11 +86,11 @@ def test_a_call_that_its_caller_cancels_stays_cancelled() -> None:
     async def sleep(_scope: Scope, _receive: Receive, _send: Send) -> None:
         await asyncio.Event().wait()
 
-    async def nobody(*message: Message) -> Message:
+    async def unused(*message: Message) -> Message:
         raise AssertionError(message)
 
     async def cancelled() -> None:
-        called = asyncio.ensure_future(ShutdownMiddleware(sleep)({"type": "http"}, nobody, nobody))
+        called = asyncio.ensure_future(ShutdownMiddleware(sleep)({"type": "http"}, unused, unused))
         await asyncio.sleep(0)
         called.cancel()
         await called

@@ -38,12 +38,12 @@ async def accept(listener: socket.socket) -> socket.socket:
     return accepted
 
 
-async def answered(server: socket.socket, asking: asyncio.Future[Answer], said: bytes) -> bytes:
+async def serve(server: socket.socket, pending: asyncio.Future[Answer], raw: bytes) -> bytes:
     """Let a request be answered, and return the body."""
     loop = asyncio.get_running_loop()
     await loop.sock_recv(server, 1000)
-    await loop.sock_sendall(server, said)
-    answer, body = await asking, b""
+    await loop.sock_sendall(server, raw)
+    answer, body = await pending, b""
     while not answer.done:
         body += await answer.read()
     return body
@@ -53,54 +53,54 @@ async def test_a_connection_that_was_closed_meanwhile_is_not_used_again(
     listener: socket.socket,
 ) -> None:
     """Not even if that is not seen as yet."""
-    made = connections(listener)
-    asking = asyncio.ensure_future(made.ask("GET", "/", [], b""))
+    pool = connections(listener)
+    pending = asyncio.ensure_future(pool.ask("GET", "/", [], b""))
     server = await accept(listener)
-    await answered(server, asking, EMPTY)
+    await serve(server, pending, EMPTY)
     server.close()
 
-    await made.open()
+    await pool.open()
 
     (await accept(listener)).close()
-    made.close()
+    pool.close()
 
 
 async def test_a_connection_that_was_kept_too_long_is_not_used_again(
     listener: socket.socket,
 ) -> None:
     """Though the loop was too late to give it up: its server may be about to."""
-    made = Connections(f"http://127.0.0.1:{listener.getsockname()[1]}", kept_s=0)
-    asking = asyncio.ensure_future(made.ask("GET", "/", [], b""))
+    pool = Connections(f"http://127.0.0.1:{listener.getsockname()[1]}", kept_s=0)
+    pending = asyncio.ensure_future(pool.ask("GET", "/", [], b""))
     with await accept(listener) as server:
-        await answered(server, asking, EMPTY)
-        await made.open()  # nothing else has happened in the loop
+        await serve(server, pending, EMPTY)
+        await pool.open()  # nothing else has happened in the loop
 
         (await accept(listener)).close()
-    made.close()
+    pool.close()
 
 
 async def test_an_answer_before_the_request_is_out_ends_the_connection(
     listener: socket.socket,
 ) -> None:
     """What is sent later would be taken for another request."""
-    made = connections(listener)
-    connection = await made.open()
+    pool = connections(listener)
+    connection = await pool.open()
     answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
     with await accept(listener) as server:
-        begun: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        begun.set_result(answer)
-        await answered(server, begun, EMPTY)
+        pending: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        pending.set_result(answer)
+        await serve(server, pending, EMPTY)
 
         assert connection.closing
-    made.close()
+    pool.close()
 
 
 async def test_an_answer_before_a_reset_is_read_though_writing_meets_the_reset_first(
     listener: socket.socket,
 ) -> None:
     """A server that answers without reading all of a request may close so."""
-    made = connections(listener)
-    connection = await made.open()
+    pool = connections(listener)
+    connection = await pool.open()
     answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
     with await accept(listener) as server:
         await asyncio.get_running_loop().sock_recv(server, 1000)
@@ -117,14 +117,14 @@ async def test_an_answer_before_a_reset_is_read_though_writing_meets_the_reset_f
 
 async def test_nobody_there_is_told_apart_from_who_breaks_off(listener: socket.socket) -> None:
     """Only of the former it is sure that nothing was reached."""
-    made = connections(listener)
-    asking = asyncio.ensure_future(made.ask("GET", "/", [], b""))
+    pool = connections(listener)
+    pending = asyncio.ensure_future(pool.ask("GET", "/", [], b""))
     with await accept(listener) as server:
         await asyncio.get_running_loop().sock_recv(server, 1000)
     with pytest.raises(AnswerLostError) as broken:
-        await asking
+        await pending
     listener.close()
     with pytest.raises(AnswerLostError) as refused:
-        await made.open()
+        await pool.open()
 
     assert (False, True) == (broken.value.unreached, refused.value.unreached)

@@ -38,24 +38,24 @@ def limited_pages(double: Emulator) -> Iterator[None]:
 
 def names(double: Emulator) -> set[str]:
     """Return what the double has on the surfaces that keep records."""
-    found = {one["id"] for one in http.get(double.url + USER).json()}
-    found |= {one["Name"] for one in act(double, "ListTools")["Tools"]}
-    found |= {one.name for one in double.mcp.list()}
-    found |= set(double.runtimes.names)
-    found |= set(http.get(f"{double.url}{USER}/before/artifacts").json())
-    return found
+    present = {session["id"] for session in http.get(double.url + USER).json()}
+    present |= {tool["Name"] for tool in act(double, "ListTools")["Tools"]}
+    present |= {service.name for service in double.mcp.list()}
+    present |= set(double.runtimes.names)
+    present |= set(http.get(f"{double.url}{USER}/before/artifacts").json())
+    return present
 
 
 def creating(double: Emulator) -> dict[str, int]:
     """Try to make sixty sessions, each with a state of some size; return what each was told."""
 
-    def one(number: int) -> tuple[str, int]:
+    def create(number: int) -> tuple[str, int]:
         body = {"state": {"text": "x" * 5000, "user:n": number}}
         answer = http.post(f"{double.url}{USER}/s{number}", json=body, timeout=60)
         return f"s{number}", answer.status_code
 
     with ThreadPoolExecutor(8) as pool:
-        return dict(pool.map(one, range(60)))
+        return dict(pool.map(create, range(60)))
 
 
 def test_a_full_disk_keeps_nothing_that_was_refused(tmp_path: Path) -> None:
@@ -71,14 +71,14 @@ def test_a_full_disk_keeps_nothing_that_was_refused(tmp_path: Path) -> None:
             well = http.get(f"{double.url}/_emulator/health")
             again = http.post(f"{double.url}{USER}/after", json={}).status_code
         with Emulator(state=state) as double:
-            kept = names(double)
+            before = names(double)
 
     acknowledged = {id_ for id_, status in answers.items() if status == 200}
     assert {507} == set(answers.values()) - {200}
     assert (503, "failing") == (health.status_code, health.json()["status"])
     assert {"before", "sandbox", *acknowledged} == during
     assert (200, 200) == (well.status_code, again)
-    assert {*during, "after"} == kept
+    assert {*during, "after"} == before
 
 
 def until_refused(make: Callable[[int], object]) -> int:
@@ -102,18 +102,18 @@ def test_what_a_program_makes_is_refused_too(tmp_path: Path, kind: str) -> None:
         }
         make[kind](1000)
         with limited_pages(double):
-            made = until_refused(make[kind])
+            created = until_refused(make[kind])
             during = names(double)
         make[kind](1001)
         after = names(double)
     with Emulator(state=state) as double:
-        kept = names(double)
+        before = names(double)
 
     letter = kind[0]
-    expected = {f"{letter}{number}" for number in (*range(made), 1000)}
+    expected = {f"{letter}{number}" for number in (*range(created), 1000)}
     assert expected == during - {"sandbox"}
     assert expected | {f"{letter}1001"} == after - {"sandbox"}
-    assert after == kept
+    assert after == before
 
 
 def test_nothing_refused_is_there_on_any_surface(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_nothing_refused_is_there_on_any_surface(tmp_path: Path) -> None:
         before = names(double)
         with limited_pages(double):
             artifact = {"filename": "a", "artifact": {"text": big}}
-            told = [
+            messages = [
                 http.post(f"{double.url}{USER}/new", json={"state": {"s": big}}).status_code,
                 http.patch(base, json={"stateDelta": {"s": big}}).status_code,
                 http.post(f"{base}/artifacts", json=artifact).status_code,
@@ -139,14 +139,14 @@ def test_nothing_refused_is_there_on_any_surface(tmp_path: Path) -> None:
             state_of = http.get(base).json()
         after = http.post(f"{double.url}{USER}/after", json={}).status_code
     with Emulator(state=state) as double:
-        kept = names(double)
+        restored = names(double)
 
-    assert [507, 507, 507] == told
+    assert [507, 507, 507] == messages
     assert (507, "StateError") == tool[:2]
     assert before == during
     assert ([], {}) == (state_of["events"], state_of["state"])
     assert 200 == after
-    assert {*before, "after"} == kept
+    assert {*before, "after"} == restored
 
 
 def test_a_run_that_cannot_be_kept_says_so(tmp_path: Path) -> None:

@@ -34,20 +34,20 @@ class Lamps(Registry[Lamp]):
     kind = "lamp"
     noun = "lamp"
     store: Store
-    seen: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__(Clock(), self.store)
 
     async def create(self, name: str, token: str | None = None, socket: bool = True) -> Lamp:
-        said = self._described(f"l-{name}", name, token, [name, socket])
-        return await self._add(Lamp(**said, socket=socket))
+        fields = self._described(f"l-{name}", name, token, [name, socket])
+        return await self._add(Lamp(**fields, socket=socket))
 
     async def unplug(self, id_: str) -> Lamp:
         return await self._change(id_, lambda lamp: replace(lamp, socket=False))
 
-    def _unknown(self, asked: str, by: str) -> NoLampError:
-        return NoLampError(f"no {by} {asked}")
+    def _unknown(self, name: str, by: str) -> NoLampError:
+        return NoLampError(f"no {by} {name}")
 
     async def _restore(self, id_: str, record: Record) -> Lamp:
         return Lamp(**{**record, **times_of(record)})
@@ -55,13 +55,13 @@ class Lamps(Registry[Lamp]):
     async def _start(self, new: Lamp) -> None:
         if not new.socket:
             raise ValueError("no socket")
-        self.seen.append(f"start {new.name}")
+        self.steps.append(f"start {new.name}")
 
     async def _exchange(self, before: Lamp, after: Lamp) -> None:
-        self.seen.append(f"change {after.name}")
+        self.steps.append(f"change {after.name}")
 
-    async def _stop(self, gone: Lamp) -> None:
-        self.seen.append(f"stop {gone.name}")
+    async def _stop(self, lamp: Lamp) -> None:
+        self.steps.append(f"stop {lamp.name}")
 
 
 Doing = Callable[[Lamps], Coroutine[Any, Any, Any]]
@@ -70,14 +70,14 @@ Doing = Callable[[Lamps], Coroutine[Any, Any, Any]]
 def after(do: Doing, store: Store | None = None) -> tuple[Lamps, Sequence[str]]:
     """Do something with lamps; return them with the names that another registry restores."""
 
-    async def both() -> tuple[Lamps, Sequence[str]]:
+    async def restarted() -> tuple[Lamps, Sequence[str]]:
         lamps = Lamps(store or Store())
         await do(lamps)
         others = Lamps(lamps.store)
         await others.load()
         return lamps, [lamp.name for lamp in others.all()]
 
-    return asyncio.run(both())
+    return asyncio.run(restarted())
 
 
 def test_what_is_made_changed_and_deleted_is_kept_so() -> None:
@@ -89,11 +89,11 @@ def test_what_is_made_changed_and_deleted_is_kept_so() -> None:
         await lamps.unplug("l-green")
         await lamps.delete("l-red")
 
-    lamps, kept = after(do)
+    lamps, records = after(do)
 
     steps = ["start red", "start green", "start blue", "change green", "stop red"]
-    assert steps == lamps.seen
-    assert ["green", "blue"] == kept == [lamp.name for lamp in lamps.all()]
+    assert steps == lamps.steps
+    assert ["green", "blue"] == records == [lamp.name for lamp in lamps.all()]
     assert (False, True) == (lamps.get("l-green").socket, lamps.named("blue").socket)
 
 
@@ -115,9 +115,9 @@ def test_a_client_token_makes_one_thing() -> None:
         with pytest.raises(ActionError, match="another request, which made the lamp 'l-red'"):
             await lamps.create("green", "t")
 
-    _, kept = after(do)
+    _, records = after(do)
 
-    assert ["red"] == kept
+    assert ["red"] == records
 
 
 def test_a_reset_leaves_nothing() -> None:
@@ -128,7 +128,7 @@ def test_a_reset_leaves_nothing() -> None:
         await lamps.create("green")
         await lamps.reset()
 
-    lamps, kept = after(do)
+    lamps, records = after(do)
 
-    assert ["stop red", "stop green"] == lamps.seen[2:]
-    assert ((), []) == (lamps.all(), kept)
+    assert ["stop red", "stop green"] == lamps.steps[2:]
+    assert ((), []) == (lamps.all(), records)

@@ -20,9 +20,9 @@ def state(tmp_path: Path) -> str:
 def test_tools_survive_a_restart(state: str) -> None:
     """As they were: those that were made, what was said of the fixed one, and no deleted one."""
     with Emulator(state=state) as first:
-        made = act(first, "CreateTool", Name="one", ToolType="CodeEnv", ClientToken="c")["ToolId"]
-        gone = act(first, "CreateTool", Name="two", ToolType="CodeEnv")["ToolId"]
-        act(first, "DeleteTool", ToolId=gone)
+        tool = act(first, "CreateTool", Name="one", ToolType="CodeEnv", ClientToken="c")["ToolId"]
+        deleted_id = act(first, "CreateTool", Name="two", ToolType="CodeEnv")["ToolId"]
+        act(first, "DeleteTool", ToolId=deleted_id)
         act(first, "UpdateTool", ToolId=TOOL, Description="changed")
         before = act(first, "ListTools")["Tools"]
         url = first.url
@@ -30,11 +30,11 @@ def test_tools_survive_a_restart(state: str) -> None:
     with Emulator(state=state) as second:
         after = act(second, "ListTools")["Tools"]
         again = act(second, "CreateTool", Name="one", ToolType="CodeEnv", ClientToken="c")["ToolId"]
-        ran = act(second, "InvokeTool", **{**body_of(second, "1"), "ToolId": made})
+        ran = act(second, "InvokeTool", **{**body_of(second, "1"), "ToolId": tool})
         second_url = second.url
 
     assert str(before).replace(url, second_url) == str(after)
-    assert (made, made) == (again, ran["ToolId"])
+    assert (tool, tool) == (again, ran["ToolId"])
 
 
 def test_sessions_end_with_the_double_and_say_so(state: str) -> None:
@@ -47,7 +47,7 @@ def test_sessions_end_with_the_double_and_say_so(state: str) -> None:
 
     with Emulator(state=state) as second:
         ended = http.get(f"{second.url}/_emulator/sessions").json()["ended"]
-        told = refusal(second, "GetSession", ToolId=TOOL, SessionId=lived)
+        error = refusal(second, "GetSession", ToolId=TOOL, SessionId=lived)
         new = result(second, "1", "lived")["SessionId"]
 
     restarted = ended[1]
@@ -60,5 +60,5 @@ def test_sessions_end_with_the_double_and_say_so(state: str) -> None:
         404,
         "InvalidResource.NotFound",
         f"The instance of session {lived!r} has ended: the double was restarted, at {at}.",
-    ) == told
+    ) == error
     assert new != lived

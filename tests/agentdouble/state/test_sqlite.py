@@ -20,7 +20,7 @@ def url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def keep(path: Path, **records: Record) -> None:
+def save(path: Path, **records: Record) -> None:
     async def do() -> None:
         store = make_store(url(path))
         await store.open()
@@ -31,7 +31,7 @@ def keep(path: Path, **records: Record) -> None:
     asyncio.run(do())
 
 
-def kept(path: Path) -> dict[str, Record]:
+def saved(path: Path) -> dict[str, Record]:
     async def do() -> dict[str, Record]:
         store = make_store(url(path))
         await store.open()
@@ -45,10 +45,10 @@ def kept(path: Path) -> dict[str, Record]:
 
 def test_records_outlive_their_store(tmp_path: Path) -> None:
     """Another store on the same file has them."""
-    keep(tmp_path / "a.db", one={"n": 1})
-    keep(tmp_path / "a.db", two={"n": 2})
+    save(tmp_path / "a.db", one={"n": 1})
+    save(tmp_path / "a.db", two={"n": 2})
 
-    assert {"one": {"n": 1}, "two": {"n": 2}} == kept(tmp_path / "a.db")
+    assert {"one": {"n": 1}, "two": {"n": 2}} == saved(tmp_path / "a.db")
 
 
 @pytest.mark.slow
@@ -72,12 +72,12 @@ asyncio.run(main())
     done = subprocess.run([sys.executable, "-c", script], timeout=200, check=False)
 
     assert -9 == done.returncode
-    assert {str(number): {"n": number} for number in range(20)} == kept(tmp_path / "a.db")
+    assert {str(number): {"n": number} for number in range(20)} == saved(tmp_path / "a.db")
 
 
 def damaged(path: Path) -> str:
     """Break a page of a good file and return what the error names."""
-    keep(path, **{f"r{number}": {"text": "x" * 1000} for number in range(50)})
+    save(path, **{f"r{number}": {"text": "x" * 1000} for number in range(50)})
     content = bytearray(path.read_bytes())
     content[8192:12288] = b"\xff" * 4096
     path.write_bytes(content)
@@ -90,7 +90,7 @@ def no_database(path: Path) -> str:
 
 
 def another_format(path: Path) -> str:
-    keep(path, one={})
+    save(path, one={})
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
@@ -110,7 +110,7 @@ def in_no_folder(path: Path) -> str:
 def read_only(path: Path) -> str:
     if os.geteuid() == 0:
         pytest.skip("root writes to files that are read-only")
-    keep(path, one={})
+    save(path, one={})
     path.chmod(0o400)
     return "readonly"
 
@@ -171,11 +171,11 @@ def test_what_cannot_be_written_is_an_error_and_is_tried_again(tmp_path: Path) -
     message = asyncio.run(do())
 
     assert f"The state file {path} cannot be written: " in message
-    assert {"1": {}} == kept(path)
+    assert {"1": {}} == saved(path)
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "message"),
     [
         ("", "names no state"),
         ("sqlite", "names no state"),
@@ -189,9 +189,9 @@ def test_what_cannot_be_written_is_an_error_and_is_tried_again(tmp_path: Path) -
         ("postgresql+asyncpg://user:secret@host/db", "PostgreSQL is named by postgresql://"),
     ],
 )
-def test_another_url_is_refused(state: str, told: str) -> None:
+def test_another_url_is_refused(state: str, message: str) -> None:
     """The setting is named; a password in it is not repeated."""
-    with pytest.raises(SettingsError, match=told) as caught:
+    with pytest.raises(SettingsError, match=message) as caught:
         Settings.load(state=state)
 
     assert "state" == caught.value.key
@@ -213,5 +213,5 @@ with Emulator(state={chosen!r}):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200
     )
 
-    asked = chosen != "memory"
-    assert f"{asked} {asked}\n" == done.stdout
+    persistent = chosen != "memory"
+    assert f"{persistent} {persistent}\n" == done.stdout

@@ -29,9 +29,9 @@ def after(make: MakeStore, change: Callable[[Store], None]) -> dict[str, dict[st
         await store.open()
         change(store)
         await store.saved()
-        found = {kind: dict(await store.load(kind)) for kind in ("tool", "session")}
+        loaded = {kind: dict(await store.load(kind)) for kind in ("tool", "session")}
         await store.close()
-        return found
+        return loaded
 
     return asyncio.run(do())
 
@@ -71,17 +71,17 @@ def test_many_at_once_are_all_saved(make: MakeStore) -> None:
         store = make()
         await store.open()
 
-        async def one(number: int) -> None:
+        async def save(number: int) -> None:
             store.put(Change("tool", str(number), {}))
             await store.saved()
 
-        tasks = [asyncio.ensure_future(one(number)) for number in range(100)]
+        tasks = [asyncio.ensure_future(save(number)) for number in range(100)]
         await asyncio.sleep(0)
         tasks[0].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        found = set(await store.load("tool"))
+        loaded = set(await store.load("tool"))
         await store.close()
-        return found
+        return loaded
 
     assert {str(number) for number in range(100)} == asyncio.run(do())
 
@@ -92,16 +92,16 @@ def test_one_record_is_read(make: MakeStore) -> None:
     async def do() -> list[Record | None]:
         store = make()
         await store.open()
-        found: list[Record | None] = []
+        records: list[Record | None] = []
         for number in range(3):
             store.put(Change("tool", "1", {"n": number}))
             store.put(Change("session", "1", {"n": -1}))
             read = store.read("tool", "1"), store.read("tool", "2"), store.read("session", "1")
-            found += await asyncio.gather(*read, store.saved())
+            records += await asyncio.gather(*read, store.saved())
             store.put(Change("tool", "2", {}))
             store.put(Change("tool", "2"))
         await store.close()
-        return found
+        return records
 
     expected = [[{"n": number}, None, {"n": -1}, None] for number in range(3)]
-    assert [one for many in expected for one in many] == asyncio.run(do())
+    assert [record for records in expected for record in records] == asyncio.run(do())

@@ -152,9 +152,9 @@ def test_an_ended_session_is_listed_with_its_reason(double: Emulator) -> None:
         },
     ) == (listed["sessions"], ended)
     at = f"{dt.datetime.fromisoformat(ended['ended_at']):%Y-%m-%dT%H:%M:%SZ}"
-    why = f"The instance of session {session!r} has ended: deleted by caller, at {at}."
+    message = f"The instance of session {session!r} has ended: deleted by caller, at {at}."
     answer = http.get(f"{double.url}/_emulator/sessions/{session}/variables")
-    assert (404, {"type": "NotFound", "message": why}) == (
+    assert (404, {"type": "NotFound", "message": message}) == (
         answer.status_code,
         answer.json()["error"],
     )
@@ -166,13 +166,13 @@ def test_unknowns_say_what_is_in_force_and_what_was_relied_on(double: Emulator) 
     first = http.get(f"{double.url}/_emulator/unknowns").json()
     run(double, "1/0")
     second = http.get(f"{double.url}/_emulator/unknowns?after={first['last']}").json()
-    none = http.get(f"{double.url}/_emulator/unknowns?after={second['last']}").json()
+    nothing_new = http.get(f"{double.url}/_emulator/unknowns?after={second['last']}").json()
 
     assert "U-INVOKETOOL-WIRE" in first["relied_on"]
     assert "U-EXEC-SUCCESS" not in first["relied_on"]
     assert "U-EXEC-SUCCESS" in second["relied_on"]
-    assert ([], second["last"]) == (none["relied_on"], none["last"])
-    assert ("false", []) == (none["in_force"]["U-EXEC-SUCCESS"], none["settled"])
+    assert ([], second["last"]) == (nothing_new["relied_on"], nothing_new["last"])
+    assert ("false", []) == (nothing_new["in_force"]["U-EXEC-SUCCESS"], nothing_new["settled"])
 
 
 def test_unknowns_can_be_chosen_while_it_runs(double: Emulator) -> None:
@@ -188,7 +188,7 @@ def test_unknowns_can_be_chosen_while_it_runs(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b'{"U-EXEC-SUCESS": "true"}', "Did you mean U-EXEC-SUCCESS?"),
         (b'{"U-EXEC-SUCCESS": "maybe"}', "It has: false, true."),
@@ -197,7 +197,7 @@ def test_unknowns_can_be_chosen_while_it_runs(double: Emulator) -> None:
         (b"{", "The body must be"),
     ],
 )
-def test_wrong_choices_change_nothing(double: Emulator, content: bytes, told: str) -> None:
+def test_wrong_choices_change_nothing(double: Emulator, content: bytes, message: str) -> None:
     """They are refused, and the answers in force stay."""
     url = f"{double.url}/_emulator/unknowns"
     before = http.get(url).json()["in_force"]
@@ -205,7 +205,7 @@ def test_wrong_choices_change_nothing(double: Emulator, content: bytes, told: st
     response = http.put(url, content=content)
 
     assert (400, "BadRequest") == (response.status_code, response.json()["error"]["type"])
-    assert told in response.json()["error"]["message"]
+    assert message in response.json()["error"]["message"]
     assert before == http.get(url).json()["in_force"]
 
 
@@ -217,12 +217,12 @@ def test_the_catalogue_says_what_each_answer_relied_on(double: Emulator) -> None
     unknowns = http.get(f"{double.url}/_emulator/unknowns/catalogue").json()["unknowns"]
 
     in_force = http.get(f"{double.url}/_emulator/unknowns").json()["in_force"]
-    assert in_force == {one["id"]: one["in_force"] for one in unknowns}
-    relied_on = sorted(one["id"] for one in unknowns if entry.id in one["entries"])
+    assert in_force == {unknown["id"]: unknown["in_force"] for unknown in unknowns}
+    relied_on = sorted(unknown["id"] for unknown in unknowns if entry.id in unknown["entries"])
     assert relied_on == entry.unknowns != []
-    for one in unknowns:
-        assert all(one[name] for name in ("question", "section"))
-        assert [True] == [each["built"] for each in one["alternatives"] if each["default"]]
+    for unknown in unknowns:
+        assert all(unknown[name] for name in ("question", "section"))
+        assert [True] == [item["built"] for item in unknown["alternatives"] if item["default"]]
 
 
 def test_kinds_of_faults_have_schemas(double: Emulator) -> None:

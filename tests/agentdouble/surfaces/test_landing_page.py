@@ -31,7 +31,7 @@ class AtTheRoot(SimpleApp):
 
 
 def paths_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {one["name"]: list(one["paths"]) for one in document["surfaces"]}
+    return {surface["name"]: list(surface["paths"]) for surface in document["surfaces"]}
 
 
 def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
@@ -84,13 +84,13 @@ def test_no_secret_is_told() -> None:
     with Emulator(SimpleApp("any"), api_key="the-api-key") as double:
         act(double, "CreateSession", ToolId=double.tool_id, UserSessionId="somebody-s")
         headers = {"X-Api-Key": "the-api-key"}
-        told = [
+        texts = [
             http.get(f"{double.url}/", headers={**headers, "Accept": kind}).text
             for kind in ("text/html", "application/json")
         ]
 
     hidden = ("the-api-key", double.credentials.access_key, double.credentials.secret_key)
-    assert [] == [one for one in (*hidden, "somebody-s") if any(one in text for text in told)]
+    assert [] == [name for name in (*hidden, "somebody-s") if any(name in text for text in texts)]
 
 
 def test_who_may_not_call_is_not_told(double: Emulator) -> None:

@@ -102,7 +102,7 @@ def artifact(double: Emulator, name: str, part: Mapping[str, Any]) -> None:
     http.post(f"{double.url}{SESSIONS}/s/artifacts", json=body).raise_for_status()
 
 
-def known(double: Emulator) -> Mapping[str, Any]:
+def contents(double: Emulator) -> Mapping[str, Any]:
     """What is in each part; the journal is read first, because the rest is noted in it."""
     journal = double.journal.entries()
     tasks = http.get(f"{double.url}/tasks", headers=V1).json()["tasks"]
@@ -110,14 +110,14 @@ def known(double: Emulator) -> Mapping[str, Any]:
     return {
         "journal": ["noted"] * bool(journal),
         "tools": sorted(tool["Name"] for tool in act(double, "ListTools")["Tools"]),
-        "mcp": [one.name for one in double.mcp.list()],
+        "mcp": [service.name for service in double.mcp.list()],
         "runtimes": list(double.runtimes.names),
         "agent_sessions": http.get(f"{double.url}{SESSIONS}").json(),
         "tasks": [task["id"] for task in tasks],
-        "sessions": [one["UserSessionId"] for one in sessions],
+        "sessions": [session["UserSessionId"] for session in sessions],
         "session_snapshots": [
-            one["UserSessionId"]
-            for one in act(double, "ListSessionSnapshots", ToolId=double.tool_id)["Snapshots"]
+            snapshot["UserSessionId"]
+            for snapshot in act(double, "ListSessionSnapshots", ToolId=double.tool_id)["Snapshots"]
         ],
         "clock": double.clock.offset.total_seconds(),
         "faults": [state.fault.kind for state in double.faults.states()],
@@ -128,11 +128,11 @@ def known(double: Emulator) -> Mapping[str, Any]:
 def test_each_part_can_be_kept(double: Emulator, program: Mapping[str, Any], part: str) -> None:
     """And everything else is as it was at the start."""
     fill(double, program)
-    before = known(double)
+    before = contents(double)
     double.reset(keep=[part])
 
     assert before[part] != NOTHING[part]
-    assert {**NOTHING, part: before[part]} == known(double)
+    assert {**NOTHING, part: before[part]} == contents(double)
 
 
 def test_a_reset_of_memory_keeps_nothing(double: Emulator, program: Mapping[str, Any]) -> None:
@@ -140,7 +140,7 @@ def test_a_reset_of_memory_keeps_nothing(double: Emulator, program: Mapping[str,
     for reset in (double.reset, lambda: double.reset(keep=["state"])):
         fill(double, program)
         reset()
-        assert NOTHING == known(double)
+        assert NOTHING == contents(double)
 
 
 def test_a_reset_keeps_what_the_state_keeps(tmp_path: Path, program: Mapping[str, Any]) -> None:
@@ -148,19 +148,19 @@ def test_a_reset_keeps_what_the_state_keeps(tmp_path: Path, program: Mapping[str
     url = f"sqlite:///{tmp_path / 'state.db'}"
     with Emulator(state=url) as double:
         fill(double, program)
-        before = known(double)
+        before = contents(double)
         double.reset()
-        kept = known(double)
+        after = contents(double)
     with Emulator(state=url) as double:
-        restarted = known(double)
+        restarted = contents(double)
         http.post(f"{double.url}/_emulator/reset", params={"keep": ""})
-        emptied = known(double)
+        emptied = contents(double)
     with Emulator(state=url) as double:
-        again = known(double)
+        again = contents(double)
 
     of_the_process = {"sessions": [], "session_snapshots": [], "journal": [], "faults": []}
-    assert {**before, **of_the_process, "clock": 0.0} == kept
-    assert {**kept, "mcp": ["far"]} == restarted  # an application ends with its process
+    assert {**before, **of_the_process, "clock": 0.0} == after
+    assert {**after, "mcp": ["far"]} == restarted  # an application ends with its process
     assert [NOTHING, NOTHING] == [emptied, again]
 
 
@@ -177,8 +177,8 @@ def test_a_part_that_does_not_exist_is_refused(double: Emulator) -> None:
 
 def change(double: Emulator) -> None:
     """Change something in each part that a snapshot has."""
-    (made,) = (one for one in act(double, "ListTools")["Tools"] if one["Name"] == "made")
-    act(double, "UpdateTool", ToolId=made["ToolId"], Description="changed")
+    (created,) = (tool for tool in act(double, "ListTools")["Tools"] if tool["Name"] == "made")
+    act(double, "UpdateTool", ToolId=created["ToolId"], Description="changed")
     act(double, "CreateTool", Name="new", ToolType="CodeEnv")
     double.mcp.delete("service")
     double.mcp.new_key("far", "second")

@@ -18,60 +18,60 @@ from tests.agentdouble.calling import (
 )
 
 
-def begun(double: Emulator, name: str) -> str:
+def new_session(double: Emulator, name: str) -> str:
     """Begin a session; return its SessionId."""
     created = act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=name)
     return str(created["SessionId"])
 
 
-def asked(double: Emulator, method: str, session: str, rest: str, **options: Any) -> Any:
+def request(double: Emulator, method: str, session: str, rest: str, **options: Any) -> Any:
     return http.request(method, f"{double.url}/_emulator/sessions/{session}/{rest}", **options)
 
 
 @pytest.mark.parametrize("rest", ["interrupt", "variables"])
 def test_an_unknown_session_is_not_found(shared: Emulator, rest: str) -> None:
     """By each route."""
-    answer = asked(shared, "POST" if rest == "interrupt" else "GET", "s-none", rest)
+    answer = request(shared, "POST" if rest == "interrupt" else "GET", "s-none", rest)
 
     assert (404, "NotFound") == (answer.status_code, answer.json()["error"]["type"])
 
 
 def test_code_is_interrupted(shared: Emulator) -> None:
     """Whoever runs it gets a KeyboardInterrupt, and the session lives on."""
-    session = begun(shared, "interrupt")
+    session = new_session(shared, "interrupt")
     agent = Begun(shared, "interrupt", "import time; time.sleep(600)")
     agent.go()
 
-    answer = asked(shared, "POST", session, "interrupt")
+    answer = request(shared, "POST", session, "interrupt")
 
     assert {"SessionId": session, "interrupted": ["python3"]} == answer.json()
     (error,) = agent.future.result()["data"]["outputs"]
     assert "KeyboardInterrupt" == error["ename"]
-    assert [] == asked(shared, "POST", session, "interrupt").json()["interrupted"]
+    assert [] == request(shared, "POST", session, "interrupt").json()["interrupted"]
     assert "1\n" == text(shared, "print(1)", "interrupt")
 
 
 def variables(double: Emulator, session: str, **query: str) -> dict[str, Any]:
-    answer = asked(double, "GET", session, "variables", params=query)
+    answer = request(double, "GET", session, "variables", params=query)
     assert 200 == answer.status_code, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def test_variables_are_shown_without_disturbing(shared: Emulator) -> None:
     """Those that code has made, whatever they are; nothing is counted, printed or kept."""
-    session = begun(shared, "variables")
+    session = new_session(shared, "variables")
     assert "none" == variables(shared, session)["state"]
-    made = (
+    cell = (
         "import math\ncount = 3\n_hidden = 1\nname = 'é' * 1000\nmany = set(range(100_000))\n"
         "wide = dict.fromkeys(range(100_000))\nraw = bytes(10**7)\nodd = '\\ud800'\n"
         "class Bad:\n    def __repr__(self): raise ValueError('no')\nbad = Bad()\nexec = None"
     )
-    run(shared, made, "variables")
+    run(shared, cell, "variables")
 
-    shown = eventually(lambda: variables(shared, session), lambda one: one["state"] == "idle")
+    table = eventually(lambda: variables(shared, session), lambda page: page["state"] == "idle")
 
-    by_name = {one["name"]: one for one in shown["variables"]}
+    by_name = {variable["name"]: variable for variable in table["variables"]}
     assert {"math", "count", "name", "many", "wide", "raw", "odd", "Bad", "bad", "exec"} == {
         *by_name
     }
@@ -80,20 +80,20 @@ def test_variables_are_shown_without_disturbing(shared: Emulator) -> None:
         by_name["count"]["repr"],
         by_name["count"]["size"] > 8,
     )
-    assert all(len(one["repr"]) <= 200 for one in shown["variables"])
+    assert all(len(variable["repr"]) <= 200 for variable in table["variables"])
     assert by_name["bad"]["repr"].startswith("<Bad instance at")
     assert by_name["wide"]["repr"].startswith("{0: None, 1: None,")
-    assert 0 == shown["left_out"]
+    assert 0 == table["left_out"]
     result = run(shared, "Out, In[-1]", "variables")
     assert 2 == result["data"]["execution_count"]
 
 
 def test_variables_of_a_busy_kernel_are_not_waited_for(shared: Emulator) -> None:
     """Nor do they stop its code."""
-    session = begun(shared, "variables-busy")
+    session = new_session(shared, "variables-busy")
     agent = Begun(shared, "variables-busy", "print('done')")
 
-    assert ("busy", []) == (lambda one: (one["state"], one["variables"]))(
+    assert ("busy", []) == (lambda listing: (listing["state"], listing["variables"]))(
         variables(shared, session)
     )
     agent.go()
@@ -102,9 +102,9 @@ def test_variables_of_a_busy_kernel_are_not_waited_for(shared: Emulator) -> None
 
 def test_a_repr_that_never_ends_is_given_up(shared: Emulator) -> None:
     """After a second; the kernel is as it was."""
-    session = begun(shared, "variables-slow")
-    made = "class Slow:\n    def __repr__(self):\n        while True: pass\nslow = Slow()"
-    run(shared, made, "variables-slow")
+    session = new_session(shared, "variables-slow")
+    cell = "class Slow:\n    def __repr__(self):\n        while True: pass\nslow = Slow()"
+    run(shared, cell, "variables-slow")
 
     assert "silent" == variables(shared, session)["state"]
     assert "3\n" == text(shared, "del slow; print(3)", "variables-slow")
@@ -115,7 +115,7 @@ def test_a_repr_that_never_ends_is_given_up(shared: Emulator) -> None:
 
 def test_what_a_session_forges_is_no_answer(shared: Emulator) -> None:
     """Its code can replace what the question uses."""
-    session = begun(shared, "variables-forged")
+    session = new_session(shared, "variables-forged")
     run(shared, "import json\njson.dumps = lambda _: '[1]'", "variables-forged")
 
     assert "silent" == variables(shared, session)["state"]
@@ -124,14 +124,14 @@ def test_what_a_session_forges_is_no_answer(shared: Emulator) -> None:
 @pytest.mark.slow
 def test_memory_and_processor_time_are_listed(shared: Emulator) -> None:
     """Once the watch has looked: they grow with what the code does."""
-    begun(shared, "used")
+    new_session(shared, "used")
     run(shared, "x = bytearray(60 * 1024 ** 2)\nfor i in range(len(x)): x[i] = 1", "used")
     assert pids_of(shared, "used")
 
     def listed() -> dict[str, Any]:
         sessions = http.get(f"{shared.url}/_emulator/sessions").json()["sessions"]
-        found: dict[str, Any] = next(one for one in sessions if one["UserSessionId"] == "used")
-        return found
+        used: dict[str, Any] = next(entry for entry in sessions if entry["UserSessionId"] == "used")
+        return used
 
-    shown = eventually(listed, lambda one: (one["memory_bytes"] or 0) > 60 * 1024**2)
-    assert shown["cpu_s"] > 0
+    session = eventually(listed, lambda session: (session["memory_bytes"] or 0) > 60 * 1024**2)
+    assert session["cpu_s"] > 0

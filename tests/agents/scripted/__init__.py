@@ -19,16 +19,16 @@ class _Events(dict[str, threading.Event]):
         return self.setdefault(name, threading.Event())
 
 
-begun, go, ended = _Events(), _Events(), _Events()
-kept: dict[str, Session] = {}
+started, go, ended = _Events(), _Events(), _Events()
+sessions: dict[str, Session] = {}
 PATIENCE_S = 60
 
 
 async def root_agent(message: Message, session: Session) -> AsyncIterator[Any]:
     """Do what the message says."""
     order = json.loads(message.text)
-    async for said in globals()[order.pop("do")](session, **order):
-        yield said
+    async for event in globals()[order.pop("do")](session, **order):
+        yield event
 
 
 async def say(_session: Session, texts: list[str]) -> AsyncIterator[Any]:
@@ -110,7 +110,7 @@ async def wait(_session: Session, name: str) -> AsyncIterator[Any]:
     """Say that it has begun, wait without blocking to be let go, say so."""
     try:
         yield Event((Part.of_text("begun"),))
-        begun[name].set()
+        started[name].set()
         yield "gone on" if await asyncio.to_thread(go[name].wait, PATIENCE_S) else "too late"
     finally:
         ended[name].set()
@@ -118,7 +118,7 @@ async def wait(_session: Session, name: str) -> AsyncIterator[Any]:
 
 async def block(_session: Session, name: str) -> AsyncIterator[Any]:
     """Block the loop until it is let go."""
-    begun[name].set()
+    started[name].set()
     yield "gone on" if go[name].wait(PATIENCE_S) else "too late"
 
 
@@ -127,7 +127,7 @@ async def endless(_session: Session, name: str) -> AsyncIterator[Any]:
     try:
         while True:
             yield "x" * 1000
-            begun[name].set()
+            started[name].set()
     finally:
         ended[name].set()
 
@@ -142,7 +142,7 @@ async def steps(_session: Session, name: str, count: int) -> AsyncIterator[Any]:
 
 async def keep(session: Session, name: str) -> AsyncIterator[Any]:
     """Keep the session beyond the run."""
-    kept[name] = session
+    sessions[name] = session
     yield "kept"
 
 

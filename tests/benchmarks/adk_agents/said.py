@@ -14,12 +14,12 @@ class Said(BaseAgent):  # type: ignore[misc,unused-ignore]
     """The agent."""
 
     async def _run_async_impl(self, context: Any) -> AsyncIterator[Event]:
-        turns = context.session.state.get("turns", 0) + 1
+        turn_count = context.session.state.get("turns", 0) + 1
         yield Event(
             author=self.name,
             invocation_id=context.invocation_id,
-            content=types.Content(role="model", parts=[types.Part(text=f"turn {turns}")]),
-            actions=EventActions(state_delta={"turns": turns}),
+            content=types.Content(role="model", parts=[types.Part(text=f"turn {turn_count}")]),
+            actions=EventActions(state_delta={"turns": turn_count}),
         )
 
 

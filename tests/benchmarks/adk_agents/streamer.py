@@ -15,10 +15,10 @@ class Streamer(BaseAgent):  # type: ignore[misc,unused-ignore]
 
     async def _run_async_impl(self, context: Any) -> AsyncIterator[Event]:
         for _ in range(200):
-            yield self._said(context, "word ", partial=True)
-        yield self._said(context, "word " * 200)
+            yield self._event(context, "word ", partial=True)
+        yield self._event(context, "word " * 200)
 
-    def _said(self, context: Any, text: str, **more: Any) -> Event:
+    def _event(self, context: Any, text: str, **more: Any) -> Event:
         content = types.Content(role="model", parts=[types.Part(text=text)])
         about = {"author": self.name, "invocation_id": context.invocation_id}
         return Event(**about, content=content, **more)

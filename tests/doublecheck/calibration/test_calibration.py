@@ -65,27 +65,27 @@ def test_a_double_with_the_profile_behaves_as_the_deployment(
 ) -> None:
     """What is found at a deployment is written, lived by a second double, and found there."""
     file = tmp_path / "profile.toml"
-    found = calibrated(deployment, *LIVED)
-    command.write(file, "https://agent.example.com", found)
+    findings = calibrated(deployment, *LIVED)
+    command.write(file, "https://agent.example.com", findings)
 
     with Emulator(*reference_apps(), agents=REFERENCE_AGENTS, profile=file) as double:
         again = calibrated(double, *LIVED)
 
-    assert LIVED == {one.unknown: one.answer for one in found}
+    assert LIVED == {finding.unknown: finding.answer for finding in findings}
     assert LIVED == profiles.read(file).unknowns
-    assert LIVED == {one.unknown: one.answer for one in again}
+    assert LIVED == {finding.unknown: finding.answer for finding in again}
 
 
 def test_the_evidence_has_the_exchange_and_no_secret(deployment: Emulator, tmp_path: Path) -> None:
     """What was asked and answered, when and where; keys and tokens are hidden."""
     file = tmp_path / "profile.toml"
-    found = calibrated(deployment, "U-LIST-APPS", "U-MCP-UNAUTHORIZED", "U-TOOL-TTL-UNIT")
-    command.write(file, "https://agent.example.com", found)
+    findings = calibrated(deployment, "U-LIST-APPS", "U-MCP-UNAUTHORIZED", "U-TOOL-TTL-UNIT")
+    command.write(file, "https://agent.example.com", findings)
 
     about = profiles.read(file).evidence["U-LIST-APPS"]
     [exchange] = about["exchanges"]
     assert ("detailed", "https://agent.example.com") == (about["answer"], about["target"])
-    assert found[0].date == about["date"]
+    assert findings[0].date == about["date"]
     assert exchange.startswith(f"GET {deployment.url}/list-apps\n-> HTTP 200\n")
     assert "doublecheck_reference" in exchange
     text = file.read_text()
@@ -95,9 +95,9 @@ def test_the_evidence_has_the_exchange_and_no_secret(deployment: Emulator, tmp_p
 
 def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
     """It writes, is slow, needs the reference application or a surface, or no request tells."""
-    asked = {
-        one.unknown: (one.answer, one.reason)
-        for one in calibrated(
+    expected = {
+        finding.unknown: (finding.answer, finding.reason)
+        for finding in calibrated(
             deployment,
             "U-INVOKE-ERROR",
             "U-LIST-APPS",
@@ -124,8 +124,8 @@ def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
         "U-LIST-APPS": ("detailed", ""),
         "U-PING-SLOW": ("", "no probe can tell its answers apart from outside"),
         "U-WEBHOOKS": ("", "the target does not offer a2a"),
-    } == asked
-    assert ["lets 62 s pass: --slow"] == [one.reason for one in slow]
+    } == expected
+    assert ["lets 62 s pass: --slow"] == [finding.reason for finding in slow]
 
 
 def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
@@ -140,11 +140,11 @@ def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
         at = dataclasses.replace(live(double), url=f"{double.url}/mcp", a2a=f"{double.url}/v1")
         with Platform(at) as platform:
             only = ["U-INVOKE-ENVELOPE", "U-INVOKE-ERROR", "U-PROBE-BODIES", "U-A2A-TASK"]
-            found = list(findings.calibrate(platform, only=only))
+            results = list(findings.calibrate(platform, only=only))
 
-    assert len(only) == len(found)
-    assert [] == [one for one in found if one.settled and one.unknown != "U-INVOKE-ERROR"]
-    assert all(one.reason or one.settled for one in found)
+    assert len(only) == len(results)
+    assert [] == [item for item in results if item.settled and item.unknown != "U-INVOKE-ERROR"]
+    assert all(finding.reason or finding.settled for finding in results)
 
 
 def test_a_profile_is_added_to(tmp_path: Path) -> None:
@@ -184,13 +184,13 @@ def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> 
 def test_what_is_not_settled_is_told_by_its_reason() -> None:
     """A reason that many share stands once; control characters of a platform are shown."""
     console = Console(file=io.StringIO(), width=100)
-    found = [
+    settled = [
         Finding("U-TTL-AFTER", reason="lets 62 s pass: --slow"),
         Finding("U-LIST-APPS", reason="answers \x1b[2J"),
         Finding("U-TTL-DURING", reason="lets 62 s pass: --slow"),
     ]
 
-    command.show(found, console)
+    command.show(settled, console)
 
     assert [
         "not settled: lets 62 s pass: --slow",
@@ -209,13 +209,13 @@ def test_the_command_writes_the_profile_and_tells(
     monkeypatch.setenv("DOUBLECHECK_API_KEY", KEY)
     words = ["calibrate", "--url", deployment.url, "--target", "live", "--allow-writes"]
 
-    shown = CliRunner().invoke(app, [*words, "--only", "U-LIST-APPS", "--only", "U-TTL-AFTER"])
-    told = CliRunner().invoke(app, [*words, "--only", "U-PROBE-BODIES", "--json"])
+    table = CliRunner().invoke(app, [*words, "--only", "U-LIST-APPS", "--only", "U-TTL-AFTER"])
+    as_json = CliRunner().invoke(app, [*words, "--only", "U-PROBE-BODIES", "--json"])
 
-    assert (0, 0) == (shown.exit_code, told.exit_code), (shown.output, told.output)
-    assert "1 of 2 settled, in profile.toml." in shown.output
-    assert "lets 62 s pass: --slow" in shown.output
-    [finding] = json.loads(told.stdout)["findings"]
+    assert (0, 0) == (table.exit_code, as_json.exit_code), (table.output, as_json.output)
+    assert "1 of 2 settled, in profile.toml." in table.output
+    assert "lets 62 s pass: --slow" in table.output
+    [finding] = json.loads(as_json.stdout)["findings"]
     assert ("U-PROBE-BODIES", "text", True) == tuple(
         finding[name] for name in ("unknown", "answer", "settled")
     )
@@ -225,7 +225,7 @@ def test_the_command_writes_the_profile_and_tells(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--only", "U-LIST-APP", "--url", "http://127.0.0.1:1"), "Did you mean U-LIST-APPS?"),
         ((), "Give the address of the deployment"),
@@ -233,11 +233,11 @@ def test_the_command_writes_the_profile_and_tells(
     ],
 )
 def test_what_cannot_be_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
 ) -> None:
     """No profile is written."""
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["calibrate", *words])
 
-    assert told in f"{result.output}{result.exception}"
+    assert message in f"{result.output}{result.exception}"
     assert not Path("profile.toml").exists()

@@ -73,9 +73,9 @@ def test_a_run_returns_events(client: Platform) -> None:
 
     assert ["owl", "owl has 3 letters."] == [text.text, final.text]
     assert [("count_letters", {"word": "owl"})] == [
-        (one["name"], one["args"]) for one in call.function_calls
+        (function_call["name"], function_call["args"]) for function_call in call.function_calls
     ]
-    assert [{"letters": 3}] == [one["response"] for one in response.function_responses]
+    assert [{"letters": 3}] == [response["response"] for response in response.function_responses]
     history = client.get_session(APP, session.id)
     assert (text, call, response, final) == history.events[1:]
     assert {"b": 2} == history.state
@@ -145,19 +145,19 @@ def test_values_show_themselves() -> None:
     """Short in a terminal; escaped, line by line, in a notebook."""
     call = {"functionCall": {"name": "<f>"}}
     answer = {"functionResponse": {"name": "f"}}
-    said = AgentEvent("model", ({"text": "<hi>"}, call, answer), author="a", partial=True)
+    event = AgentEvent("model", ({"text": "<hi>"}, call, answer), author="a", partial=True)
     failed = AgentEvent(None, (), error="it broke")
-    session = AgentSession("s1", "app", "ann", {"k": 1}, (said, failed))
+    session = AgentSession("s1", "app", "ann", {"k": 1}, (event, failed))
 
-    assert "<AgentEvent a partial '<hi>' calls <f> answers f>" == repr(said)
+    assert "<AgentEvent a partial '<hi>' calls <f> answers f>" == repr(event)
     assert "<AgentEvent ? error='it broke'>" == repr(failed)
     assert "<AgentSession app/ann/s1 events=2 state={'k': 1}>" == repr(session)
-    shown = session._repr_mimebundle_()
-    assert repr(session) == shown["text/plain"]
-    assert "&lt;hi&gt;" in shown["text/html"]
-    assert "&lt;f&gt;" in shown["text/html"]
-    assert "it broke" in shown["text/html"]
-    assert "&lt;hi&gt;" in said._repr_mimebundle_()["text/html"]
+    bundle = session._repr_mimebundle_()
+    assert repr(session) == bundle["text/plain"]
+    assert "&lt;hi&gt;" in bundle["text/html"]
+    assert "&lt;f&gt;" in bundle["text/html"]
+    assert "it broke" in bundle["text/html"]
+    assert "&lt;hi&gt;" in event._repr_mimebundle_()["text/html"]
 
 
 SESSION = AgentSession("s1", APP, "ann")

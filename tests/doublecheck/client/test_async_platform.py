@@ -51,7 +51,7 @@ def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
 def test_a_stream_can_be_left_early(hooks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing it closes its connection, and leaves nothing to complain of when it is collected."""
     complaints: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda found: complaints.append(found.exc_value))
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: complaints.append(error.exc_value))
 
     async def use(target: Target) -> StreamEvent:
         if not hooks:

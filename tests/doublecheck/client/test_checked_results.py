@@ -53,11 +53,11 @@ def test_code_that_raises_raises_here(client: Platform) -> None:
 
 def test_live_outputs_come_before_the_error(client: Platform) -> None:
     """The exception does not take them away."""
-    seen: list[LiveOutput] = []
+    outputs: list[LiveOutput] = []
     with pytest.raises(ResultError):
-        client.run_code("print(1)\n1 / 0", on_output=seen.append, check=True)
+        client.run_code("print(1)\n1 / 0", on_output=outputs.append, check=True)
 
-    assert ["stream", "error"] == [one.msg_type for one in seen]
+    assert ["stream", "error"] == [output.msg_type for output in outputs]
 
 
 def test_a_command_that_fails_raises_here(client: Platform) -> None:
@@ -94,12 +94,12 @@ def test_an_async_platform_checks_too(target: Target) -> None:
     """The same arguments, to be awaited."""
 
     async def ask() -> list[str]:
-        said = []
+        events = []
         async with AsyncPlatform(target) as platform:
             session = await platform.create_session("failing")
 
             async def stream() -> Any:
-                return [one async for one in platform.run_sse(session, "hello", check=True)]
+                return [event async for event in platform.run_sse(session, "hello", check=True)]
 
             for call in (
                 platform.run_code("1 / 0", check=True),
@@ -108,8 +108,8 @@ def test_an_async_platform_checks_too(target: Target) -> None:
             ):
                 with pytest.raises(ResultError) as raised:
                     await call
-                said.append(str(raised.value).partition("\n")[0])
-        return said
+                events.append(str(raised.value).partition("\n")[0])
+        return events
 
     code, command, agent = asyncio.run(ask())
 

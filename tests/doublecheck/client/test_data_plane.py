@@ -57,16 +57,16 @@ def test_the_token_is_in_no_error(platform: Platform) -> None:
     endpoint = data_plane.endpoint(
         platform.target, user_id="u", session_id="s", ttl_s=None, when=_now()
     )
-    found = platform._call(endpoint)
-    token = found.query.reveal().partition("Authorization=")[2]
+    address = platform._call(endpoint)
+    token = address.query.reveal().partition("Authorization=")[2]
     assert len(token) > 20
-    assert token not in repr(found)
+    assert token not in repr(address)
 
     with pytest.raises(RefusedError) as refused:
-        platform._call(data_plane.download(found, "/none"))
-    gone = data_plane.Endpoint("http://127.0.0.1:1", Secret(found.query.reveal()))
+        platform._call(data_plane.download(address, "/none"))
+    dead = data_plane.Endpoint("http://127.0.0.1:1", Secret(address.query.reveal()))
     with pytest.raises(UnreachableError) as unreachable:
-        platform._call(data_plane.download(gone, "/none"))
+        platform._call(data_plane.download(dead, "/none"))
 
     assert "Authorization=***" in str(refused.value)
     assert token not in f"{refused.value} {unreachable.value}"

@@ -67,33 +67,33 @@ def platform(target: Target) -> Iterator[Platform]:
         yield platform
 
 
-def as_shown(said: Iterable[LiveOutput]) -> tuple[Output, ...]:
+def as_shown(live_outputs: Iterable[LiveOutput]) -> tuple[Output, ...]:
     """Return what a notebook has of messages in the end, as section 2.7 says it."""
-    shown: list[Output] = []
+    merged: list[Output] = []
     ids: list[str | None] = []
     clear = False
-    for one in said:
-        content = one.content
-        if clear or (one.msg_type == "clear_output" and not content["wait"]):
-            shown, ids, clear = [], [], False
-        if one.msg_type == "clear_output":
+    for output in live_outputs:
+        content = output.content
+        if clear or (output.msg_type == "clear_output" and not content["wait"]):
+            merged, ids, clear = [], [], False
+        if output.msg_type == "clear_output":
             clear = content["wait"]
             continue
-        if one.msg_type == "update_display_data":
+        if output.msg_type == "update_display_data":
             for place, display_id in enumerate(ids):
                 if display_id == content["transient"]["display_id"]:
                     data = {"data": content["data"], "metadata": content["metadata"]}
-                    shown[place] = replace(shown[place], **data)
+                    merged[place] = replace(merged[place], **data)
             continue
-        if shown and one.msg_type == "stream" and shown[-1].name == content["name"]:
-            shown[-1] = replace(shown[-1], text=f"{shown[-1].text}{content['text']}")
+        if merged and output.msg_type == "stream" and merged[-1].name == content["name"]:
+            merged[-1] = replace(merged[-1], text=f"{merged[-1].text}{content['text']}")
             continue
-        kept = {name: value for name, value in content.items() if name != "transient"}
-        if "traceback" in kept:
-            kept["traceback"] = tuple(kept["traceback"])
-        shown.append(Output(one.msg_type, **kept))
+        fields = {name: value for name, value in content.items() if name != "transient"}
+        if "traceback" in fields:
+            fields["traceback"] = tuple(fields["traceback"])
+        merged.append(Output(output.msg_type, **fields))
         ids.append(content.get("transient", {}).get("display_id"))
-    return tuple(shown)
+    return tuple(merged)
 
 
 @pytest.mark.slow
@@ -122,11 +122,11 @@ def test_what_is_handed_over_is_what_the_result_has(
     platform: Platform, language: str, code: str, kinds: str
 ) -> None:
     """All of it, in order, and nothing else; the result is what it is without that."""
-    said: list[LiveOutput] = []
-    result = platform.run_code(code, language, session_id="same", on_output=said.append)
+    live: list[LiveOutput] = []
+    result = platform.run_code(code, language, session_id="same", on_output=live.append)
 
     assert kinds.split() == [output.output_type for output in result.outputs]
-    assert result.outputs == as_shown(said)
+    assert result.outputs == as_shown(live)
 
 
 @contextmanager
@@ -142,38 +142,38 @@ WAITS = "print('first', flush=True)\nopen('go').close()\nprint('second')"
 
 def test_an_output_is_handed_over_before_the_code_ends(platform: Platform) -> None:
     """The code ends because its first output has come here."""
-    said: list[LiveOutput] = []
+    live: list[LiveOutput] = []
 
     def let_go(output: LiveOutput) -> None:
-        if not said:
+        if not live:
             go.open("w").close()
-        said.append(output)
+        live.append(output)
 
     with gate(platform, "live") as go:
         result = platform.run_code(WAITS, session_id="live", timeout_s=60, on_output=let_go)
 
     assert "first\nsecond\n" == result.stdout
-    assert result.outputs == as_shown(said)
+    assert result.outputs == as_shown(live)
 
 
 def test_each_of_two_at_once_has_its_own(target: Target) -> None:
     """Also in one session, and in the caller's loop; the second waits for the first."""
 
     async def use(platform: AsyncPlatform, word: str) -> tuple[CodeResult, list[LiveOutput]]:
-        said: list[LiveOutput] = []
+        live: list[LiveOutput] = []
         result = await platform.run_code(
-            f"print({word!r})", session_id="two", on_output=said.append
+            f"print({word!r})", session_id="two", on_output=live.append
         )
-        return result, said
+        return result, live
 
-    async def both() -> list[tuple[CodeResult, list[LiveOutput]]]:
+    async def run_both() -> list[tuple[CodeResult, list[LiveOutput]]]:
         async with AsyncPlatform(target) as platform:
             return await asyncio.gather(use(platform, "one"), use(platform, "two"))
 
-    ran = asyncio.run(both())
+    ran = asyncio.run(run_both())
 
     assert ["one\n", "two\n"] == [result.stdout for result, _ in ran]
-    assert [result.outputs for result, _ in ran] == [as_shown(said) for _, said in ran]
+    assert [result.outputs for result, _ in ran] == [as_shown(live) for _, live in ran]
 
 
 def test_an_error_in_the_listener_ends_the_run(platform: Platform) -> None:
@@ -190,27 +190,27 @@ def test_an_error_in_the_listener_ends_the_run(platform: Platform) -> None:
 
 def test_an_interrupted_run_says_its_last(platform: Platform) -> None:
     """The code is interrupted too, what it says to that is handed over, its state is kept."""
-    said: list[str] = []
+    texts: list[str] = []
 
     def interrupt(output: LiveOutput) -> None:
-        said.append(output.content["text"])
-        if len(said) == 1:
+        texts.append(output.content["text"])
+        if len(texts) == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError, match=r"'i' was interrupted.* keeps its state"):
         platform.run_code(f"kept = 1\n{GO_ON}", session_id="i", on_output=interrupt)
 
-    assert ("begun", "last\n") == (said[0][:5], "".join(said)[-5:])
+    assert ("begun", "last\n") == (texts[0][:5], "".join(texts)[-5:])
     assert "1" == platform.run_code("kept", session_id="i").text
 
 
 def test_a_run_that_is_cancelled_says_its_last(target: Target) -> None:
     """So it does with AsyncPlatform, whose caller sees the cancellation."""
-    said: list[str] = []
+    texts: list[str] = []
 
     async def use() -> None:
         def hear(output: LiveOutput) -> None:
-            said.append(output.content["text"])
+            texts.append(output.content["text"])
             running.cancel()
 
         async with AsyncPlatform(target) as platform:
@@ -222,17 +222,17 @@ def test_a_run_that_is_cancelled_says_its_last(target: Target) -> None:
 
     asyncio.run(use())
 
-    assert ("begun", "last\n") == (said[0][:5], "".join(said)[-5:])
+    assert ("begun", "last\n") == (texts[0][:5], "".join(texts)[-5:])
 
 
 def test_a_live_platform_hands_over_its_outputs_at_the_end(target: Target) -> None:
     """It has no way to be listened to."""
-    said: list[LiveOutput] = []
+    outputs: list[LiveOutput] = []
     with Platform(replace(target, kind="live")) as live:
-        result = live.run_code("print('out')\n6 * 7", session_id="live", on_output=said.append)
+        result = live.run_code("print('out')\n6 * 7", session_id="live", on_output=outputs.append)
 
-    assert ["stream", "execute_result"] == [output.msg_type for output in said]
-    assert result.outputs == as_shown(said)
+    assert ["stream", "execute_result"] == [output.msg_type for output in outputs]
+    assert result.outputs == as_shown(outputs)
 
 
 def test_a_session_s_kernel_completes_code(platform: Platform) -> None:
@@ -240,7 +240,7 @@ def test_a_session_s_kernel_completes_code(platform: Platform) -> None:
     assert Completion((), 2, 2) == platform.complete("pr", session_id="complete-none")
     platform.run_code("colour_red = 1", session_id="complete")
 
-    found = Completion((), 0, 0)
-    while not found.matches:  # a kernel has a second to answer
-        found = platform.complete("x = colour_r + 1", 12, session_id="complete")
-    assert Completion(("colour_red",), 4, 12) == found
+    completion = Completion((), 0, 0)
+    while not completion.matches:  # a kernel has a second to answer
+        completion = platform.complete("x = colour_r + 1", 12, session_id="complete")
+    assert Completion(("colour_red",), 4, 12) == completion

@@ -62,7 +62,7 @@ def test_a_list_in_pages_is_listed_whole() -> None:
         "openapi": "3.0.3",
         "info": {"title": "large", "version": "1"},
         "servers": [{"url": "http://api.example"}],
-        "paths": {f"/{one}": {"get": {**operation, "operationId": f"op{one}"}} for one in range(5)},
+        "paths": {f"/{n}": {"get": {**operation, "operationId": f"op{n}"}} for n in range(5)},
     }
     with Emulator() as double:
         double.mcp.create("large", document, key="k")
@@ -74,7 +74,7 @@ def test_a_list_in_pages_is_listed_whole() -> None:
             tools = [tool.name for tool in mcp.tools()]
 
     assert 2 == len(first["tools"])
-    assert [f"op{one}" for one in range(5)] == tools
+    assert [f"op{n}" for n in range(5)] == tools
 
 
 def test_a_list_without_an_end_is_an_error() -> None:

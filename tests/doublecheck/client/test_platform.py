@@ -40,7 +40,7 @@ def client(target: Target) -> Iterator[Platform]:
 
 def test_an_invocation_carries_fields_and_headers(client: Platform) -> None:
     """Fields go into the payload, the named headers and further ones into the headers."""
-    seen = json.loads(
+    received = json.loads(
         client.invoke(
             "hi",
             user_id="u",
@@ -52,9 +52,9 @@ def test_an_invocation_carries_fields_and_headers(client: Platform) -> None:
         )
     )
 
-    assert {"prompt": "hi", "do": "echo", "top_k": 3} == seen["payload"]
+    assert {"prompt": "hi", "do": "echo", "top_k": 3} == received["payload"]
     sent = {"user_id": "u", "session_id": "s", "request_id": "r", "x-custom": "c"}
-    assert sent == {name: seen["headers"].get(name) for name in sent}
+    assert sent == {name: received["headers"].get(name) for name in sent}
 
 
 def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
@@ -142,10 +142,10 @@ def test_the_journal_tells_what_belongs_together() -> None:
     """The agent's call of its sandbox names the call that caused it, and its session."""
     with connect() as platform:
         platform.invoke("print(6 * 7)")
-        asked, caused = platform.journal()
+        request, caused = platform.journal()
         (session,) = platform.sessions()
 
-    assert (None, asked.id) == (asked.caused_by, caused.caused_by)
+    assert (None, request.id) == (request.caused_by, caused.caused_by)
     assert session.session_id == caused.session
 
 

@@ -30,13 +30,13 @@ SILENT = "accepted the request but did not finish its answer"
 def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleCheckError:
     """Return the one problem that all surfaces have in common."""
     target = Target(url, offered=frozenset({"application", "sandbox"}), **of_target)
-    found = preflight.problems(target, patience_s)
-    assert {"application", "control_plane"} >= found.keys()
-    return found["application"]
+    results = preflight.problems(target, patience_s)
+    assert {"application", "control_plane"} >= results.keys()
+    return results["application"]
 
 
 @pytest.mark.parametrize(
-    ("behave", "patience_s", "kind", "told"),
+    ("behave", "patience_s", "kind", "message"),
     [
         (bad_servers.hang, SOON_S, NoAnswerError, SILENT),
         (bad_servers.drip_body, SOON_S, NoAnswerError, SILENT),
@@ -50,14 +50,14 @@ def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleChe
     ],
 )
 def test_what_does_not_answer_like_a_platform_is_told(
-    behave: Behaviour, patience_s: float, kind: type[DoubleCheckError], told: str
+    behave: Behaviour, patience_s: float, kind: type[DoubleCheckError], message: str
 ) -> None:
     """By its kind, with the address."""
     with bad_servers.serving(behave) as server:
-        found = problem(server.url, patience_s)
+        error = problem(server.url, patience_s)
 
-    assert (kind, True) == (type(found), told in str(found)), found
-    assert f"{server.url}/ping" in str(found)
+    assert (kind, True) == (type(error), message in str(error)), error
+    assert f"{server.url}/ping" in str(error)
 
 
 def test_a_dead_address_is_told() -> None:
@@ -70,12 +70,12 @@ def test_a_redirection_is_told_and_not_followed() -> None:
     with bad_servers.serving(bad_servers.hang) as elsewhere:
         location = f"Location: {elsewhere.url}/login?token=TOP-SECRET\r\n"
         with bad_servers.serving(answer(b"", status="302 Found", more=location)) as server:
-            found = problem(server.url, api_key=Secret("KEY"))
+            error = problem(server.url, api_key=Secret("KEY"))
 
     assert [] == elsewhere.accepted
-    assert isinstance(found, WrongAddressError)
-    assert f"redirects to {elsewhere.url.rpartition(':')[0]}/login, so it is not" in str(found)
-    assert "TOP-SECRET" not in str(found)
+    assert isinstance(error, WrongAddressError)
+    assert f"redirects to {elsewhere.url.rpartition(':')[0]}/login, so it is not" in str(error)
+    assert "TOP-SECRET" not in str(error)
 
 
 def test_no_request_follows_a_redirection() -> None:
@@ -101,12 +101,12 @@ def test_no_request_follows_a_redirection() -> None:
 def test_a_certificate_that_is_not_trusted_is_told() -> None:
     """With what makes it trusted; once it is, nothing is in the way."""
     with Emulator(tls=True) as double:
-        found = problem(double.url)
+        error = problem(double.url)
         trusted = preflight.problems(Target(double.url, ca_file=str(double.ca_file)))
 
-    assert isinstance(found, UnreachableError)
+    assert isinstance(error, UnreachableError)
     for way in ("certificate is not trusted", "SSL_CERT_FILE", "ca_file", "--ca-file"):
-        assert way in str(found)
+        assert way in str(error)
     assert {} == trusted
 
 
@@ -120,7 +120,7 @@ def test_each_address_has_its_own_problem(platform_server: Target) -> None:
     """Where the others answer, they can be checked."""
     target = Target(platform_server.url, mcp="http://127.0.0.1:1")
 
-    found = preflight.problems(target)
+    results = preflight.problems(target)
 
-    assert {"mcp"} == found.keys()
-    assert not preflight.none_left(target, found)
+    assert {"mcp"} == results.keys()
+    assert not preflight.none_left(target, results)

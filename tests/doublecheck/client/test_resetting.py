@@ -24,15 +24,15 @@ def client(target: Target) -> Iterator[Platform]:
         yield client
 
 
-@pytest.mark.parametrize("keep", ["agent_sessions", ["agent_sessions", "clock"]])
-def test_a_reset_keeps_what_it_is_told_to(client: Platform, keep: str | list[str]) -> None:
+@pytest.mark.parametrize("kept_kinds", ["agent_sessions", ["agent_sessions", "clock"]])
+def test_a_reset_keeps_what_it_is_told_to(client: Platform, kept_kinds: str | list[str]) -> None:
     """A part by its name, or several."""
     client.create_session("echo", session_id="s")
     client.run_code("1")
 
-    client.reset(keep=keep)
+    client.reset(keep=kept_kinds)
 
-    assert ("s",) == tuple(one.id for one in client.list_sessions("echo"))
+    assert ("s",) == tuple(session.id for session in client.list_sessions("echo"))
     assert () == client.sessions()
 
 

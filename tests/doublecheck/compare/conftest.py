@@ -55,7 +55,7 @@ def other() -> Iterator[Target]:
 
 
 @pytest.fixture
-def one(double: Target) -> Iterator[Platform]:
+def base(double: Target) -> Iterator[Platform]:
     with Platform(double) as platform:
         yield platform
 

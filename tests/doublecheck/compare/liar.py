@@ -31,16 +31,16 @@ class Liar:
     def __init__(self, upstream: str) -> None:
         self._http = httpx.Client(base_url=upstream, timeout=60)
         self._lie: Lie | None = None
-        self._asked: dict[str, int] = {}
+        self._requested: dict[str, int] = {}
         self.app = Starlette(
             routes=[Route("/{path:path}", self._answer, methods=["GET", "POST", "DELETE"])]
         )
         self.url = ""
 
     @contextmanager
-    def telling(self, lie: Lie) -> Iterator[Liar]:
+    def lying(self, lie: Lie) -> Iterator[Liar]:
         """Tell a lie while the context lasts."""
-        self._lie, self._asked = lie, {}
+        self._lie, self._requested = lie, {}
         try:
             yield self
         finally:
@@ -53,26 +53,26 @@ class Liar:
         body = await request.body()
         # with the client's own Host, which it has signed
         url = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        came = self._http.request(request.method, url, headers=request.headers.raw, content=body)
-        headers = {n: v for n, v in came.headers.items() if n not in _OF_THE_CONNECTION}
+        reply = self._http.request(request.method, url, headers=request.headers.raw, content=body)
+        headers = {n: v for n, v in reply.headers.items() if n not in _OF_THE_CONNECTION}
         name = operation(Call(request.method, url, {}, body))
-        self._asked[name] = self._asked.get(name, 0) + 1
-        status, content = self._told(name, came)
+        self._requested[name] = self._requested.get(name, 0) + 1
+        status, content = self._answer(name, reply)
         return Response(content, status, headers)
 
-    def _told(self, name: str, came: httpx.Response) -> tuple[int, bytes]:
+    def _answer(self, name: str, reply: httpx.Response) -> tuple[int, bytes]:
         if self._lie is None:
-            return came.status_code, came.content
-        streamed = came.headers.get("content-type", "").startswith("text/event-stream")
-        document = _events(came.text) if streamed else _json(came.content)
-        told = self._lie(name, self._asked[name], document)
-        if told is None:
-            return came.status_code, came.content
-        if isinstance(told, int):
-            return told, came.content
+            return reply.status_code, reply.content
+        streamed = reply.headers.get("content-type", "").startswith("text/event-stream")
+        document = _events(reply.text) if streamed else _json(reply.content)
+        sent = self._lie(name, self._requested[name], document)
+        if sent is None:
+            return reply.status_code, reply.content
+        if isinstance(sent, int):
+            return sent, reply.content
         if not streamed:
-            return came.status_code, json.dumps(told).encode()
-        return came.status_code, "".join(f"data: {json.dumps(one)}\n\n" for one in told).encode()
+            return reply.status_code, json.dumps(sent).encode()
+        return reply.status_code, "".join(f"data: {json.dumps(item)}\n\n" for item in sent).encode()
 
 
 @contextmanager
@@ -120,8 +120,8 @@ def _inner(change: Callable[[dict[str, Any]], object]) -> Callable[[Any], Any]:
     return changed
 
 
-def _of(wanted: str, change: Callable[[Any], Any], first: int = 1) -> Lie:
-    return lambda name, nth, document: change(document) if name == wanted and nth >= first else None
+def _of(call: str, change: Callable[[Any], Any], first: int = 1) -> Lie:
+    return lambda name, nth, document: change(document) if name == call and nth >= first else None
 
 
 def _result(**fields: Any) -> Callable[[Any], Any]:

@@ -45,7 +45,7 @@ def changing() -> Iterator[Target]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("unknown", "answer", "topic"), CHOSEN)
 def test_an_alternative_is_assumed(
-    one: Platform, changing: Target, unknown: str, answer: str, topic: str
+    base: Platform, changing: Target, unknown: str, answer: str, topic: str
 ) -> None:
     """All that differs is explained, and by that unknown."""
     with Platform(changing) as platform:
@@ -54,9 +54,9 @@ def test_an_alternative_is_assumed(
         ).raise_for_status()
     with Platform(dataclasses.replace(changing, kind="live", name="live")) as live:
         token = f"{unknown}-{answer}".lower().replace(".", "-")
-        topics = [each for each in conversation.default(one, live, token) if each.name == topic]
-        comparison = run(topics, one, live, allow_writes=True, names=(token,))
+        topics = [item for item in conversation.default(base, live, token) if item.name == topic]
+        comparison = run(topics, base, live, allow_writes=True, names=(token,))
 
-    differences = [each for call in comparison.calls for each in call.differences]
+    differences = [difference for call in comparison.calls for difference in call.differences]
     assert Class.ASSUMED is comparison.cls, differences
-    assert {unknown} == {each.because for each in differences}
+    assert {unknown} == {difference.because for difference in differences}

@@ -25,7 +25,7 @@ def answer(document: Any, status: int = 200, unknowns: str = "", kind: str = JSO
 
 
 def stream(*data: str) -> Exchange:
-    body = "".join(f"data: {one}\n\n" for one in data).encode()
+    body = "".join(f"data: {event}\n\n" for event in data).encode()
     return Exchange(REQUEST, 200, {"content-type": "text/event-stream; charset=utf-8"}, body)
 
 
@@ -60,52 +60,52 @@ def test_where_a_stream_cuts_its_text_says_nothing(double: Exchange, live: Excha
 
 def test_events_are_compared_in_their_order() -> None:
     """A further one and a changed one show, with their place."""
-    found = differences(
+    found_differences = differences(
         stream('{"x": 1}', '{"x": 2}'), stream('{"x": 1}', '{"x": 3}', '{"error": "e"}'), Pairs()
     )
 
     assert (
         Difference("value", "events[1]$.x", 2, 3),
         Difference("only live", "events[2]", live={"error": "e"}),
-    ) == found
+    ) == found_differences
 
 
 def test_what_is_nested_too_deeply_is_a_text() -> None:
     """It is compared as one, instead of ending the comparison."""
-    ours, theirs = (answer(b"[" * 500 + last + b"]" * 500) for last in (b"1", b"2"))
+    double, live = (answer(b"[" * 500 + last + b"]" * 500) for last in (b"1", b"2"))
 
-    (found,) = differences(ours, theirs, Pairs())
+    (difference,) = differences(double, live, Pairs())
 
-    assert ("value", "$") == (found.kind, found.path)
+    assert ("value", "$") == (difference.kind, difference.path)
 
 
 def test_an_answer_that_breaks_off_is_a_difference() -> None:
     """What was there before is compared, too."""
-    whole, broken = stream("a"), dataclasses.replace(stream("a"), error="ReadError: reset")
+    complete, broken = stream("a"), dataclasses.replace(stream("a"), error="ReadError: reset")
 
-    (found,) = differences(whole, broken, Pairs())
+    (difference,) = differences(complete, broken, Pairs())
 
-    assert Difference("value", "end", "whole", "ReadError: reset") == found
+    assert Difference("value", "end", "whole", "ReadError: reset") == difference
 
 
 def test_bytes_that_are_no_text_are_compared() -> None:
     """Each of them, though all look the same as text."""
-    ours, theirs = (answer(bytes([one]) * 4, kind="image/png") for one in (0xFE, 0xFF))
+    double, live = (answer(bytes([byte]) * 4, kind="image/png") for byte in (0xFE, 0xFF))
 
-    (found,) = differences(ours, theirs, Pairs())
+    (difference,) = differences(double, live, Pairs())
 
-    assert ("value", "$") == (found.kind, found.path)
-    assert found.double.startswith("4 bytes, SHA-256 ")
+    assert ("value", "$") == (difference.kind, difference.path)
+    assert difference.double.startswith("4 bytes, SHA-256 ")
 
 
 def test_increments_of_different_authors_are_different_events() -> None:
     """Only pieces of one text are joined."""
     increment = '{"partial": true, "author": "%s", "content": {"parts": [{"text": "%s"}]}}'
-    ours = stream(increment % ("a", "Hel"), increment % ("a", "lo"))
-    theirs = stream(increment % ("a", "Hel"), increment % ("b", "lo"))
+    double = stream(increment % ("a", "Hel"), increment % ("a", "lo"))
+    live = stream(increment % ("a", "Hel"), increment % ("b", "lo"))
 
     assert ["events[0]$.content.parts[0].text", "events[1]"] == [
-        one.path for one in differences(ours, theirs, Pairs(), "POST /run_sse")
+        difference.path for difference in differences(double, live, Pairs(), "POST /run_sse")
     ]
 
 
@@ -114,11 +114,11 @@ def test_an_mcp_session_stays_the_same() -> None:
     pairs = Pairs()
     sessions = [("d1", "l1"), ("d1", "l1"), ("d1", "l2")]
     answers = [
-        [dataclasses.replace(answer({}), headers={"mcp-session-id": one}) for one in both]
-        for both in sessions
+        [dataclasses.replace(answer({}), headers={"mcp-session-id": id_}) for id_ in ids]
+        for ids in sessions
     ]
 
-    found = [differences(*both, pairs) for both in answers]
+    found_differences = [differences(*sides, pairs) for sides in answers]
 
-    assert [(), ()] == found[:2]
-    assert (Difference("value", "mcp-session-id", "<MCP session 1>", "l2"),) == found[2]
+    assert [(), ()] == found_differences[:2]
+    assert (Difference("value", "mcp-session-id", "<MCP session 1>", "l2"),) == found_differences[2]

@@ -107,22 +107,22 @@ def test_any_other_field_has_the_same_value(operation: str, double: Any, live: A
 @pytest.mark.parametrize("text", ["18446744073709551616", "4f2c2dfba8c841819d66f6b2a08a412c"])
 def test_what_code_prints_is_compared_as_it_is(text: str) -> None:
     """A long number is a result, and so is a hash."""
-    ours, theirs = (
+    double_body, live_body = (
         envelope(session, outputs=[{"text": printed, "traceback": None}])
         for session, printed in (("s-1a2b3c4d", text), ("s-5e6f7a8b", text[::-1]))
     )
 
-    assert ["$.Result.Result.data.outputs[0].text"] == paths(RUN_CODE, ours, theirs)
+    assert ["$.Result.Result.data.outputs[0].text"] == paths(RUN_CODE, double_body, live_body)
 
 
 def test_a_traceback_has_to_be_there() -> None:
     """Its lines are the platform's own."""
-    ours, theirs, none = (
+    double_body, live_body, empty = (
         envelope("s-1a2b3c4d", outputs=[{"traceback": lines}]) for lines in (["a"], ["b", "c"], [])
     )
 
-    assert [] == paths(RUN_CODE, ours, theirs)
-    assert ["$.Result.Result.data.outputs[0].traceback[0]"] == paths(RUN_CODE, ours, none)
+    assert [] == paths(RUN_CODE, double_body, live_body)
+    assert ["$.Result.Result.data.outputs[0].traceback[0]"] == paths(RUN_CODE, double_body, empty)
 
 
 @pytest.mark.parametrize(
@@ -139,12 +139,12 @@ def test_ids_have_the_same_pattern_on_both_sides(
 ) -> None:
     """A session keeps its id, two have two, and two fields that agree on one side agree on both."""
     pairs = Pairs()
-    found = [
-        paths(RUN_CODE, envelope(*ours), envelope(*theirs), pairs)
-        for ours, theirs in itertools.zip_longest(double, live)
+    found_differences = [
+        paths(RUN_CODE, envelope(*double_item), envelope(*live_item), pairs)
+        for double_item, live_item in itertools.zip_longest(double, live)
     ]
 
-    assert [] != list(itertools.chain(*found))
+    assert [] != list(itertools.chain(*found_differences))
 
 
 def test_an_id_that_contradicts_is_shown() -> None:
@@ -183,8 +183,8 @@ def test_names_in_the_paths_of_requests_are_matched() -> None:
 def test_an_answer_repeats_the_number_of_its_request() -> None:
     """Numbers of several clients may meet."""
     pairs, operation = Pairs(), "/mcp tools/list"
-    for ours, theirs in ((5, 8), (8, 8), (8, 5)):
-        pairs.learn(request(id=ours), request(id=theirs))
-        assert [] == paths(operation, {"id": ours}, {"id": theirs}, pairs)
+    for double_value, live_value in ((5, 8), (8, 8), (8, 5)):
+        pairs.learn(request(id=double_value), request(id=live_value))
+        assert [] == paths(operation, {"id": double_value}, {"id": live_value}, pairs)
 
     assert ["$.id"] == paths(operation, {"id": 8}, {"id": 6}, pairs)

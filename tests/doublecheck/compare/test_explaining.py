@@ -20,8 +20,8 @@ INVOKE, RUN_CODE, SESSIONS = "POST /invoke", "InvokeTool RunCode", "GET /apps/{a
 
 def answer(document: Any, status: int = 200, unknowns: str = "", request: str = "") -> Exchange:
     headers = {"content-type": JSON, "x-agentdouble-unknowns": unknowns}
-    asked = Request("POST", "http://x", {}, request.encode())
-    return Exchange(asked, status, headers, json.dumps(document).encode())
+    sent = Request("POST", "http://x", {}, request.encode())
+    return Exchange(sent, status, headers, json.dumps(document).encode())
 
 
 def result(**fields: Any) -> dict[str, Any]:
@@ -30,17 +30,17 @@ def result(**fields: Any) -> dict[str, Any]:
 
 
 def classes(double: Exchange, live: Exchange, operation: str) -> list[tuple[str, Class]]:
-    found = differences(double, live, Pairs(), operation)
-    return [(one.path, one.cls) for one in found]
+    found_differences = differences(double, live, Pairs(), operation)
+    return [(difference.path, difference.cls) for difference in found_differences]
 
 
 def test_every_unknown_declares_what_it_explains() -> None:
     """Or says why no answer shows it; a forgotten one would make its alternatives diverge."""
     undeclared = [
-        one.id
-        for one in ledger.unknowns().values()
-        if bool(one.explains) == bool(one.not_visible)
-        or any(not (effect.operations and effect.paths) for effect in one.explains)
+        unknown.id
+        for unknown in ledger.unknowns().values()
+        if bool(unknown.explains) == bool(unknown.not_visible)
+        or any(not (effect.operations and effect.paths) for effect in unknown.explains)
     ]
 
     assert [] == undeclared
@@ -75,13 +75,13 @@ def test_an_envelope_is_explained_and_its_content_compared(
     """The alternatives say where the content is; it must be the same there."""
     unknowns = "U-INVOKE-ENVELOPE, U-LIST-APPS"
 
-    found = classes(answer(double, unknowns=unknowns), answer(live), operation)
+    found_classes = classes(answer(double, unknowns=unknowns), answer(live), operation)
 
-    assert expected == found
+    assert expected == found_classes
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
+    ("double_status", "live_status", "expected"),
     [
         (409, 200, "U-SESSION-DUPLICATE"),
         (409, 400, "U-SESSION-DUPLICATE"),
@@ -93,16 +93,16 @@ def test_an_envelope_is_explained_and_its_content_compared(
     ],
 )
 def test_a_status_is_explained_if_both_are_those_of_alternatives(
-    ours: int, theirs: int, expected: str | None
+    double_status: int, live_status: int, expected: str | None
 ) -> None:
     """A status that no alternative has is none that the question leaves open."""
     unknowns = "U-SESSION-CREATE, U-SESSION-DUPLICATE"
-    relied = answer({}, ours, unknowns, request='{"state": 1}')
+    relied = answer({}, double_status, unknowns, request='{"state": 1}')
     operation = "POST /apps/{app}/users/{user}/sessions"
 
-    (found,) = differences(relied, answer({}, theirs), Pairs(), operation)
+    (difference,) = differences(relied, answer({}, live_status), Pairs(), operation)
 
-    assert expected == found.because
+    assert expected == difference.because
 
 
 @pytest.mark.parametrize(
@@ -118,26 +118,26 @@ def test_a_deadline_that_moves_explains_no_other_answer(lie: dict[str, Any]) -> 
     """Every use of a session relies on these, from its second execution on."""
     unknowns = "U-TTL-EXTENDS, U-TTL-REPEATED, U-INVOKETOOL-WIRE, U-EXEC-LIMITS, U-SIGNING"
 
-    found = classes(answer(result(), unknowns=unknowns), answer(result(**lie)), RUN_CODE)
+    found_classes = classes(answer(result(), unknowns=unknowns), answer(result(**lie)), RUN_CODE)
 
-    assert found
-    assert Class.ASSUMED not in {cls for _, cls in found}
+    assert found_classes
+    assert Class.ASSUMED not in {cls for _, cls in found_classes}
 
 
 def test_whether_an_error_is_a_success_is_open_and_nothing_else_of_it() -> None:
     """An answer relies on that only if it is about an error."""
     error = {"data": {"status": "error"}}
-    ours = answer(result(success=False, **error), unknowns="U-EXEC-SUCCESS")
+    double_answer = answer(result(success=False, **error), unknowns="U-EXEC-SUCCESS")
 
     assert [("$.Result.Result.success", Class.ASSUMED)] == classes(
-        ours, answer(result(success=True, **error)), RUN_CODE
+        double_answer, answer(result(success=True, **error)), RUN_CODE
     )
     assert [
         ("$.Result.Result.success", Class.ASSUMED),
         ("$.Result.Result.data.status", Class.DIVERGES),
-    ] == classes(ours, answer(result(success=True)), RUN_CODE)
+    ] == classes(double_answer, answer(result(success=True)), RUN_CODE)
     assert [("$.Result.Result.success", Class.DIVERGES)] == classes(
-        ours, answer(result(success="no", **error)), RUN_CODE
+        double_answer, answer(result(success="no", **error)), RUN_CODE
     )
 
 

@@ -145,13 +145,13 @@ def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
             "1 sensitive, 2 not",
         ]
     )
-    made = [result.stdout.str().count(f"{what}") for what in ("module made", "module ended")]
-    assert [1, 1] == made
+    counts = [result.stdout.str().count(f"{event}") for event in ("module made", "module ended")]
+    assert [1, 1] == counts
     assert 1 < result.stdout.str().count("own made")
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--platform-strict", "--platform-sweep"), "choose one of them"),
         (("--platform-profile=none.toml",), "--platform-profile: The profile *none.toml cannot be"),
@@ -162,10 +162,10 @@ def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
     ],
 )
 def test_what_cannot_be_is_wrong_usage(
-    pytester: pytest.Pytester, options: tuple[str, ...], told: str
+    pytester: pytest.Pytester, options: tuple[str, ...], message: str
 ) -> None:
     """The error says what to do instead."""
     result = run(pytester, *options)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"ERROR: *{told}*"])
+    result.stderr.fnmatch_lines([f"ERROR: *{message}*"])

@@ -24,70 +24,70 @@ CHEAP = ("probes", "invocations", "what the API server has", "sessions and runs"
 KEYS = {"access_key": "AKLTtwin", "secret_key": "c2VjcmV0"}
 
 
-def compare(one: Platform, two: Platform, *names: str, allow_writes: bool = True) -> Comparison:
-    topics = [topic for topic in conversation.default(one, two, "tok1") if topic.name in names]
-    return run(topics, one, two, allow_writes=allow_writes)
+def compare(base: Platform, two: Platform, *names: str, allow_writes: bool = True) -> Comparison:
+    topics = [topic for topic in conversation.default(base, two, "tok1") if topic.name in names]
+    return run(topics, base, two, allow_writes=allow_writes)
 
 
-def invoke(one: Platform, two: Platform, **payload: object) -> Compared:
+def invoke(base: Platform, two: Platform, **payload: object) -> Compared:
     def talk(platform: Platform) -> None:
         content = json.dumps({"prompt": "x", **payload}).encode()
         headers = {"Content-Type": "application/json", "user_id": "u"}
         platform.request("POST", "/invoke", headers=headers, content=content)
 
     topic = Topic("an invocation", ("application",), talk)
-    (call,) = run([topic], one, two, allow_writes=False).calls
+    (call,) = run([topic], base, two, allow_writes=False).calls
     return call
 
 
-def test_a_double_is_the_same_as_itself(one: Platform) -> None:
+def test_a_double_is_the_same_as_itself(base: Platform) -> None:
     """Whatever ids and times its answers have."""
-    comparison = compare(one, one, *CHEAP)
+    comparison = compare(base, base, *CHEAP)
 
     assert {Class.SAME: len(comparison.calls)} == comparison.counts()
     assert len(comparison.calls) > 15
 
 
-def test_chosen_alternatives_are_assumed(one: Platform, two: Platform) -> None:
+def test_chosen_alternatives_are_assumed(base: Platform, two: Platform) -> None:
     """Each difference names the unknown that leaves it open; everything else is the same."""
-    comparison = compare(one, two, *CHEAP)
+    comparison = compare(base, two, *CHEAP)
 
     assert Class.ASSUMED is comparison.cls
-    reasons = {each.because for call in comparison.calls for each in call.differences}
+    reasons = {difference.because for call in comparison.calls for difference in call.differences}
     assert {"U-INVOKE-ENVELOPE", "U-LIST-APPS", "U-SESSION-DELETE"} == reasons
 
 
 def test_another_text_diverges_and_other_pieces_of_it_do_not(
-    one: Platform, two: Platform, three: Platform
+    base: Platform, two: Platform, three: Platform
 ) -> None:
     """The text is what the specification says is returned."""
-    differs, streamed = invoke(one, three), invoke(one, two, pieces=True)
+    differs, streamed = invoke(base, three), invoke(base, two, pieces=True)
 
     assert Class.DIVERGES is differs.cls
-    assert ["$: double 'Hello.', live 'Good day.'"] == [str(each) for each in differs.differences]
+    assert ["$: double 'Hello.', live 'Good day.'"] == [str(item) for item in differs.differences]
     sides = (streamed.double, streamed.live)
     assert [3, 2] == [side.body.count(b"data: ") for side in sides if side is not None]
     assert Class.SAME is streamed.cls
 
 
-def test_unknowns_of_a_stream_come_from_the_journal(one: Platform) -> None:
+def test_unknowns_of_a_stream_come_from_the_journal(base: Platform) -> None:
     """Its headers are sent before its end."""
 
     def talk(platform: Platform) -> None:
         list(platform.run_sse(platform.create_session("echo"), "x"))
 
-    comparison = run([Topic("a stream", (), talk)], one, one, allow_writes=False)
+    comparison = run([Topic("a stream", (), talk)], base, base, allow_writes=False)
 
     (_, stream) = comparison.calls
     assert stream.double is not None
     assert "U-EVENT-FIELDS" in stream.double.headers["x-agentdouble-unknowns"]
 
 
-def test_parts_that_cannot_run_are_skipped_with_the_reason(one: Platform, two: Platform) -> None:
+def test_parts_that_cannot_run_are_skipped_with_the_reason(base: Platform, two: Platform) -> None:
     """By permission, and by the platform's own declaration."""
-    reading = compare(one, two, "probes", "sessions and runs", allow_writes=False)
+    reading = compare(base, two, "probes", "sessions and runs", allow_writes=False)
     with Platform(dataclasses.replace(two.target, offered=frozenset({"a2a"}))) as bare:
-        refused = compare(one, bare, "probes")
+        refused = compare(base, bare, "probes")
 
     assert [
         None,
@@ -96,15 +96,15 @@ def test_parts_that_cannot_run_are_skipped_with_the_reason(one: Platform, two: P
     ] == [part.skipped for part in (*reading.parts, *refused.parts)]
 
 
-def test_a_call_of_one_side_only_is_shown(one: Platform, two: Platform) -> None:
+def test_a_call_of_one_side_only_is_shown(base: Platform, two: Platform) -> None:
     """The other calls are still matched."""
 
     def talk(platform: Platform) -> None:
         platform.ping()
-        if platform is one:
+        if platform is base:
             platform.health()
 
-    comparison = run([Topic("t", (), talk)], one, two, allow_writes=False)
+    comparison = run([Topic("t", (), talk)], base, two, allow_writes=False)
 
     assert [Class.SAME, Class.ONLY_DOUBLE] == [call.cls for call in comparison.calls]
 
@@ -121,15 +121,15 @@ def test_no_secret_is_shown(two: Platform) -> None:
     with Platform(dataclasses.replace(two.target, api_key=Secret(secret))) as keyed:
         comparison = run([Topic("t", (), talk)], keyed, keyed, allow_writes=False)
 
-    shown = json.dumps(rendering.document(comparison)) + rendering.page(comparison)
-    assert (False, True) == (secret in shown, "invoke?***" in shown)
+    output = json.dumps(rendering.document(comparison)) + rendering.page(comparison)
+    assert (False, True) == (secret in output, "invoke?***" in output)
 
 
-def test_pages_and_notebooks_escape_the_answers_of_platforms(one: Platform, two: Platform) -> None:
+def test_pages_and_notebooks_escape_the_answers_of_platforms(base: Platform, two: Platform) -> None:
     """A notebook shows the page in a sandboxed frame."""
     topic = Topic("<script>alert(1)</script>", (), lambda platform: platform.request("GET", "/<b>"))
 
-    comparison = run([topic], one, two, allow_writes=False)
+    comparison = run([topic], base, two, allow_writes=False)
 
     page = rendering.page(comparison)
     assert "<script" not in page
@@ -142,15 +142,15 @@ def test_pages_and_notebooks_escape_the_answers_of_platforms(one: Platform, two:
     )
 
 
-def test_the_tree_shows_parts_calls_and_differences(one: Platform, three: Platform) -> None:
+def test_the_tree_shows_parts_calls_and_differences(base: Platform, three: Platform) -> None:
     """With a line that sums it up."""
-    comparison = Comparison(one.url, three.url, (_part(invoke(one, three)),))
+    comparison = Comparison(base.url, three.url, (_part(invoke(base, three)),))
     console = Console(width=100, file=io.StringIO(), record=True)
 
     rendering.show(comparison, console)
 
     assert [
-        f"double {one.url}, live {three.url}",
+        f"double {base.url}, live {three.url}",
         "└── an invocation  diverges",
         "    └── POST /invoke  diverges",
         "        └── $: value",
@@ -208,15 +208,15 @@ def test_a_lie_diverges_and_the_reports_show_its_place(
     with (
         Platform(honest) as double,
         Platform(seen_as_live(hidden, liar)) as live,
-        liar.telling(LIES[lie][0] if lie else lambda *_: None),
+        liar.lying(LIES[lie][0] if lie else lambda *_: None),
     ):
         comparison = run([topic], double, live, allow_writes=True)
 
     places = {
-        (call.operation, each.path)
+        (call.operation, difference.path)
         for call in comparison.calls
-        for each in call.differences
-        if not each.cls.harmless
+        for difference in call.differences
+        if not difference.cls.harmless
     }
     if lie is None:
         assert ({Class.SAME: 8}, set()) == (comparison.counts(), places)
@@ -229,10 +229,10 @@ def test_a_lie_diverges_and_the_reports_show_its_place(
     assert f"{path}: " in console.export_text()
     assert path in rendering.page(comparison).replace("&quot;", '"')
     assert path in {
-        each["path"]
+        difference["path"]
         for part in rendering.document(comparison)["parts"]
         for call in part["calls"]
-        for each in call["differences"]
+        for difference in call["differences"]
     }
 
 
@@ -243,11 +243,11 @@ def test_a_session_that_cannot_be_removed_is_reported(
     honest: Target, hidden: Target, liar: Liar
 ) -> None:
     """By its name and its platform."""
-    topic = Topic("code", (), lambda one: one.run_code("1", session_id="kept"), does="runs code")
+    topic = Topic("code", (), lambda side: side.run_code("1", session_id="kept"), does="runs code")
     with (
         Platform(honest) as double,
         Platform(seen_as_live(hidden, liar)) as live,
-        liar.telling(lambda name, _nth, _document: DENIED if name == "DeleteSession" else None),
+        liar.lying(lambda name, _nth, _document: DENIED if name == "DeleteSession" else None),
     ):
         comparison = run([topic], double, live, allow_writes=True)
 

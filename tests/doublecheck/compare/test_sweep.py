@@ -39,15 +39,15 @@ ANSWERS = [
     if answer.built
 ]
 IDLE_S = 10  # of the settings
-held = threading.Event()
+gate = threading.Event()
 
 
 def slow_ping(double: Emulator, patch: pytest.MonkeyPatch) -> str:
     """U-PING-SLOW, with a ping that goes on until it is noticed that it is slow."""
     patch.setattr(simple, "SLOW_PING_S", 0.05)
-    held.clear()
+    gate.clear()
     handler, log = logging.Handler(), logging.getLogger(simple.__name__)
-    handler.emit = lambda _record: held.set()  # type: ignore[method-assign]
+    handler.emit = lambda _record: gate.set()  # type: ignore[method-assign]
     log.addHandler(handler)
     try:
         status = http.get(f"{double.url}/runtimes/slow/ping").status_code
@@ -95,7 +95,7 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
 
     @slow.ping
     def ping() -> str:
-        return "late" if held.wait(20) else "never noticed"
+        return "late" if gate.wait(20) else "never noticed"
 
     with Emulator(
         *reference_apps(),
@@ -123,14 +123,14 @@ def test_an_answer_is_seen_on_the_wire(
     platform._call(admin.choose(platform.target, {id_: answer}))
     try:
         if id_ in WITNESSES:
-            seen = WITNESSES[id_](double, monkeypatch)
+            observed = WITNESSES[id_](double, monkeypatch)
         else:
             with Probing(platform, Patience.of(platform)) as at:
-                seen = probes()[id_].look(at)
+                observed = probes()[id_].look(at)
     finally:
         platform._call(admin.choose(platform.target, {}))
 
-    assert answer == seen
+    assert answer == observed
 
 
 def test_probes_and_witnesses_are_about_what_has_alternatives() -> None:

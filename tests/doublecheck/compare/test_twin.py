@@ -24,15 +24,15 @@ READS = ("initialize", "notifications/initialized", "tools/list")
 
 
 @pytest.fixture(scope="module")
-def theirs() -> Iterator[Target]:
+def live_target() -> Iterator[Target]:
     with serving_double(unknowns={"U-SESSION-DUPLICATE": "400"}) as target:
         yield target
 
 
 @pytest.fixture
-def behind(theirs: Target) -> Iterator[Platform]:
+def behind(live_target: Target) -> Iterator[Platform]:
     """The live platform as a double, to look into it."""
-    with Platform(theirs) as platform:
+    with Platform(live_target) as platform:
         platform.reset()
         yield platform
 
@@ -62,8 +62,8 @@ def test_a_live_platform_is_only_read_unless_more_is_allowed(
     comparison = doublecheck.twin(platform, live)
 
     posted = [entry for entry in behind.journal() if entry.method != "GET"]
-    bodies = [json.loads(one.request_body) for one in posted if "jsonrpc" in one.request_body]
-    assert {"/mcp", "/"} == {one.url.partition("?")[0].removeprefix(behind.url) for one in posted}
+    bodies = [json.loads(entry.request_body) for entry in posted if "jsonrpc" in entry.request_body]
+    assert {"/mcp", "/"} == {call.url.partition("?")[0].removeprefix(behind.url) for call in posted}
     assert {body["method"] for body in bodies} <= set(READS)
     assert {401} == {entry.status for entry in posted if "Action=" in entry.url}
     assert (([], []), Class.SAME) == (sessions(behind), comparison.cls)
@@ -104,14 +104,14 @@ def test_sessions_that_a_twin_makes_are_removed_and_others_stay(
     [(None, Class.ASSUMED), ("400", Class.SAME), ("existing", Class.DIVERGES)],
 )
 def test_a_double_answers_as_its_profile_says(
-    theirs: Target, tmp_path: Path, answer: str | None, expected: Class
+    live_target: Target, tmp_path: Path, answer: str | None, expected: Class
 ) -> None:
     """What the profile settles is no guess, so it explains no difference."""
     profile = tmp_path / "profile.toml"
     profile.write_text(f'[unknowns]\nU-SESSION-DUPLICATE = "{answer}"\n')
 
     comparison = doublecheck.twin(
-        other=theirs.url,
+        other=live_target.url,
         conversation=create_twice,
         profile=profile if answer else None,
         allow_writes=True,

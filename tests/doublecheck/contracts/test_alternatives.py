@@ -22,11 +22,11 @@ BLAMED = (Verdict.FAILED, Verdict.ERROR)
 def profiles() -> Iterator[Mapping[str, str]]:
     """Yield choices that have every alternative which is built once, as many as fit at a time."""
     alternatives = [
-        [(id_, one.name) for one in unknown.alternatives if one.built]
+        [(id_, alternative.name) for alternative in unknown.alternatives if alternative.built]
         for id_, unknown in ledger.unknowns().items()
     ]
     for chosen in itertools.zip_longest(*alternatives):
-        yield dict(one for one in chosen if one is not None)
+        yield dict(pair for pair in chosen if pair is not None)
 
 
 @pytest.mark.parametrize("chosen", list(profiles()), ids=lambda chosen: f"{len(chosen)}-unknowns")

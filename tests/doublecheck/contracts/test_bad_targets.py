@@ -41,24 +41,24 @@ def test_a_target_that_hangs_cannot_be_asked_by_any_check(
     monkeypatch.setattr(preflight, "_MARGIN_S", 30)  # so that each is asked before it is given up
     with bad_servers.serving(bad_servers.hang) as server:
         run = check(server.url)
-        asked = len(server.accepted)
+        accepted = len(server.accepted)
 
-    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks} & CARRIED_OUT
-    asking = [one for one in run.checks if one.verdict in CARRIED_OUT]
-    assert all("did not finish its answer" in one.reason for one in asking)
-    assert (True, 3) == (len(run.checks) > 15, asked)
+    assert {Verdict.COULD_NOT_ASK} == {check.verdict for check in run.checks} & CARRIED_OUT
+    carried_out = [check for check in run.checks if check.verdict in CARRIED_OUT]
+    assert all("did not finish its answer" in check.reason for check in carried_out)
+    assert (True, 3) == (len(run.checks) > 15, accepted)
 
 
 def test_a_target_that_falls_silent_is_not_blamed(check: Callable[..., Run]) -> None:
     """Neither in the check that waits for its answer, nor in those after it."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     def behave(connection: socket.socket) -> None:
-        asked.append(connection.recv(65536).split(b" ", 2)[1].decode())
-        if "/ping" in asked[:-1] and "/health" in asked:
+        requests.append(connection.recv(65536).split(b" ", 2)[1].decode())
+        if "/ping" in requests[:-1] and "/health" in requests:
             bad_servers.break_off(connection)
             return
-        status = "404 Not Found" if "nobody" in asked[-1] else "200 OK"
+        status = "404 Not Found" if "nobody" in requests[-1] else "200 OK"
         head = f"HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
         connection.sendall(head.encode() + b"ok")
         connection.shutdown(socket.SHUT_WR)
@@ -68,7 +68,7 @@ def test_a_target_that_falls_silent_is_not_blamed(check: Callable[..., Run]) -> 
 
     could_not = Verdict.COULD_NOT_ASK
     assert [("PRB-01", Verdict.PASSED), ("PRB-02", could_not), ("PRB-03", could_not)] == [
-        (one.clause, one.verdict) for one in run.checks if one.verdict in CARRIED_OUT
+        (check.clause, check.verdict) for check in run.checks if check.verdict in CARRIED_OUT
     ], run.checks
 
 
@@ -83,5 +83,5 @@ def test_rubbish_shows_no_surface(
     with bad_servers.serving(answer(body)) as server:
         run = check(server.url, clause, module)
 
-    assert {Verdict.COULD_NOT_ASK} == {one.verdict for one in run.checks} & CARRIED_OUT
-    assert any("is HTTP 200 with something else" in one.reason for one in run.checks)
+    assert {Verdict.COULD_NOT_ASK} == {check.verdict for check in run.checks} & CARRIED_OUT
+    assert any("is HTTP 200 with something else" in check.reason for check in run.checks)

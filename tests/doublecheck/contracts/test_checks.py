@@ -53,8 +53,8 @@ def verdicts(run: CheckRun) -> Mapping[str, Verdict]:
 
 def passed() -> dict[str, Verdict]:
     """Return the verdicts of a run in which all is well; a browser is not on every machine."""
-    found = dict.fromkeys((*CHECKED, *RUNTIMES), Verdict.PASSED)
-    return found if BROWSER else found | {"SBX-11": Verdict.NOT_OFFERED}
+    verdicts = dict.fromkeys((*CHECKED, *RUNTIMES), Verdict.PASSED)
+    return verdicts if BROWSER else verdicts | {"SBX-11": Verdict.NOT_OFFERED}
 
 
 @pytest.mark.slow

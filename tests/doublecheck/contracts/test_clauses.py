@@ -51,7 +51,7 @@ def test_an_unknown_clause_is_an_error_where_it_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "taken"),
+    ("names", "expected"),
     [
         ("RUN", "group:RUN"),
         ("INV or PRB-01", "group:INV or PRB-01"),
@@ -59,6 +59,6 @@ def test_an_unknown_clause_is_an_error_where_it_is_named() -> None:
         ("U-RUN-ERROR or RUN-01 or run", "U-RUN-ERROR or RUN-01 or run"),
     ],
 )
-def test_a_group_in_a_selection_means_its_clauses(given: str, taken: str) -> None:
+def test_a_group_in_a_selection_means_its_clauses(names: str, expected: str) -> None:
     """Ids, and names in lower case, are left as they are."""
-    assert taken == selection(given)
+    assert expected == selection(names)

@@ -15,7 +15,7 @@ from tests.doublecheck.other_servers import Answers
 
 pytestmark = pytest.mark.once
 
-MODULES = [f"test_{one}" for one in ("invocation", "probes", "api_server", "mcp", "a2a", "smoke")]
+MODULES = [f"test_{name}" for name in ("invocation", "probes", "api_server", "mcp", "a2a", "smoke")]
 PROTOCOLS: dict[str, Answers] = {
     "INV PRB": other_servers.APPLICATION,
     "API": other_servers.api_server,
@@ -58,8 +58,8 @@ def test_a_surface_is_not_offered_if_nothing_shows_it(check: Check, protocol: st
     assert groups(run, *CARRIED_OUT) <= {*protocol.split()}, run.checks
     assert groups(run, Verdict.PASSED), run.checks
     assert set() == groups(run, Verdict.ERROR, Verdict.COULD_NOT_ASK)
-    told = next(one.reason for one in run.checks if one.verdict is Verdict.NOT_OFFERED)
-    assert told.startswith("not offered: ")
+    reason = next(check.reason for check in run.checks if check.verdict is Verdict.NOT_OFFERED)
+    assert reason.startswith("not offered: ")
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_surface_could_not_be_asked_if_it_is_said_to_be_there(
 
     assert set() == groups(run, *CARRIED_OUT), run.checks
     assert ExitCode.COULD_NOT_ASK is run.exit_code
-    assert any("HTTP 404" in one.reason for one in run.checks)
+    assert any("HTTP 404" in check.reason for check in run.checks)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -84,7 +84,7 @@ def test_the_smoke_level_fails_for_a_surface_that_is_not_there(check: Check, pro
     with other_servers.serving(PROTOCOLS[protocol]) as server:
         run = check(server.url, "--platform-level=smoke", f"--platform-offers={','.join(others)}")
 
-    failing = {one[:3] for key in PROTOCOLS if key != protocol for one in key.split()}
+    failing = {clause[:3] for key in PROTOCOLS if key != protocol for clause in key.split()}
     assert failing - {"INV"} == groups(run, Verdict.FAILED)
     assert set() == groups(run, Verdict.PASSED)
     assert ExitCode.FAILED is run.exit_code
@@ -109,11 +109,11 @@ def test_a_server_that_wants_a_key_says_which_variable_has_it(check: Check) -> N
     with other_servers.serving(other_servers.closed) as server:
         run = check(server.url, "-k", "PRB-01 or INV-08")
 
-    asking = [one for one in run.checks if one.verdict is not Verdict.NOT_OBSERVABLE]
+    observable = [check for check in run.checks if check.verdict is not Verdict.NOT_OBSERVABLE]
     assert {"PRB-01": Verdict.COULD_NOT_ASK, "INV-08": Verdict.COULD_NOT_ASK} == {
-        one.clause: one.verdict for one in asking
+        check.clause: check.verdict for check in observable
     }
-    assert all("If it wants a key, set DOUBLECHECK_API_KEY" in one.reason for one in asking)
+    assert all("If it wants a key, set DOUBLECHECK_API_KEY" in check.reason for check in observable)
 
 
 def test_one_wrong_answer_of_a_surface_that_is_there_is_a_failure(check: Check) -> None:
@@ -127,5 +127,5 @@ def test_one_wrong_answer_of_a_surface_that_is_there_is_a_failure(check: Check) 
     with other_servers.serving(broken) as server:
         run = check(server.url, "-k", "API-01 or API-15")
 
-    found = {one.clause: one.verdict for one in run.checks if one.verdict in CARRIED_OUT}
-    assert {"API-01": Verdict.FAILED, "API-15": Verdict.PASSED} == found
+    verdicts = {check.clause: check.verdict for check in run.checks if check.verdict in CARRIED_OUT}
+    assert {"API-01": Verdict.FAILED, "API-15": Verdict.PASSED} == verdicts

@@ -12,15 +12,15 @@ from doublecheck.errors import NoAnswerError
 ANY = Input(st.lists(st.sampled_from("ab ü\n")).map("".join), ("a" * 40 + "ü", ""))
 
 
-def asked(count: int, seed: int = 0, **some: Input) -> list[dict[str, Any]]:
-    seen: list[dict[str, Any]] = []
-    Examples(count, seed, forget=lambda: None).run(lambda **values: seen.append(values), some)
-    return seen
+def inputs_of(count: int, seed: int = 0, **some: Input) -> list[dict[str, Any]]:
+    inputs: list[dict[str, Any]] = []
+    Examples(count, seed, forget=lambda: None).run(lambda **values: inputs.append(values), some)
+    return inputs
 
 
 def test_the_examples_that_are_always_tried_come_first() -> None:
     """The richest one is the first, so that a single example tells most."""
-    texts = [one["text"] for one in asked(20, text=ANY)]
+    texts = [example["text"] for example in inputs_of(20, text=ANY)]
 
     assert ["a" * 40 + "ü", ""] == texts[:2]
     assert 20 == len(texts)
@@ -28,8 +28,8 @@ def test_the_examples_that_are_always_tried_come_first() -> None:
 
 def test_the_same_seed_tries_the_same() -> None:
     """And another one tries others."""
-    assert asked(30, 7, text=ANY) == asked(30, 7, text=ANY)
-    assert asked(30, 7, text=ANY) != asked(30, 8, text=ANY)
+    assert inputs_of(30, 7, text=ANY) == inputs_of(30, 7, text=ANY)
+    assert inputs_of(30, 7, text=ANY) != inputs_of(30, 8, text=ANY)
 
 
 def test_a_failure_is_told_for_the_smallest_example() -> None:
@@ -63,7 +63,7 @@ def test_a_platform_that_does_not_answer_is_not_asked_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "spec",
     [
         inputs.texts(),
         inputs.texts(carriage_returns=True, empty=False),
@@ -75,9 +75,9 @@ def test_a_platform_that_does_not_answer_is_not_asked_again() -> None:
         inputs.histories(),
     ],
 )
-def test_inputs_have_what_is_always_tried_and_what_varies(made: Input) -> None:
+def test_inputs_have_what_is_always_tried_and_what_varies(spec: Input) -> None:
     """All of them are values of the same kind."""
-    some = [one["value"] for one in asked(25, value=made)]
+    some = [example["value"] for example in inputs_of(25, value=spec)]
 
-    assert some[: len(made.always)] == list(made.always)
-    assert 10 < len({repr(one) for one in some})
+    assert some[: len(spec.always)] == list(spec.always)
+    assert 10 < len({repr(value) for value in some})

@@ -15,7 +15,7 @@ MUST, SHOULD = "INV-04", "INV-08"
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("results", "expected"),
     [
         ([(MUST, Verdict.PASSED), (MUST, Verdict.NOT_OFFERED)], ExitCode.PASSED),
         ([(MUST, Verdict.PASSED), (SHOULD, Verdict.FAILED)], ExitCode.PASSED),
@@ -27,10 +27,10 @@ MUST, SHOULD = "INV-04", "INV-08"
     ],
 )
 def test_a_run_is_green_only_if_something_passed(
-    found: list[tuple[str, Verdict]], expected: ExitCode
+    results: list[tuple[str, Verdict]], expected: ExitCode
 ) -> None:
     """A run in which nothing passed and nothing failed has its own code."""
-    checks = tuple(Check("test_x.py::test_a", *one) for one in found)
+    checks = tuple(Check("test_x.py::test_a", *result) for result in results)
 
     report = Report("live", "live", "http://a", Run(checks, pytest_exit=0))
 
@@ -105,5 +105,5 @@ def test_pytest_exits_with_the_same_codes(
     result = pytester.runpytest_inprocess(folder, own, "-k", select, "-p", "no:cacheprovider")
 
     assert expected == result.ret
-    told = "Nothing was checked: no contract check passed, and none failed."
-    assert (expected is ExitCode.NOTHING_CHECKED) == (told in result.outlines)
+    message = "Nothing was checked: no contract check passed, and none failed."
+    assert (expected is ExitCode.NOTHING_CHECKED) == (message in result.outlines)

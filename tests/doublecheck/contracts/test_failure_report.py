@@ -61,18 +61,18 @@ def test_a_failure_tells_all(
     at = lines.index(
         "INV-08 (should): A body that is not JSON is refused with a 4xx status and a clear error."
     )
-    told = lines[at:]
-    assert ["specification, section 4.1", ""] == told[1:3]
-    assert [line for line in told if line.startswith("E   ")]
-    asked = told.index(f"> POST {double.url}/invoke")
-    assert "> Content-Type: application/json" in told[asked:]
-    answered = next(line for line in told[asked:] if line.startswith("< HTTP"))
-    assert re.fullmatch(r"< HTTP 200, after \d+ ms", answered)
-    again = told.index("Again:")
-    assert told[again + 1].endswith(": its body is no text")
+    report = lines[at:]
+    assert ["specification, section 4.1", ""] == report[1:3]
+    assert [line for line in report if line.startswith("E   ")]
+    request_at = report.index(f"> POST {double.url}/invoke")
+    assert "> Content-Type: application/json" in report[request_at:]
+    answer_line = next(line for line in report[request_at:] if line.startswith("< HTTP"))
+    assert re.fullmatch(r"< HTTP 200, after \d+ ms", answer_line)
+    again = report.index("Again:")
+    assert report[again + 1].endswith(": its body is no text")
     words = f"--url {double.url} --reference-app --only INV-08"
-    assert f"  doublecheck run {words}" == told[again + 2]
-    assert "--strict-should lets that fail the run" in "\n".join(told[-2:])
+    assert f"  doublecheck run {words}" == report[again + 2]
+    assert "--strict-should lets that fail the run" in "\n".join(report[-2:])
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
@@ -85,12 +85,12 @@ def test_the_line_of_a_failure_has_the_same_answer(
     """Pasted into a shell, it shows what the check was shown."""
     monkeypatch.setattr(simple, "result", lambda value: PlainTextResponse(f"plain: {value}"))
     run(*declared, "-k", "INV-04", module="test_invocation")
-    told = capfd.readouterr().err
+    error_output = capfd.readouterr().err
 
-    line = told.partition("Again:\n")[2].splitlines()[0].strip()
+    line = error_output.partition("Again:\n")[2].splitlines()[0].strip()
     again = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
 
-    assert line.startswith("curl "), told
+    assert line.startswith("curl "), error_output
     assert again.stdout.startswith("plain: ")
     assert 'plain: two\\nlines, "quotes", {} and ünïcödé 🦉' not in line
 
@@ -108,12 +108,12 @@ def test_a_signed_request_is_told_without_its_signature(
         run(*declared, "-k", "CTL-01", module="test_control_plane")
     )
 
-    told = capfd.readouterr().err
-    assert "signed with the target's access key and secret key" in told
-    assert "> Authorization: ***" in told
-    assert "Signature=" not in told
+    error_output = capfd.readouterr().err
+    assert "signed with the target's access key and secret key" in error_output
+    assert "> Authorization: ***" in error_output
+    assert "Signature=" not in error_output
     credentials = double.address().credentials
-    assert credentials.secret_key not in told
+    assert credentials.secret_key not in error_output
 
 
 def test_what_is_recommended_fails_the_run_on_demand_only(

@@ -43,8 +43,8 @@ def verdicts(run: Run) -> Mapping[str, Verdict]:
 def test_a_simple_application_answers_hosted_as_it_does_in_process(live: list[str]) -> None:
     """Every check of invocations and probes passes; what only a double can show is told."""
     modules = ("test_invocation", "test_probes", "test_hosting")
-    few = ("--platform-examples=1", "-k", "INV or PRB or HST-02 or HST-04")
-    run = pytest_run.run([*live, *few], verbose=False, modules=modules)
+    options = ("--platform-examples=1", "-k", "INV or PRB or HST-02 or HST-04")
+    run = pytest_run.run([*live, *options], verbose=False, modules=modules)
 
     passed = (*(f"INV-{n:02d}" for n in range(1, 10)), *(f"PRB-{n:02d}" for n in range(1, 8)))
     assert {

@@ -27,21 +27,21 @@ LISTS = ("ListSessions", "ListTools", "ListMCPServices")
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def resources(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The tasks that the reference application keeps."""
     tasks: dict[str, Any] = {}
     make = executor.Steps.__init__
 
-    def init(self: executor.Steps, kept: dict[str, Any]) -> None:
-        tasks["store"] = kept
-        make(self, kept)
+    def init(self: executor.Steps, resources: dict[str, Any]) -> None:
+        tasks["store"] = resources
+        make(self, resources)
 
     monkeypatch.setattr(executor.Steps, "__init__", init)
     return tasks
 
 
 @pytest.fixture
-def double(kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+def double(resources: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
     """A double with sessions, a service and tasks of somebody's, which the checks run against."""
     double = doubles.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
     target = Target.of(double, reference_app=True)
@@ -58,7 +58,7 @@ def double(kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Em
 
 
 @pytest.mark.slow
-def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
+def test_nothing_is_left_behind(double: Emulator, resources: dict[str, Any]) -> None:
     """Whatever the platform lists is as it was before, and so are its sessions and tasks."""
     target = Target.of(double)
     before = _listed(target)
@@ -67,11 +67,11 @@ def test_nothing_is_left_behind(double: Emulator, kept: dict[str, Any]) -> None:
     ended = pytest_run.run([*options, "-k", CHOSEN], verbose=False)
 
     verdicts = {clause.id: verdict for clause, verdict in ended.verdicts().items()}
-    left_out = {"CTL-08": Verdict.NOT_OBSERVABLE}
-    assert {**dict.fromkeys(CHOSEN.split(" or "), Verdict.PASSED), **left_out} == verdicts
+    omitted = {"CTL-08": Verdict.NOT_OBSERVABLE}
+    assert {**dict.fromkeys(CHOSEN.split(" or "), Verdict.PASSED), **omitted} == verdicts
     assert before == _listed(target)
     assert {} == _sessions_of_checks(target)
-    assert {} == kept["store"]
+    assert {} == resources["store"]
 
 
 def _listed(target: Target) -> dict[str, Any]:
@@ -79,20 +79,20 @@ def _listed(target: Target) -> dict[str, Any]:
     with Platform(target) as platform:
         bodies = {name: {"MaxResults": 100} for name in LISTS}
         bodies["ListSessions"]["ToolId"] = target.sandbox_tool()  # type: ignore[assignment]
-        found = {
+        remaining = {
             name: wire.envelope(wire.control_plane(platform, body, action=name))[1]
             for name, body in bodies.items()
         }
-    return {name: _ids(result) for name, result in found.items()}
+    return {name: _ids(result) for name, result in remaining.items()}
 
 
 def _ids(result: dict[str, Any]) -> list[list[str]]:
     """Return the ids and names of each thing that is listed."""
     return [
-        sorted(f"{key}={value}" for key, value in one.items() if key.endswith(("Id", "Name")))
+        sorted(f"{key}={value}" for key, value in thing.items() if key.endswith(("Id", "Name")))
         for things in result.values()
         if isinstance(things, list)
-        for one in things
+        for thing in things
     ]
 
 

@@ -35,9 +35,9 @@ def collected(*arguments: str) -> dict[str, list[pytest.Mark]]:
 
 def test_the_smoke_level_asks_little() -> None:
     """It needs no reference application; each surface of a live platform has some checks."""
-    found = collected(*LIVE, "--platform-level=smoke")
+    tests = collected(*LIVE, "--platform-level=smoke")
 
-    marks = [mark for marks in found.values() for mark in marks]
+    marks = [mark for marks in tests.values() for mark in marks]
     surfaces = {"application", "api_server", "mcp", "a2a", "control_plane"}
     assert [] == [mark.args[0].id for mark in marks if mark.kwargs["reference_app"]]
     assert surfaces == {mark.kwargs["surface"] for mark in marks}
@@ -60,10 +60,10 @@ def test_the_full_level_has_them_where_nothing_else_is_seen(
     arguments: tuple[str, ...], expected: set[str]
 ) -> None:
     """They stand in for checks that need the reference application, or writes."""
-    found = collected(*arguments).get("test_smoke", [])
+    tests = collected(*arguments).get("test_smoke", [])
 
-    told = {mark.args[0].id for mark in found}
-    assert expected == {id_ for id_ in told if not id_.startswith("A2A")}
+    clauses_run = {mark.args[0].id for mark in tests}
+    assert expected == {id_ for id_ in clauses_run if not id_.startswith("A2A")}
 
 
 def test_other_tests_are_of_every_level(pytester: pytest.Pytester) -> None:

@@ -43,9 +43,9 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     )
     assert process.stdout is not None
     try:
-        found = next(filter(None, map(URL.search, process.stdout)), None)
-        assert found is not None, "it ended without an address"
-        yield found[0]
+        match = next(filter(None, map(URL.search, process.stdout)), None)
+        assert match is not None, "it ended without an address"
+        yield match[0]
     finally:
         process.terminate()
         process.communicate(timeout=60)
@@ -88,15 +88,15 @@ def test_there_is_what_to_deploy(sdk: reference_files.Sdk, tmp_path: Path) -> No
 
 def test_a_file_of_the_user_s_is_not_overwritten(tmp_path: Path) -> None:
     """Nothing at all is written, until force says so; what is the same is no obstacle."""
-    mine = tmp_path / "app.py"
-    mine.write_text("mine")
+    app_path = tmp_path / "app.py"
+    app_path.write_text("mine")
 
     with pytest.raises(FolderError, match=r"other files by these names: app\.py\. Nothing was"):
         reference_files.write("agentdouble", tmp_path)
-    assert [mine] == list(tmp_path.iterdir())
+    assert [app_path] == list(tmp_path.iterdir())
 
     reference_files.write("agentdouble", tmp_path, force=True)
-    assert "mine" != mine.read_text()
+    assert "mine" != app_path.read_text()
     assert reference_files.write("agentdouble", tmp_path)
 
 

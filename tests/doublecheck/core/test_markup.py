@@ -9,7 +9,7 @@ def test_what_is_no_markup_is_escaped() -> None:
     """A value never becomes HTML, wherever it stands."""
     hostile = '"><script>x</script>'
 
-    shown = markup.box(
+    html = markup.box(
         markup.title(hostile, markup.badge(hostile), hostile),
         markup.table([hostile], [[hostile], [markup.code(hostile)]]),
         markup.folded(hostile, markup.pre(hostile), hostile),
@@ -17,8 +17,8 @@ def test_what_is_no_markup_is_escaped() -> None:
         markup.image(hostile, b"<"),
     )
 
-    assert 11 == shown.count("&lt;script&gt;")
-    assert "<script" not in shown
+    assert 11 == html.count("&lt;script&gt;")
+    assert "<script" not in html
 
 
 def test_a_long_text_says_how_much_is_missing() -> None:
@@ -31,7 +31,7 @@ def test_a_long_text_says_how_much_is_missing() -> None:
 
 def test_an_image_may_have_arrived_in_the_alphabet_of_urls() -> None:
     """Agents' events have it, kernels the usual one; what is no base64 is no image."""
-    shown = markup.image("image/png", b"\xfb\xff")
+    html = markup.image("image/png", b"\xfb\xff")
 
-    assert shown == markup.image_of("image/png", "-_8=") == markup.image_of("image/png", "+/8=")
+    assert html == markup.image_of("image/png", "-_8=") == markup.image_of("image/png", "+/8=")
     assert markup.image_of("image/png", "?") is None

@@ -79,14 +79,14 @@ class NotebookKernel:
 
     def running(self, cell: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Run a cell and yield the messages of its outputs as they arrive."""
-        asked = self._client.execute(cell)
+        message_id = self._client.execute(cell)
         while True:
             message = self._received(self._client.get_iopub_msg, cell)
-            if message["parent_header"].get("msg_id") != asked:
+            if message["parent_header"].get("msg_id") != message_id:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "status" and content["execution_state"] == "idle":
-                self._reply(asked, cell)
+                self._reply(message_id, cell)
                 return
             if kind not in ("status", "execute_input"):
                 yield kind, content
@@ -102,13 +102,13 @@ class NotebookKernel:
 
     def complete(self, code: str, position: int | None = None) -> list[str]:
         """Return what the tab key offers in a cell, at its end unless told otherwise."""
-        asked = self._client.complete(code, position)
-        return list(self._reply(asked, code)["content"]["matches"])
+        message_id = self._client.complete(code, position)
+        return list(self._reply(message_id, code)["content"]["matches"])
 
-    def _reply(self, asked: str, cell: str) -> dict[str, Any]:
+    def _reply(self, message_id: str, cell: str) -> dict[str, Any]:
         while True:
             reply = self._received(self._client.get_shell_msg, cell)
-            if reply["parent_header"].get("msg_id") == asked:
+            if reply["parent_header"].get("msg_id") == message_id:
                 return reply
 
     def _received(self, get: Callable[..., dict[str, Any]], cell: str) -> dict[str, Any]:

@@ -41,19 +41,19 @@ def _displays(notebook: NotebookKernel, cell: str) -> list[tuple[str, str]]:
 
 def test_a_stream_is_one_display_that_grows(notebook: NotebookKernel) -> None:
     """The last of it shows everything, and the cell's value does not show it again."""
-    shown = _displays(notebook, "doublecheck.show(said('one', 'two', 'three'))")
+    displays = _displays(notebook, "doublecheck.show(said('one', 'two', 'three'))")
 
-    assert ("display_data", "<1 event: <AgentEvent coder 'one'>>") == shown[0]
-    assert {"update_display_data"} == {kind for kind, _ in shown[1:]}
-    assert shown[-1][1].startswith("<3 events: <AgentEvent coder 'one'>")
+    assert ("display_data", "<1 event: <AgentEvent coder 'one'>>") == displays[0]
+    assert {"update_display_data"} == {kind for kind, _ in displays[1:]}
+    assert displays[-1][1].startswith("<3 events: <AgentEvent coder 'one'>")
 
 
 def test_a_stream_of_the_async_client_is_awaited(notebook: NotebookKernel) -> None:
     """The same function shows it."""
-    shown = _displays(notebook, "len(await doublecheck.show(said_later('one', 'two')))")
+    displays = _displays(notebook, "len(await doublecheck.show(said_later('one', 'two')))")
 
-    assert [("display_data", "<1 event: <AgentEvent coder 'one'>>")] == shown[:1]
-    assert ("execute_result", "2") == shown[-1]
+    assert [("display_data", "<1 event: <AgentEvent coder 'one'>>")] == displays[:1]
+    assert ("execute_result", "2") == displays[-1]
 
 
 def test_a_stream_that_breaks_off_has_shown_what_arrived(notebook: NotebookKernel) -> None:

@@ -29,25 +29,25 @@ def test_nothing_outlives_a_kernel(tmp_path: Path) -> None:
     """Neither one that is restarted, which says nothing of it, nor one that is killed."""
     log = tmp_path / "log"
     with log.open("w") as written, notebook_kernel(stderr=written) as notebook:
-        started = _begun(notebook)
+        started = _start(notebook)
         notebook.restart()
         assert [] == _alive(started)
 
-        started = _begun(notebook)
+        started = _start(notebook)
         psutil.Process(started[0].ppid()).kill()
         assert [] == _alive(started)
 
-    said = [line for line in log.read_text().splitlines() if "[IPKernelApp]" not in line]
-    assert [] == said
+    lines = [line for line in log.read_text().splitlines() if "[IPKernelApp]" not in line]
+    assert [] == lines
 
 
-def _begun(notebook: NotebookKernel) -> list[psutil.Process]:
+def _start(notebook: NotebookKernel) -> list[psutil.Process]:
     """Start a double with a session in a notebook; return the processes that this began."""
     ran = notebook.run(BEGIN)
     assert (None, "") == (ran.error, ran.stderr)
-    found = psutil.Process(int(ran.text)).children(recursive=True)
-    assert "sleep" in [process.name() for process in found]
-    return found
+    children = psutil.Process(int(ran.text)).children(recursive=True)
+    assert "sleep" in [process.name() for process in children]
+    return children
 
 
 def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:

@@ -33,9 +33,9 @@ def test_async_events_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
 def test_events_of_agents_are_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """All of a text, and tool calls by name."""
     call = {"functionCall": {"name": "add"}}
-    said = AgentEvent("model", ({"text": "x" * 200},), author="coder")
+    event = AgentEvent("model", ({"text": "x" * 200},), author="coder")
 
-    doublecheck.show((said, AgentEvent("model", (call,), author="coder")))
+    doublecheck.show((event, AgentEvent("model", (call,), author="coder")))
 
     assert f"coder: {'x' * 200}\n<AgentEvent coder calls add>\n" == capsys.readouterr().out
 

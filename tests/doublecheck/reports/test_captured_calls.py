@@ -53,14 +53,14 @@ def test_a_failed_test_shows_its_calls(pytester: pytest.Pytester) -> None:
             "        NameError: name 'x' is not defined",
         ]
     )
-    shown = result.stdout.str().partition("stdout: red")[2]
-    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
-    assert "ZeroDivisionError" not in shown
+    output = result.stdout.str().partition("stdout: red")[2]
+    assert not {"\x1b", "\x07", "\u202e"} & set(output)
+    assert "ZeroDivisionError" not in output
 
 
-@pytest.mark.parametrize(("options", "shown"), [((), 1), (("--show-capture=no",), 0)])
+@pytest.mark.parametrize(("options", "expected"), [((), 1), (("--show-capture=no",), 0)])
 def test_calls_that_reach_nothing_are_shown_without_secrets(
-    pytester: pytest.Pytester, options: tuple[str, ...], shown: int
+    pytester: pytest.Pytester, options: tuple[str, ...], expected: int
 ) -> None:
     """Of another platform, too, with its address, unless captured output is hidden."""
     pytester.makepyfile(
@@ -78,6 +78,6 @@ def test_calls_that_reach_nothing_are_shown_without_secrets(
 
     result.assert_outcomes(failed=1)
     section = result.stdout.str().partition("Captured platform calls")[2]
-    assert shown == section.count('sent: {"prompt": "***"}')
-    assert shown == section.count("POST /invoke of http://127.0.0.1:1: ConnectError: ")
+    assert expected == section.count('sent: {"prompt": "***"}')
+    assert expected == section.count("POST /invoke of http://127.0.0.1:1: ConnectError: ")
     assert "correct-horse" not in section

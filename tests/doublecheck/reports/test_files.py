@@ -23,13 +23,13 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("absent/r.html", "No such file"), (".", "it is not a file")]
+    ("name", "message"), [("absent/r.html", "No such file"), (".", "it is not a file")]
 )
 def test_what_cannot_be_written_is_found_out_beforehand(
-    tmp_path: Path, name: str, told: str
+    tmp_path: Path, name: str, message: str
 ) -> None:
     """In one line, and nothing is left behind."""
-    with pytest.raises(ReportError, match=f"No report can be written to .*: {told}"):
+    with pytest.raises(ReportError, match=f"No report can be written to .*: {message}"):
         report.require_writable(tmp_path / name)
 
     assert [] == list(tmp_path.iterdir())

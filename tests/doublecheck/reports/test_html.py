@@ -40,18 +40,18 @@ def test_the_page_needs_nothing_but_itself() -> None:
     page = Page(text)
 
     fetching = {"script", "link", "img", "iframe", "object", "form"}
-    policy = [given.get("content") for _, given in page.elements if "http-equiv" in given]
+    policy = [attrs.get("content") for _, attrs in page.elements if "http-equiv" in attrs]
     assert set() == fetching & {tag for tag, _ in page.elements}
-    assert [True] == [str(one).startswith("default-src 'none';") for one in policy]
+    assert [True] == [str(content).startswith("default-src 'none';") for content in policy]
     assert [] == re.findall(r"url\(|@import", text)
-    assert {"#"} == {str(given["href"])[0] for tag, given in page.elements if tag == "a"}
+    assert {"#"} == {str(attrs["href"])[0] for tag, attrs in page.elements if tag == "a"}
 
 
 def test_each_clause_has_an_anchor() -> None:
     """Failures are first."""
     page = Page(html.render([DOUBLE, STAGING]))
 
-    anchors = [given["id"] for tag, given in page.elements if tag == "tr" and "id" in given]
+    anchors = [attrs["id"] for tag, attrs in page.elements if tag == "tr" and "id" in attrs]
     assert {"INV-04", "INV-05", "PRB-01", "MCP-01", "CTL-04"} == set(anchors)
     assert "INV-04" == anchors[0]
 
@@ -60,10 +60,10 @@ def test_what_was_not_carried_out_is_folded() -> None:
     """Below what was, with the reasons."""
     text = html.render([STAGING])
 
-    shown, folded = text.split('<details class="folded">')
+    visible, folded = text.split('<details class="folded">')
     assert "<summary>1 clause not checked</summary>" in folded
     assert "not offered: no mcp: MCP-01" in folded
-    assert ('id="MCP-01"' in folded, 'id="MCP-01"' in shown) == (True, False)
+    assert ('id="MCP-01"' in folded, 'id="MCP-01"' in visible) == (True, False)
 
 
 def test_attributes_are_escaped() -> None:

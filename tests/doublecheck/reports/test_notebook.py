@@ -26,8 +26,8 @@ def test_a_report_is_one_line_of_text() -> None:
 
 def test_a_notebook_shows_the_page_in_a_frame() -> None:
     """What a platform said cannot reach the notebook."""
-    for shown in (STAGING, DOUBLE.side_by_side(STAGING)):
-        html = shown._repr_mimebundle_()["text/html"]
+    for report in (STAGING, DOUBLE.side_by_side(STAGING)):
+        html = report._repr_mimebundle_()["text/html"]
 
         assert "<iframe sandbox=" in html
         assert "<script" not in html

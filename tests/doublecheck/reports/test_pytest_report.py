@@ -23,7 +23,7 @@ def test_a_pytest_run_is_reported_in_each_format(
     result = pytester.runpytest_inprocess(
         *CHECKS,
         *("-k", "DEC-03"),
-        *(f"--platform-report=r.{one}" for one in ("html", "json")),
+        *(f"--platform-report=r.{suffix}" for suffix in ("html", "json")),
     )
 
     chosen = sum("not_implemented" in name for name in every)
@@ -32,8 +32,8 @@ def test_a_pytest_run_is_reported_in_each_format(
     assert ["r.html", "r.json"] == sorted(path.name for path in pytester.path.glob("r.*"))
     (report,) = document.read(pytester.path / "r.json")
     assert ("double", None, chosen) == (report.name, report.url, report.run.chosen)
-    told = {(one.clause, one.verdict) for one in report.run.checks}
-    assert {("DEC-03", Verdict.PASSED)} == told
+    verdicts = {(check.clause, check.verdict) for check in report.run.checks}
+    assert {("DEC-03", Verdict.PASSED)} == verdicts
 
 
 @pytest.mark.slow
@@ -47,16 +47,16 @@ def test_workers_reports_are_merged(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"), [("r.pdf", "must end in one of .html"), ("absent/r.html", "No such file")]
+    ("path", "message"), [("r.pdf", "must end in one of .html"), ("absent/r.html", "No such file")]
 )
 def test_a_report_that_cannot_be_is_refused_before_the_run(
-    pytester: pytest.Pytester, path: str, told: str
+    pytester: pytest.Pytester, path: str, message: str
 ) -> None:
     """One line, and no test is run."""
     result = pytester.runpytest_inprocess(f"--platform-report={path}")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stderr.fnmatch_lines([f"ERROR: *{told}*"])
+    result.stderr.fnmatch_lines([f"ERROR: *{message}*"])
 
 
 SECRET = 'k€y/with "all" kinds'
@@ -71,12 +71,12 @@ TARGET = Target(
 
 def test_every_secret_of_a_target_is_hidden_in_every_form() -> None:
     """By its type, wherever the target has it; what only looks like a secret, too."""
-    told = " ".join((*FORMS, "the-secret-key", "the-session-token", "the-restricted-key"))
+    secrets = " ".join((*FORMS, "the-secret-key", "the-session-token", "the-restricted-key"))
     looks = "GET /v1?Authorization=unknown-token HTTP/1.1 Bearer unknown-key"
 
-    shown = exchanges.redact(f"{told} {looks} AKLTknown", exchanges.secrets_of(TARGET))
+    redacted = exchanges.redact(f"{secrets} {looks} AKLTknown", exchanges.secrets_of(TARGET))
 
-    assert f"{'*** ' * 6}GET /v1?Authorization=*** HTTP/1.1 Bearer *** AKLTknown" == shown
+    assert f"{'*** ' * 6}GET /v1?Authorization=*** HTTP/1.1 Bearer *** AKLTknown" == redacted
 
 
 def test_no_report_has_a_secret(pytester: pytest.Pytester) -> None:
@@ -96,15 +96,15 @@ def test_no_report_has_a_secret(pytester: pytest.Pytester) -> None:
 
     pytester.syspathinsert()
     result = pytester.runpytest_inprocess(
-        *arguments, *(f"--platform-report=r.{one}" for one in ("html", "json"))
+        *arguments, *(f"--platform-report=r.{suffix}" for suffix in ("html", "json"))
     )
 
     failed = sum("not_implemented" in name for name in every)
     result.assert_outcomes(failed=failed, deselected=len(every) - failed)
-    told = [path.read_text("utf-8") for path in sorted(pytester.path.glob("r.*"))]
+    reports = [path.read_text("utf-8") for path in sorted(pytester.path.glob("r.*"))]
     secrets = ["the-token", *(pytester.path / "keys").read_text().split()]
-    assert (2, 3) == (len(told), len(secrets))
-    for text in (*told, str(result.stdout)):
+    assert (2, 3) == (len(reports), len(secrets))
+    for text in (*reports, str(result.stdout)):
         assert not any(secret in text for secret in secrets)
 
 

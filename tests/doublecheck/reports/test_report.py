@@ -32,14 +32,14 @@ def test_what_is_counted_as_failed_fails_the_run(
     report: Report, counts: dict[str, int], failed: list[str]
 ) -> None:
     """In the counts, the line, the terminal, the page and the JSON."""
-    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items())
     json = document.to_document(report)
 
     assert list(counts.items()) == list(report.counts().items())
     assert failed == [check.clause for check in report.failed]
     assert counts["failed"] == len(report.failed)
-    assert f"<Report double: 3 clauses, {told}, 0.0 s>" == repr(report)
-    assert f": {told}. " in terminal.summary(report)
+    assert f"<Report double: 3 clauses, {summary}, 0.0 s>" == repr(report)
+    assert f": {summary}. " in terminal.summary(report)
     assert counts == json["summary"]
     jsonschema.validate(json, document.schema())
     for count, word in ((count, word) for word, count in counts.items()):
@@ -48,8 +48,8 @@ def test_what_is_counted_as_failed_fails_the_run(
 
 def test_a_forgiven_failure_is_reported_clause_by_clause() -> None:
     """It lies open all the same, for somebody may want to mend it."""
-    shown = html.render([LENIENT])
+    page = html.render([LENIENT])
 
-    assert "only recommended" in shown
-    assert ">failed (should)<" in shown
+    assert "only recommended" in page
+    assert ">failed (should)<" in page
     assert ">failed (should)<" not in html.render([STRICT])

@@ -97,22 +97,22 @@ def test_there_are_colours_on_a_terminal_only() -> None:
 
 def test_platforms_stand_side_by_side() -> None:
     """A column each; a clause that one of them was not checked for has a dash."""
-    shown = _lines([DOUBLE, STAGING], width=100)
+    lines = _lines([DOUBLE, STAGING], width=100)
 
-    assert "clause  level   double  staging" == shown[0]
+    assert "clause  level   double  staging" == lines[0]
     assert (
-        "INV-04  must    passed  failed   A returned string is wrapped as a JSON response." in shown
+        "INV-04  must    passed  failed   A returned string is wrapped as a JSON response." in lines
     )
-    assert "CTL-04  should  passed  -        An unknown tool id is refused." in shown
-    assert INTERRUPTED == shown[-1]
+    assert "CTL-04  should  passed  -        An unknown tool id is refused." in lines
+    assert INTERRUPTED == lines[-1]
 
 
 def test_a_narrow_terminal_wraps_the_texts() -> None:
     """No line is longer than it is wide, and what a platform answers is no escape sequence."""
-    shown = _lines([STAGING], width=60)
+    lines = _lines([STAGING], width=60)
 
-    assert all(len(line) <= 60 for line in shown[: shown.index("")])
-    assert "\x1b" not in "".join(shown)
+    assert all(len(line) <= 60 for line in lines[: lines.index("")])
+    assert "\x1b" not in "".join(lines)
 
 
 def _lines(reports: list[Report], *, width: int) -> list[str]:

@@ -21,13 +21,13 @@ def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:
         serving_double(unknowns={"U-PROBE-BODIES": "text"}) as target,
         doublecheck.Platform(target) as platform,
     ):
-        found = doublecheck.calibrate(platform, only=["U-PROBE-BODIES", "U-INVOKE-ERROR"])
-        written = found.write(tmp_path / "profile.toml")
+        findings = doublecheck.calibrate(platform, only=["U-PROBE-BODIES", "U-INVOKE-ERROR"])
+        written = findings.write(tmp_path / "profile.toml")
 
-    assert f"<Findings of {target.url}: 2 unknowns, 1 settled>" == repr(found)
-    assert (type(found), target.url) == (type(found[:1]), found[:1].target)
+    assert f"<Findings of {target.url}: 2 unknowns, 1 settled>" == repr(findings)
+    assert (type(findings), target.url) == (type(findings[:1]), findings[:1].target)
     assert {"U-PROBE-BODIES": "text"} == profiles.read(written).unknowns
-    html = found._repr_mimebundle_()["text/html"]
+    html = findings._repr_mimebundle_()["text/html"]
     assert "U-PROBE-BODIES" in html
     assert "not settled" in html
 
@@ -40,14 +40,14 @@ def test_an_interrupted_calibration_keeps_what_it_has(
     def interrupted(_: Probing) -> str:
         raise KeyboardInterrupt
 
-    known = probes()
-    last = dataclasses.replace(known["U-SESSION-DELETE"], look=interrupted)
-    monkeypatch.setattr(findings, "probes", lambda: {**known, "U-SESSION-DELETE": last})
+    all_probes = probes()
+    last = dataclasses.replace(all_probes["U-SESSION-DELETE"], look=interrupted)
+    monkeypatch.setattr(findings, "probes", lambda: {**all_probes, "U-SESSION-DELETE": last})
 
     with pytest.raises(doublecheck.errors.InterruptedCalibrationError, match="1 of 2") as raised:
         doublecheck.calibrate(platform, only=["U-PROBE-BODIES", "U-SESSION-DELETE"])
 
-    assert ["U-PROBE-BODIES"] == [one.unknown for one in raised.value.findings]
+    assert ["U-PROBE-BODIES"] == [finding.unknown for finding in raised.value.findings]
 
 
 def test_what_is_no_unknown_is_told(platform: doublecheck.Platform) -> None:

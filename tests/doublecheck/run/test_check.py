@@ -47,14 +47,14 @@ def test_cancelling_ends_the_checks(
     platform_server: doublecheck.Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of them is left when it is over."""
-    begun: list[psutil.Process] = []
+    processes: list[psutil.Process] = []
 
     async def cancelled() -> None:
         started, loop = asyncio.Event(), asyncio.get_running_loop()
 
         class Begun(checks_process.ChecksProcess):
             def progress(self) -> Iterator[tuple[int, int, str]]:
-                begun.append(psutil.Process(self._process.pid))
+                processes.append(psutil.Process(self._process.pid))
                 loop.call_soon_threadsafe(started.set)
                 return super().progress()
 
@@ -68,7 +68,7 @@ def test_cancelling_ends_the_checks(
 
     asyncio.run(cancelled())
 
-    assert [False] == [one.is_running() for one in begun]
+    assert [False] == [process.is_running() for process in processes]
 
 
 def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch):
@@ -80,14 +80,14 @@ def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pyte
         platform.target, credentials=keys, api_key=doublecheck.Secret(SECRET)
     )
 
-    told = subject.from_target(target, allow_writes=False)
+    checked = subject.from_target(target, allow_writes=False)
 
-    assert not [one for one in told.arguments if SECRET in one]
+    assert not [argument for argument in checked.arguments if SECRET in argument]
     assert (SECRET, SECRET) == (
-        told.environ["PLATFORM_SECRET_KEY"],
-        told.environ["DOUBLECHECK_API_KEY"],
+        checked.environ["PLATFORM_SECRET_KEY"],
+        checked.environ["DOUBLECHECK_API_KEY"],
     )
-    assert "DOUBLECHECK_URL" not in told.environ
+    assert "DOUBLECHECK_URL" not in checked.environ
 
 
 def test_a_process_that_dies_is_told_with_what_it_said(
@@ -99,11 +99,11 @@ def test_a_process_that_dies_is_told_with_what_it_said(
     with pytest.raises(doublecheck.errors.ChecksCrashedError) as raised:
         doublecheck.check(platform, only="PRB-01")
 
-    assert (1, True) == (raised.value.code, any("Fatal" in one for one in raised.value.lines))
+    assert (1, True) == (raised.value.code, any("Fatal" in line for line in raised.value.lines))
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("wrong", "text"),
     [
         ({"platform": "http://127.0.0.1:9"}, "Nothing answers at http://127.0.0.1:9"),
         ({"platform": "http://127.0.0.1:9", "target": "live"}, "check one at a time"),
@@ -113,10 +113,10 @@ def test_a_process_that_dies_is_told_with_what_it_said(
         ({"target": "live"}, "target live needs a running platform"),
     ],
 )
-def test_what_cannot_be_checked_is_refused_before_anything_starts(asked: dict, told: str) -> None:
+def test_what_cannot_be_checked_is_refused_before_anything_starts(wrong: dict, text: str) -> None:
     """The message says what to do."""
-    with pytest.raises(doublecheck.DoubleCheckError, match=re.escape(told)):
-        doublecheck.check(**asked)
+    with pytest.raises(doublecheck.DoubleCheckError, match=re.escape(text)):
+        doublecheck.check(**wrong)
 
 
 @pytest.mark.slow
@@ -125,18 +125,18 @@ def test_an_interrupted_cell_leaves_nothing_behind(notebook: NotebookKernel) -> 
     notebook.run("import doublecheck, os")
     kernel = psutil.Process(int(notebook.run("os.getpid()").text))
 
-    begun: list[psutil.Process] = []
-    shown: list[dict[str, Any]] = []
+    processes: list[psutil.Process] = []
+    arguments: list[dict[str, Any]] = []
     for _, content in notebook.running("doublecheck.check(only='test_sandbox')"):
-        shown.append(content)
-        if not begun and re.search(r"\| [1-9]", str(content.get("text"))):  # code has run
-            begun = kernel.children(recursive=True)
+        arguments.append(content)
+        if not processes and re.search(r"\| [1-9]", str(content.get("text"))):  # code has run
+            processes = kernel.children(recursive=True)
             notebook.interrupt()
 
-    assert "InterruptedChecksError" == shown[-1]["ename"]
-    told = r"Interrupted: \d+ of \d+ checks were carried out\. .*"
-    assert re.fullmatch(told, shown[-1]["evalue"])
-    assert "" == shown[-2]["text"].strip()
-    assert len(begun) > 2
-    _, alive = psutil.wait_procs(begun, timeout=60)
+    assert "InterruptedChecksError" == arguments[-1]["ename"]
+    message = r"Interrupted: \d+ of \d+ checks were carried out\. .*"
+    assert re.fullmatch(message, arguments[-1]["evalue"])
+    assert "" == arguments[-2]["text"].strip()
+    assert len(processes) > 2
+    _, alive = psutil.wait_procs(processes, timeout=60)
     assert [] == alive

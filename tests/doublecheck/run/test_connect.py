@@ -37,8 +37,8 @@ def test_without_a_url_a_double_starts_and_stops() -> None:
         assert ("double", "pong!") == (platform.target.kind, platform.ping())
     platform.close()
 
-    with Platform(platform.target) as gone, pytest.raises(UnreachableError):
-        gone.ping()
+    with Platform(platform.target) as closed, pytest.raises(UnreachableError):
+        closed.ping()
 
 
 @pytest.mark.slow
@@ -53,24 +53,24 @@ def test_a_double_ends_with_its_interpreter() -> None:
 
 def test_connecting_takes_the_same_with_await_and_without() -> None:
     """Each says so itself, for help() and the tab key."""
-    one, other = inspect.signature(connect), inspect.signature(connect_async)
+    sync_signature, other = inspect.signature(connect), inspect.signature(connect_async)
 
-    assert one.parameters == other.parameters
+    assert sync_signature.parameters == other.parameters
 
 
 def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted cell has nothing in hand that it could close."""
-    begun, go_on, started = threading.Event(), threading.Event(), []
+    starting, go_on, started = threading.Event(), threading.Event(), []
 
     def start(*apps: Any) -> Emulator:
-        begun.set()
+        starting.set()
         go_on.wait()
         started.append(start_double(*apps))
         return started[0]
 
     async def interrupted() -> None:
         connecting = asyncio.ensure_future(connect_async())
-        await asyncio.to_thread(begun.wait)
+        await asyncio.to_thread(starting.wait)
         connecting.cancel()
         go_on.set()
         with pytest.raises(asyncio.CancelledError):
@@ -80,8 +80,8 @@ def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.Monkey
     asyncio.run(interrupted())
 
     (double,) = started
-    with Platform(Target.of(double)) as gone, pytest.raises(UnreachableError):
-        gone.ping()
+    with Platform(Target.of(double)) as closed, pytest.raises(UnreachableError):
+        closed.ping()
 
 
 def test_a_double_of_this_process_is_connected_to_with_its_keys() -> None:
@@ -99,9 +99,9 @@ def test_a_double_of_this_process_is_connected_to_with_its_keys() -> None:
 
 def test_a_url_of_a_double_is_recognised(platform_server: Target) -> None:
     """Its clock can be moved; its keys come from arguments or the environment."""
-    with connect(platform_server.url, tool_id="t-1", access_key="AK", secret_key="SK") as found:
-        assert ("double", "t-1") == (found.target.kind, found.target.tool_id)
-        found.clock.now()
+    with connect(platform_server.url, tool_id="t-1", access_key="AK", secret_key="SK") as client:
+        assert ("double", "t-1") == (client.target.kind, client.target.tool_id)
+        client.clock.now()
 
 
 def test_a_target_of_the_project_is_found_by_its_name(
@@ -114,13 +114,13 @@ def test_a_target_of_the_project_is_found_by_its_name(
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
 
-    with connect(target="mine", region="r") as found:
+    with connect(target="mine", region="r") as client:
         assert ("mine", "double", "r") == (
-            found.target.name,
-            found.target.kind,
-            found.target.region,
+            client.target.name,
+            client.target.kind,
+            client.target.region,
         )
-        assert "pong!" == found.ping()
+        assert "pong!" == client.ping()
     with pytest.raises(TargetError, match=r"There is no target 'mime'.* Did you mean mine"):
         connect(target="mime")
     with pytest.raises(TargetError, match="has its keys from the environment"):
@@ -134,18 +134,18 @@ def test_the_environment_names_a_platform(
     for name, value in platform_server.environment().items():
         monkeypatch.setenv(name, value)
 
-    with connect() as found:
+    with connect() as client:
         elsewhere = platform_server.offered - {"library"}
-        assert replace(platform_server, offered=elsewhere, offers_assumed=True) == found.target
-        assert "42" == found.run_code("6 * 7", session_id="environment").text
+        assert replace(platform_server, offered=elsewhere, offers_assumed=True) == client.target
+        assert "42" == client.run_code("6 * 7", session_id="environment").text
 
 
 def test_what_answers_on_this_machine_and_is_no_double_is_live(
     platform_server: Target,
 ) -> None:
     """An application of one's own, say: its clock is not ours to move."""
-    with connect(f"{platform_server.url}/runtimes/nobody") as found:
-        assert "live" == found.target.kind
+    with connect(f"{platform_server.url}/runtimes/nobody") as client:
+        assert "live" == client.target.kind
 
 
 def test_a_dead_address_on_this_machine_is_told_at_once() -> None:
@@ -160,7 +160,7 @@ def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch)
         assert Secret("k") == Target.of(double).api_key
         assert answers_as_double(double.url)
         with connect(double.url) as locked, connect(double.url, api_key="k") as opened:
-            answers = [one.request("GET", "/ping").status_code for one in (locked, opened)]
+            answers = [client.request("GET", "/ping").status_code for client in (locked, opened)]
         monkeypatch.setenv("DOUBLECHECK_API_KEY", "k")
         with connect(double.url) as platform:
             answers.append(platform.request("GET", "/ping").status_code)
@@ -202,8 +202,8 @@ def test_a_double_that_serves_https_is_verified(monkeypatch: pytest.MonkeyPatch)
             connect(double.url)
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
-        with connect(double.url) as found:
-            assert ("double", "42") == (found.target.kind, found.run_code("6 * 7").text)
+        with connect(double.url) as client:
+            assert ("double", "42") == (client.target.kind, client.run_code("6 * 7").text)
 
 
 def test_a_file_to_trust_that_cannot_be_read_is_named(

@@ -26,10 +26,10 @@ def test_the_ledger_says_what_answers_rested_on() -> None:
 
 def test_without_a_double_it_is_what_one_begins_with() -> None:
     """Nothing is relied on, and each shows its question and answers."""
-    one = doublecheck.unknowns()["U-SIGNING"]
+    unknown = doublecheck.unknowns()["U-SIGNING"]
 
-    assert "<Unknown U-SIGNING: hmac-sha256>" == repr(one)
-    assert one.question in one._repr_mimebundle_()["text/html"]
+    assert "<Unknown U-SIGNING: hmac-sha256>" == repr(unknown)
+    assert unknown.question in unknown._repr_mimebundle_()["text/html"]
 
 
 def test_of_an_async_platform_it_is_the_same() -> None:

@@ -38,18 +38,18 @@ def by_name(fact: Fact) -> str:
 def test_the_options_of_a_run_are_facts() -> None:
     """The command says nothing of its own, but that there may be several targets."""
     command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
-    told = [(one.name, one.opts, one.metavar, one.help) for one in command.params]
+    options = [(param.name, param.opts, param.metavar, param.help) for param in command.params]
 
     expected = [(fact.name, [f"--{fact.option}"], fact.metavar, fact.help) for fact in OPTIONS]
-    assert ("target", expected[1:]) == (told[0][0], told[1 : len(OPTIONS)])
+    assert ("target", expected[1:]) == (options[0][0], options[1 : len(OPTIONS)])
 
 
 def test_the_options_of_pytest_are_facts(pytester: pytest.Pytester) -> None:
     """By the name that the plugin gives them, in the order of the table."""
-    told = [word.partition("=")[0] for word in pytester.runpytest_inprocess("--help").outlines]
-    ours = [word.strip() for word in told if word.startswith("  --platform-")]
+    words = [word.partition("=")[0] for word in pytester.runpytest_inprocess("--help").outlines]
+    option_names = [word.strip() for word in words if word.startswith("  --platform-")]
 
-    assert [f"--platform-{fact.option}" for fact in OPTIONS] == ours[: len(OPTIONS)]
+    assert [f"--platform-{fact.option}" for fact in OPTIONS] == option_names[: len(OPTIONS)]
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=by_name)
@@ -69,10 +69,10 @@ def test_each_fact_can_stand_in_a_file(tmp_path: Path, fact: Fact) -> None:
 @pytest.mark.parametrize("fact", [fact for fact in FACTS if fact.help], ids=by_name)
 def test_each_fact_can_stand_in_the_environment(fact: Fact) -> None:
     """Under its variable, which is named as what said it."""
-    made = plan(Sources({}, {fact.variable: str(EXAMPLES[fact.type])}))
+    planned = plan(Sources({}, {fact.variable: str(EXAMPLES[fact.type])}))
 
-    assert [fact.variable] == [found.source for found in made.facts.values()]
-    assert [fact.key] == list(made.facts)
+    assert [fact.variable] == [fact.source for fact in planned.facts.values()]
+    assert [fact.key] == list(planned.facts)
 
 
 def test_the_arguments_of_connect_are_facts() -> None:

@@ -46,18 +46,18 @@ def written(folder: Path, text: str) -> Path:
 
 def test_without_options_the_target_is_a_double_in_this_process() -> None:
     """It needs no address."""
-    made = planned()
+    resolved = planned()
 
-    assert ("double", "double", True) == (made.name, made.kind, made.in_process)
+    assert ("double", "double", True) == (resolved.name, resolved.kind, resolved.in_process)
 
 
 def test_the_nearer_source_wins(project: Path) -> None:
     """Command line, project, environment: in that order, each key by itself."""
     environ = {"PLATFORM_TOOL_ID": "from the environment", "PLATFORM_TOOL_REGION": "eu-1"}
 
-    made = planned(environ, project, target="staging", url="https://option.example")
+    resolved = planned(environ, project, target="staging", url="https://option.example")
 
-    sources = {key: fact.source.rpartition("/")[2] for key, fact in made.facts.items()}
+    sources = {key: fact.source.rpartition("/")[2] for key, fact in resolved.facts.items()}
     assert {
         "url": "--platform-url",
         "tool_id": f"{TABLE} tool_id",
@@ -66,7 +66,7 @@ def test_the_nearer_source_wins(project: Path) -> None:
         "ca_file": f"{TABLE} ca_file",
         "region": "PLATFORM_TOOL_REGION",
     } == sources
-    assert ("https://option.example", "eu-1") == (made.value("url"), made.value("region"))
+    assert ("https://option.example", "eu-1") == (resolved.value("url"), resolved.value("region"))
 
 
 def test_a_target_is_made_of_its_plan(project: Path) -> None:
@@ -80,14 +80,14 @@ def test_a_target_is_made_of_its_plan(project: Path) -> None:
         "PLATFORM_TOOL_HOST": "tools.example",
     }
 
-    made = from_plan.target(planned(environ, project, target="staging"), environ)
+    chosen = from_plan.target(planned(environ, project, target="staging"), environ)
 
-    assert ("staging", "live", True) == (made.name, made.kind, made.allow_writes)
-    assert {"https://project.example"} == made.addresses
-    assert frozenset({"application", "mcp"}) == made.offered
-    assert str(project.parent / "ca.pem") == made.ca_file
-    assert Credentials("AK", "SK") == made.credentials
-    assert (Secret("KEY"), Secret("MCP")) == (made.key_of("a2a"), made.key_of("mcp"))
+    assert ("staging", "live", True) == (chosen.name, chosen.kind, chosen.allow_writes)
+    assert {"https://project.example"} == chosen.addresses
+    assert frozenset({"application", "mcp"}) == chosen.offered
+    assert str(project.parent / "ca.pem") == chosen.ca_file
+    assert Credentials("AK", "SK") == chosen.credentials
+    assert (Secret("KEY"), Secret("MCP")) == (chosen.key_of("a2a"), chosen.key_of("mcp"))
 
 
 def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
@@ -98,16 +98,16 @@ def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
         secret_key_env = "MY_SECRET"
         api_key_env = { a2a = "MY_A2A" }
     """
-    mine = {"MY_ACCESS": "AK", "MY_SECRET": "SK", "MY_A2A": "A2A", "DOUBLECHECK_API_KEY": "K"}
-    environ = {"PLATFORM_ACCESS_KEY": "other", "PLATFORM_SECRET_KEY": "other", **mine}
-    made = planned(environ, written(tmp_path, table), target="mine")
+    named = {"MY_ACCESS": "AK", "MY_SECRET": "SK", "MY_A2A": "A2A", "DOUBLECHECK_API_KEY": "K"}
+    environ = {"PLATFORM_ACCESS_KEY": "other", "PLATFORM_SECRET_KEY": "other", **named}
+    resolved = planned(environ, written(tmp_path, table), target="mine")
 
-    target = from_plan.target(made, environ)
+    target = from_plan.target(resolved, environ)
 
     assert Credentials("AK", "SK") == target.credentials
     assert (Secret("K"), Secret("A2A")) == (target.key_of("mcp"), target.key_of("a2a"))
     with pytest.raises(ConfigurationError, match="MY_ACCESS, which is not set"):
-        from_plan.target(made, {})
+        from_plan.target(resolved, {})
 
 
 def test_the_addresses_in_the_environment_go_with_the_url_there(project: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_addresses_in_the_environment_go_with_the_url_there(project: Path) -
     environ = {"DOUBLECHECK_URL": "https://b", "DOUBLECHECK_CONTROL_PLANE": "https://tools.b"}
     chosen = {"DOUBLECHECK_TARGET": "staging", **environ}
 
-    whole, other, named, by_variable = (
+    complete, other, named, by_variable = (
         planned(environ, target="live"),
         planned(environ, target="live", url="https://a"),
         planned(environ, project, target="staging"),
@@ -128,8 +128,8 @@ def test_the_addresses_in_the_environment_go_with_the_url_there(project: Path) -
         ("https://project.example", None, ["DOUBLECHECK_CONTROL_PLANE"]),
         ("https://b", "https://tools.b", []),
     ] == [
-        (made.value("url"), made.value("control_plane"), made.unused)
-        for made in (whole, other, named, by_variable)
+        (resolved.value("url"), resolved.value("control_plane"), resolved.unused)
+        for resolved in (complete, other, named, by_variable)
     ]
 
 
@@ -175,9 +175,9 @@ def test_a_plan_is_shown_with_its_sources(project: Path) -> None:
         "PLATFORM_SECRET_KEY": "TOP-SECRET",
         "DOUBLECHECK_MCP": "https://b",
     }
-    made = planned(environ, project, target="staging", offers="mcp")
+    resolved = planned(environ, project, target="staging", offers="mcp")
 
-    lines = [line.replace(f"{project.parent}/", "") for line in from_plan.lines(made, environ)]
+    lines = [line.replace(f"{project.parent}/", "") for line in from_plan.lines(resolved, environ)]
 
     assert [
         f"platform: staging, live, at https://project.example ({TABLE} url)",

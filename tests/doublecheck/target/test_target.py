@@ -109,7 +109,7 @@ def test_a_target_declares_its_surfaces() -> None:
     narrow = Target("http://a", name="staging", offered=frozenset({"api_server"}))
 
     assert [(True, False), (True, True), (False, False)] == [
-        (one.offers("application"), one.offers("services")) for one in (live, double, narrow)
+        (item.offers("application"), item.offers("services")) for item in (live, double, narrow)
     ]
     assert (False, True) == (double.offers("library"), double.offers("runtimes"))
     assert not live.offers("runtimes")

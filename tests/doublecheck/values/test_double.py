@@ -32,8 +32,8 @@ def test_a_part_and_a_copy_show_themselves_too() -> None:
     """Their type is kept."""
     sessions = Sessions(TWO)
 
-    for one in (sessions[:1], copy.copy(sessions), pickle.loads(pickle.dumps(sessions))):
-        assert Sessions is type(one)
+    for copied in (sessions[:1], copy.copy(sessions), pickle.loads(pickle.dumps(sessions))):
+        assert Sessions is type(copied)
     assert "<1 session: <Session a 29:59 left, 1 execution>>" == repr(sessions[:1])
     assert "<0 sessions>" == repr(sessions[2:])
 
@@ -47,10 +47,10 @@ def test_a_long_one_names_the_first() -> None:
 
 def test_sessions_show_what_is_left_of_their_lives() -> None:
     """The shortest first."""
-    shown = Sessions(TWO)._repr_mimebundle_()["text/html"]
+    html = Sessions(TWO)._repr_mimebundle_()["text/html"]
 
-    assert shown.index("&lt;b&gt;") < shown.index("s-a")
+    assert html.index("&lt;b&gt;") < html.index("s-a")
     assert ("01:01", "29:59") == (
-        shown[shown.index("01:01") :][:5],
-        shown[shown.index("29:59") :][:5],
+        html[html.index("01:01") :][:5],
+        html[html.index("29:59") :][:5],
     )

@@ -15,7 +15,7 @@ def result(*outputs: Output, status: str = "ok") -> CodeResult:
 
 def test_a_result_gives_its_parts_by_name() -> None:
     """Streams are joined, the text is the last value's, images are bytes."""
-    shown = result(
+    html = result(
         Output("stream", name="stdout", text="a\n"),
         Output("display_data", data={"text/plain": "<Figure>", "image/png": PNG}),
         Output("stream", name="stderr", text="careful\n"),
@@ -23,8 +23,8 @@ def test_a_result_gives_its_parts_by_name() -> None:
         Output("execute_result", data={"text/plain": "42"}),
     )
 
-    assert ("a\nb\n", "careful\n") == (shown.stdout, shown.stderr)
-    assert ("42", (b"\x89PNG",), None) == (shown.text, shown.images, shown.error)
+    assert ("a\nb\n", "careful\n") == (html.stdout, html.stderr)
+    assert ("42", (b"\x89PNG",), None) == (html.text, html.images, html.error)
 
 
 def test_a_failure_gives_its_error() -> None:
@@ -39,15 +39,15 @@ def test_a_failure_gives_its_error() -> None:
 
 def test_a_repr_is_short() -> None:
     """A long output is cut, and what is absent is not mentioned."""
-    shown = result(Output("stream", name="stdout", text="x" * 1000))
+    html = result(Output("stream", name="stdout", text="x" * 1000))
 
-    assert f"<CodeResult ok [3] stdout='{'x' * 57}...'>" == repr(shown)
+    assert f"<CodeResult ok [3] stdout='{'x' * 57}...'>" == repr(html)
     assert "<CodeResult ok [3]>" == repr(result())
 
 
 def test_what_is_no_image_is_left_out() -> None:
     """Garbage where base64 should be does no harm."""
-    broken = [Output("display_data", data={"image/png": one}) for one in ("a", "é", "no image!")]
+    broken = [Output("display_data", data={"image/png": raw}) for raw in ("a", "é", "no image!")]
     drawn = Output("display_data", data={"image/png": "é", "image/svg+xml": "<svg/>"})
 
     assert (b"<svg/>",) == result(*broken, drawn).images
@@ -57,11 +57,11 @@ def test_what_is_no_image_is_left_out() -> None:
 def test_an_image_may_come_in_lines() -> None:
     """As encoders write it, or as the format of notebooks has it."""
     lines = [f"{PNG[:4]}\n", f"{PNG[4:]}\n"]
-    shown = result(
-        *(Output("display_data", data={"image/png": one}) for one in (lines, "".join(lines)))
+    html = result(
+        *(Output("display_data", data={"image/png": image}) for image in (lines, "".join(lines)))
     )
 
-    assert (b"\x89PNG",) * 2 == shown.images
+    assert (b"\x89PNG",) * 2 == html.images
 
 
 @pytest.mark.parametrize(

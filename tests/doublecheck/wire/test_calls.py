@@ -12,7 +12,7 @@ GATEWAY = "<html>\r\n<head><title>502 Bad\r\nGateway</title></head><body>...</bo
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (GATEWAY, "a page, '502 Bad Gateway'"),
         ('{"detail": "Nobody <html><title>here</title>."}', "Nobody <html><title>here</title>"),
@@ -25,12 +25,12 @@ GATEWAY = "<html>\r\n<head><title>502 Bad\r\nGateway</title></head><body>...</bo
         ("", "an empty body"),
     ],
 )
-def test_a_refusal_says_what_the_answer_says(body: str, said: str) -> None:
+def test_a_refusal_says_what_the_answer_says(body: str, message: str) -> None:
     """A gateway's page by its title, not by its markup; the error has all of it."""
-    asked = httpx.Request("GET", "http://127.0.0.1/ping")
+    request = httpx.Request("GET", "http://127.0.0.1/ping")
 
     with pytest.raises(RefusedError) as caught:
-        refuse(httpx.Response(502, text=body, request=asked))
+        refuse(httpx.Response(502, text=body, request=request))
 
-    assert f"GET http://127.0.0.1/ping was answered with HTTP 502: {said}" == str(caught.value)
+    assert f"GET http://127.0.0.1/ping was answered with HTTP 502: {message}" == str(caught.value)
     assert body == caught.value.body

@@ -51,9 +51,9 @@ def test_events_are_read_wherever_they_are_cut() -> None:
     content = STREAM.encode()
     size = len(content)
     in_two = [[content[:cut], content[cut:]] for cut in range(size)]
-    many = [[content[n : n + step] for n in range(0, size, step)] for step in range(1, size)]
+    splits = [[content[n : n + step] for n in range(0, size, step)] for step in range(1, size)]
 
-    for pieces in (*in_two, *many):
+    for pieces in (*in_two, *splits):
         assert EVENTS == list(read_events(httpx.Response(200, stream=Pieces(pieces)))), pieces
 
 

@@ -140,19 +140,19 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("given", SECRETS.values(), ids=SECRETS)
-def test_secrets_are_redacted(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("values", SECRETS.values(), ids=SECRETS)
+def test_secrets_are_redacted(values: dict[str, Any]) -> None:
     """In URLs, headers and bodies, of request and answer."""
-    content = given.get("content", b"")
+    content = values.get("content", b"")
     request = Request(
-        "POST", given.get("url", "http://h/"), given.get("headers", {}), content=content
+        "POST", values.get("url", "http://h/"), values.get("headers", {}), content=content
     )
-    exchange = Exchange(request, 200, given.get("headers", {}), content, error=request.url)
+    exchange = Exchange(request, 200, values.get("headers", {}), content, error=request.url)
 
-    shown = redacted(exchange)
+    text = redacted(exchange)
 
-    everything = (shown.request.url, shown.request.headers, shown.request.content)
-    assert "s3cret" not in repr((*everything, shown.headers, shown.body, shown.error))
+    everything = (text.request.url, text.request.headers, text.request.content)
+    assert "s3cret" not in repr((*everything, text.headers, text.body, text.error))
     assert "s3cret" not in curl(exchange)
 
 
@@ -184,10 +184,10 @@ def listener() -> Iterator[HTTPServer]:
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            seen = [self.command, self.path, dict(self.headers), content.hex()]
+            received = [self.command, self.path, dict(self.headers), content.hex()]
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(json.dumps(seen).encode())
+            self.wfile.write(json.dumps(received).encode())
 
         do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 (http.server's names)
 
@@ -225,25 +225,25 @@ def test_the_line_of_curl_sends_it_again(sent: Request, listener: HTTPServer) ->
     assert _essential(expected) == _essential(json.loads(again.stdout))
 
 
-def _essential(seen: list[Any]) -> list[Any]:
+def _essential(received: list[Any]) -> list[Any]:
     """Return what was sent without the headers in which every client differs."""
-    method, path, headers, content = seen
+    method, path, headers, content = received
     own = ("accept", "accept-encoding", "connection", "user-agent")
-    kept = {name.lower(): value for name, value in headers.items() if name.lower() not in own}
-    return [method, path, kept, content]
+    others = {name.lower(): value for name, value in headers.items() if name.lower() not in own}
+    return [method, path, others, content]
 
 
 @pytest.mark.parametrize(
-    ("request_", "why"),
+    ("request_", "reason"),
     [
         (Request("POST", "http://h/", {"authorization": "HMAC-SHA256 Credential=x"}), "signed"),
         (Request("GET", "http://h/v1?Authorization=x"), "token of a session"),
     ],
 )
-def test_what_curl_cannot_send_again_is_said(request_: Request, why: str) -> None:
+def test_what_curl_cannot_send_again_is_said(request_: Request, reason: str) -> None:
     """In a comment, so that pasting it does nothing."""
     line = curl(Exchange(request_))
 
     assert line.startswith("# ")
-    assert why in line
+    assert reason in line
     assert 1 == len(line.splitlines())

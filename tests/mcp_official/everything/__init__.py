@@ -45,7 +45,7 @@ _COMPLETIONS = ["paris", "park", "party"]
 def server() -> Server[State]:
     """Return a new server that remembers nothing of others."""
     state = State()
-    made = Server(
+    server = Server(
         _NAME,
         version="1.0.0",
         lifespan=_lifespan(state),
@@ -63,11 +63,11 @@ def server() -> Server[State]:
         on_completion=_complete,
     )
     # an argument of the constructor would warn that the newest revision has it no more
-    made.add_request_handler("logging/setLevel", SetLevelRequestParams, _set_level)
-    made.middleware.append(
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, _set_level)
+    server.middleware.append(
         RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=_NAME)
     )
-    return made
+    return server
 
 
 def _lifespan(state: State) -> Any:
@@ -99,7 +99,7 @@ async def _get_prompt(
 
 
 async def _complete(ctx: Context, params: CompleteRequestParams) -> CompleteResult:
-    values = [one for one in _COMPLETIONS if one.startswith(params.argument.value)]
+    values = [value for value in _COMPLETIONS if value.startswith(params.argument.value)]
     return CompleteResult(completion=Completion(values=values, total=len(values), has_more=False))
 
 

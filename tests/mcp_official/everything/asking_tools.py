@@ -15,7 +15,7 @@ from mcp.types import (
 )
 
 from tests.mcp_official.everything import forms
-from tests.mcp_official.everything.plain_tools import said
+from tests.mcp_official.everything.plain_tools import reply
 from tests.mcp_official.everything.resources import WATCHED
 from tests.mcp_official.everything.tables import Context, Tools, text_argument
 
@@ -27,14 +27,14 @@ async def test_tool_with_logging(ctx: Context, params: CallToolRequestParams) ->
     """Log three lines, one after the other."""
     for line in ("execution started", "processing data", "execution completed"):
         await _log(ctx, f"Tool {line}")
-    return said("Tool with logging executed.")
+    return reply("Tool with logging executed.")
 
 
 @TOOLS.add()
 async def test_logging_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Log a line, which nobody gets who has not asked for it."""
     await _log(ctx, "A line")
-    return said("Logged.")
+    return reply("Logged.")
 
 
 @TOOLS.add()
@@ -42,7 +42,7 @@ async def test_tool_with_progress(ctx: Context, params: CallToolRequestParams) -
     """Report progress from 0 to 100."""
     for progress in (0, 50, 100):
         await ctx.session.report_progress(progress, 100, f"Completed step {progress} of 100")
-    return said("Tool with progress executed.")
+    return reply("Tool with progress executed.")
 
 
 @TOOLS.add()
@@ -50,7 +50,7 @@ async def test_reconnection(ctx: Context, params: CallToolRequestParams) -> Call
     """Close the stream in the middle of the call: the client comes back for the answer."""
     if ctx.close_sse_stream is not None:
         await ctx.close_sse_stream()
-    return said("Reconnection test completed.")
+    return reply("Reconnection test completed.")
 
 
 @TOOLS.add(text_argument("prompt"))
@@ -63,14 +63,14 @@ async def test_sampling(ctx: Context, params: CallToolRequestParams) -> CallTool
         related_request_id=ctx.request_id,
     )
     content = answer.content
-    return said(f"LLM response: {content.text if isinstance(content, TextContent) else content}")
+    return reply(f"LLM response: {content.text if isinstance(content, TextContent) else content}")
 
 
 @TOOLS.add(text_argument("message"))
 async def test_elicitation(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Ask the user for a name and an address."""
     answer = await _ask(ctx, _argument(params, "message"), forms.USER)
-    return said(f"User response: {_shown(answer)}")
+    return reply(f"User response: {_summary(answer)}")
 
 
 @TOOLS.add()
@@ -79,7 +79,7 @@ async def test_elicitation_sep1034_defaults(
 ) -> CallToolResult:
     """Ask the user with a default for each kind of field."""
     answer = await _ask(ctx, "Review and update the values", forms.DEFAULTS)
-    return said(f"Elicitation completed: {_shown(answer)}")
+    return reply(f"Elicitation completed: {_summary(answer)}")
 
 
 @TOOLS.add()
@@ -88,28 +88,28 @@ async def test_elicitation_sep1330_enums(
 ) -> CallToolResult:
     """Ask the user to choose, in each way there is."""
     answer = await _ask(ctx, "Choose", forms.CHOICES)
-    return said(f"Elicitation completed: {_shown(answer)}")
+    return reply(f"Elicitation completed: {_summary(answer)}")
 
 
 @TOOLS.add()
 async def test_trigger_tool_change(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Tell listeners that the list of tools has changed."""
     await ctx.lifespan_context.bus.publish(ToolsListChanged())
-    return said("Tools changed.")
+    return reply("Tools changed.")
 
 
 @TOOLS.add()
 async def test_trigger_prompt_change(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Tell listeners that the list of prompts has changed."""
     await ctx.lifespan_context.bus.publish(PromptsListChanged())
-    return said("Prompts changed.")
+    return reply("Prompts changed.")
 
 
 @TOOLS.add()
 async def change_watched_resource(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Tell who watches the watched resource that it has changed."""
     await ctx.lifespan_context.changed(WATCHED)
-    return said("Resource changed.")
+    return reply("Resource changed.")
 
 
 async def _log(ctx: Context, line: str) -> None:
@@ -120,7 +120,7 @@ async def _ask(ctx: Context, message: str, form: forms.Form) -> ElicitResult:
     return await ctx.session.elicit_form(message, form, related_request_id=ctx.request_id)
 
 
-def _shown(answer: ElicitResult) -> str:
+def _summary(answer: ElicitResult) -> str:
     return f"action={answer.action}, content={json.dumps(answer.content)}"
 
 

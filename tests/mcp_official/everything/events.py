@@ -19,9 +19,9 @@ class Events(EventStore):
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str:
         """Send what came on the same stream after an event."""
-        seen = int(last_event_id)
-        stream_id = self._events[seen - 1][0]
-        for number, (stream, message) in enumerate(self._events[seen:], start=seen + 1):
+        last = int(last_event_id)
+        stream_id = self._events[last - 1][0]
+        for number, (stream, message) in enumerate(self._events[last:], start=last + 1):
             if stream == stream_id and message is not None:
                 await send_callback(EventMessage(message, str(number)))
         return stream_id

@@ -41,7 +41,7 @@ CONTACT = {  # every keyword that a server may lose on the way to its listing
 }
 
 
-def said(text: str) -> CallToolResult:
+def reply(text: str) -> CallToolResult:
     """Return a result of one text."""
     return CallToolResult(content=[TextContent(text=text)])
 
@@ -49,7 +49,7 @@ def said(text: str) -> CallToolResult:
 @TOOLS.add()
 async def test_simple_text(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Answer a text."""
-    return said("This is a simple text response for testing.")
+    return reply("This is a simple text response for testing.")
 
 
 @TOOLS.add()
@@ -92,13 +92,13 @@ async def test_error_handling(ctx: Context, params: CallToolRequestParams) -> Ca
 @TOOLS.add(CONTACT)
 async def json_schema_2020_12_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Have a schema with all that JSON Schema 2020-12 offers."""
-    return said(f"Contact: {params.arguments}")
+    return reply(f"Contact: {params.arguments}")
 
 
 @TOOLS.add(text_argument("region", **{"x-mcp-header": "Region"}))
 async def region_of_header(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Have an argument that is also sent as a header."""
-    return said(f"Region: {(params.arguments or {})['region']}")
+    return reply(f"Region: {(params.arguments or {})['region']}")
 
 
 def _picture() -> ImageContent:

@@ -31,8 +31,8 @@ async def test_prompt_with_arguments(
     ctx: Context, params: GetPromptRequestParams
 ) -> GetPromptResult:
     """Say the arguments."""
-    given = ", ".join(f"{name}='{value}'" for name, value in (params.arguments or {}).items())
-    return _of(TextContent(text=f"Prompt with arguments: {given}"))
+    arguments = ", ".join(f"{name}='{value}'" for name, value in (params.arguments or {}).items())
+    return _of(TextContent(text=f"Prompt with arguments: {arguments}"))
 
 
 @PROMPTS.add("resourceUri")
@@ -69,4 +69,4 @@ async def test_input_required_result_prompt(
 
 
 def _of(*contents: TextContent | ImageContent | EmbeddedResource) -> GetPromptResult:
-    return GetPromptResult(messages=[PromptMessage(role="user", content=one) for one in contents])
+    return GetPromptResult(messages=[PromptMessage(role="user", content=item) for item in contents])

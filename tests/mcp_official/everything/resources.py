@@ -78,9 +78,9 @@ def _content(uri: str) -> TextResourceContents | BlobResourceContents:
         return TextResourceContents(uri=uri, mime_type="text/plain", text=_TEXTS[uri])
     if uri == BINARY:
         return BlobResourceContents(uri=uri, mime_type="image/png", blob=media.picture())
-    found = re.fullmatch(r"test://template/([^/]+)/data", uri)
-    if found is None:
+    match = re.fullmatch(r"test://template/([^/]+)/data", uri)
+    if match is None:
         raise MCPError(INVALID_PARAMS, "Resource not found", {"uri": uri})
-    id_ = found[1]
+    id_ = match[1]
     data = json.dumps({"id": id_, "templateTest": True, "data": f"Data for ID: {id_}"})
     return TextResourceContents(uri=uri, mime_type="application/json", text=data)

@@ -27,7 +27,7 @@ from mcp.types import (
 )
 
 from tests.mcp_official.everything import forms
-from tests.mcp_official.everything.plain_tools import said
+from tests.mcp_official.everything.plain_tools import reply
 from tests.mcp_official.everything.tables import Context, Tools
 
 TOOLS = Tools()
@@ -43,7 +43,7 @@ async def test_input_required_result_elicitation(
     if name is None:
         question = ask("What is your name?", forms.one_text("name"))
         return InputRequiredResult(input_requests={"user_name": question})
-    return said(f"Hello, {name}!")
+    return reply(f"Hello, {name}!")
 
 
 @TOOLS.add()
@@ -56,7 +56,7 @@ async def test_input_required_result_sampling(
         question = sample("What is the capital of France?", 100)
         return InputRequiredResult(input_requests={"capital_question": question})
     content = answer.content
-    return said(content.text if isinstance(content, TextContent) else str(content))
+    return reply(content.text if isinstance(content, TextContent) else str(content))
 
 
 @TOOLS.add()
@@ -67,7 +67,7 @@ async def test_input_required_result_list_roots(
     answer = (params.input_responses or {}).get("client_roots")
     if not isinstance(answer, ListRootsResult):
         return InputRequiredResult(input_requests={"client_roots": ListRootsRequest()})
-    return said(f"Roots: {', '.join(str(root.uri) for root in answer.roots)}")
+    return reply(f"Roots: {', '.join(str(root.uri) for root in answer.roots)}")
 
 
 @TOOLS.add()
@@ -99,7 +99,7 @@ async def test_input_required_result_multiple_inputs(
             "client_roots": ListRootsRequest(),
         }
         return InputRequiredResult(input_requests=questions, request_state="asked-three")
-    return said(f"Thanks, {filled_in(answers, 'user_name', 'name')}.")
+    return reply(f"Thanks, {filled_in(answers, 'user_name', 'name')}.")
 
 
 @TOOLS.add()
@@ -116,7 +116,7 @@ async def test_input_required_result_multi_round(
         state = params.request_state + name
         return InputRequiredResult(input_requests={"step2": question}, request_state=state)
     color = filled_in(params.input_responses, "step2", "color")
-    return said(f"{params.request_state.removeprefix('asked:')} likes {color}.")
+    return reply(f"{params.request_state.removeprefix('asked:')} likes {color}.")
 
 
 @TOOLS.add()
@@ -131,7 +131,7 @@ async def test_input_required_result_capabilities(
     if able is not None and able.elicitation is not None:
         questions["asked"] = ask("Say something", forms.one_text("something"))
     if not questions or params.input_responses:
-        return said("Nothing more to ask.")
+        return reply("Nothing more to ask.")
     return InputRequiredResult(input_requests=questions)
 
 
@@ -149,7 +149,7 @@ async def test_missing_capability(ctx: Context, params: CallToolRequestParams) -
     if able is None or able.sampling is None:
         needed = {"requiredCapabilities": {"sampling": {}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "The client cannot sample", needed)
-    return said("The client can sample.")
+    return reply("The client can sample.")
 
 
 def ask(message: str, form: forms.Form) -> ElicitRequest:
@@ -177,4 +177,4 @@ def _confirmed(params: CallToolRequestParams, state: str) -> Answer:
     if params.request_state is None:
         question = ask("Please confirm", forms.form({"ok": {"type": "boolean"}}, ["ok"]))
         return InputRequiredResult(input_requests={"confirm": question}, request_state=state)
-    return said("state-ok" if params.request_state == state else "another state")
+    return reply("state-ok" if params.request_state == state else "another state")

@@ -46,8 +46,8 @@ Run = TypeVar("Run")
 class Table(Generic[Listed, Run]):
     """What is offered under names, in the order in which it was added."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, kind: str) -> None:
+        self._what = kind
         self._offers: dict[str, tuple[Listed, Run]] = {}
 
     def put(self, listed: Listed, run: Run) -> None:

@@ -19,7 +19,7 @@ def application() -> MCPApp:
     @app.completion
     def complete(ref: object, argument: object, context: object) -> Completion:
         start = argument.value  # type: ignore[attr-defined]
-        values = [one for one in ("paris", "park", "party") if one.startswith(start)]
+        values = [value for value in ("paris", "park", "party") if value.startswith(start)]
         return Completion(values=values, total=len(values), has_more=False)
 
     return app

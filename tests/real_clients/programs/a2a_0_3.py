@@ -27,8 +27,8 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     """Have the whole conversation over JSON-RPC; return what came of each part of it."""
     servers, hook = facts["a2a"], facts["hook"]
     url = servers["application"]["url"]
-    found = {"0.3 JSONRPC": await converse_over(url, "JSONRPC", hook)}
-    return {**found, "keys": {"runtime": await echo(servers["runtime"])}}
+    outcome = {"0.3 JSONRPC": await converse_over(url, "JSONRPC", hook)}
+    return {**outcome, "keys": {"runtime": await echo(servers["runtime"])}}
 
 
 async def echo(server: dict[str, Any]) -> str:
@@ -37,12 +37,12 @@ async def echo(server: dict[str, Any]) -> str:
         card = await A2ACardResolver(http, server["url"]).get_agent_card()
         client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
         task = await task_of(client, "hello")
-        return said(task) or "".join(p.root.text for one in task.artifacts for p in one.parts)
+        return text_of(task) or "".join(p.root.text for item in task.artifacts for p in item.parts)
 
 
 async def converse_over(url: str, transport: str, hook: str) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
 
@@ -56,42 +56,42 @@ async def converse_over(url: str, transport: str, hook: str) -> dict[str, Any]:
             return ClientFactory(config).create(card)
 
         client = client_of(streaming=False)
-        found["message"] = said(await task_of(client, "hello"))
-        asked = await task_of(client, "ask")
-        found["asked"] = [state(asked.status), said(asked)]
-        done = await task_of(client, "this", asked)
-        found["continued"] = [done.id == asked.id, state(done.status), said(done)]
+        outcome["message"] = text_of(await task_of(client, "hello"))
+        paused = await task_of(client, "ask")
+        outcome["asked"] = [state(paused.status), text_of(paused)]
+        done = await task_of(client, "this", paused)
+        outcome["continued"] = [done.id == paused.id, state(done.status), text_of(done)]
         failed = await task_of(client, "fail")
-        found["failed"] = [state(failed.status), said(failed)]
+        outcome["failed"] = [state(failed.status), text_of(failed)]
         waiting = await task_of(client, "ask")
         canceled = await client.cancel_task(TaskIdParams(id=waiting.id))
-        found["canceled"] = state(canceled.status)
-        found["errors"] = [
+        outcome["canceled"] = state(canceled.status)
+        outcome["errors"] = [
             await error(client.cancel_task(TaskIdParams(id=waiting.id))),
             await error(client.get_task(TaskQueryParams(id="nobody's"))),
         ]
-        found["config"] = await configure(client, (await task_of(client, "ask")).id, hook)
+        outcome["config"] = await configure(client, (await task_of(client, "ask")).id, hook)
         client = client_of(streaming=True, hook=hook)
-        found["streamed"] = []
+        outcome["streamed"] = []
         async for event in client.send_message(message("work")):
-            found["streamed"].append(kind(event))  # the client goes on changing its task
+            outcome["streamed"].append(kind(event))  # the client goes on changing its task
             task, _ = event
-        kept = await client.get_task(TaskQueryParams(id=task.id))
-        found["artifact"] = "".join(part.root.text for part in kept.artifacts[0].parts)
-        found["resumed"] = await resume(client_of(streaming=True))
-    return found
+        stored = await client.get_task(TaskQueryParams(id=task.id))
+        outcome["artifact"] = "".join(part.root.text for part in stored.artifacts[0].parts)
+        outcome["resumed"] = await resume(client_of(streaming=True))
+    return outcome
 
 
 async def configure(client: Any, task: str, hook: str) -> list[Any]:
     """Create and read a push configuration of a task: this client has no more."""
-    wanted = PushNotificationConfig(id="mine", url=hook)
-    made = await client.set_task_callback(
-        TaskPushNotificationConfig(task_id=task, push_notification_config=wanted)
+    config = PushNotificationConfig(id="mine", url=hook)
+    created = await client.set_task_callback(
+        TaskPushNotificationConfig(task_id=task, push_notification_config=config)
     )
     read = await client.get_task_callback(
         GetTaskPushNotificationConfigParams(id=task, push_notification_config_id="mine")
     )
-    return [made.push_notification_config.id, read.push_notification_config.url == hook]
+    return [created.push_notification_config.id, read.push_notification_config.url == hook]
 
 
 async def resume(client: Any) -> list[str]:
@@ -132,7 +132,7 @@ async def error(call: Any) -> Any:
     return "none"
 
 
-def said(task: Any) -> str:
+def text_of(task: Any) -> str:
     message = task.status.message
     return "".join(part.root.text for part in message.parts) if message else ""
 

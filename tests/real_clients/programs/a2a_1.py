@@ -31,11 +31,11 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     """Have the whole conversation over each binding; return what came of each part of it."""
     servers, hook = facts["a2a"], facts["hook"]
     url = servers["application"]["url"]
-    found = {
+    outcome = {
         f"1.0 {binding}": await converse_over(url, binding, hook)
         for binding in ("JSONRPC", "HTTP+JSON")
     }
-    return {**found, "keys": {"runtime": await _echo(servers["runtime"])}}
+    return {**outcome, "keys": {"runtime": await _echo(servers["runtime"])}}
 
 
 async def _echo(server: dict[str, Any]) -> str:
@@ -65,51 +65,51 @@ async def client_of(url: str, binding: str, streaming: bool, hook: str) -> Async
 
 async def converse_over(url: str, binding: str, hook: str) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     async with client_of(url, binding, False, "") as client:
-        found["message"] = _said(await _task(client, "hello"))
-        asked = await _task(client, "ask")
-        found["asked"] = [_state(asked.status), _said(asked)]
-        done = await _task(client, "this", asked)
-        found["continued"] = [done.id == asked.id, _state(done.status), _said(done)]
+        outcome["message"] = _text_of(await _task(client, "hello"))
+        paused = await _task(client, "ask")
+        outcome["asked"] = [_state(paused.status), _text_of(paused)]
+        done = await _task(client, "this", paused)
+        outcome["continued"] = [done.id == paused.id, _state(done.status), _text_of(done)]
         failed = await _task(client, "fail")
-        found["failed"] = [_state(failed.status), _said(failed)]
+        outcome["failed"] = [_state(failed.status), _text_of(failed)]
         waiting = await _task(client, "ask")
         canceled = await client.cancel_task(CancelTaskRequest(id=waiting.id))
-        found["canceled"] = _state(canceled.status)
-        found["errors"] = [
+        outcome["canceled"] = _state(canceled.status)
+        outcome["errors"] = [
             await _error(client.cancel_task(CancelTaskRequest(id=waiting.id))),
             await _error(client.get_task(GetTaskRequest(id="nobody's"))),
         ]
-        listed = await client.list_tasks(ListTasksRequest(context_id=asked.context_id))
-        found["listed"] = [task.id for task in listed.tasks] == [asked.id]
-        found |= await _configure(client, (await _task(client, "ask")).id, hook)
+        listed = await client.list_tasks(ListTasksRequest(context_id=paused.context_id))
+        outcome["listed"] = [task.id for task in listed.tasks] == [paused.id]
+        outcome |= await _configure(client, (await _task(client, "ask")).id, hook)
     async with client_of(url, binding, True, hook) as client:
         events = [event async for event in client.send_message(_request("work"))]
-        found["streamed"] = [_kind(event) for event in events]
-        kept = await client.get_task(GetTaskRequest(id=events[0].task.id))
-        found["artifact"] = "".join(part.text for part in kept.artifacts[0].parts)
+        outcome["streamed"] = [_kind(event) for event in events]
+        stored = await client.get_task(GetTaskRequest(id=events[0].task.id))
+        outcome["artifact"] = "".join(part.text for part in stored.artifacts[0].parts)
     async with client_of(url, binding, True, "") as client:
-        found["resumed"] = await _resume(client)
-    return found
+        outcome["resumed"] = await _resume(client)
+    return outcome
 
 
 async def _configure(client: Client, task: str, hook: str) -> dict[str, Any]:
     """Create, read, list and delete a push configuration of a task."""
-    wanted = TaskPushNotificationConfig(task_id=task, id="mine", url=hook)
-    made = await client.create_task_push_notification_config(wanted)
-    one = {"task_id": task, "id": "mine"}
+    config = TaskPushNotificationConfig(task_id=task, id="mine", url=hook)
+    created = await client.create_task_push_notification_config(config)
+    ids = {"task_id": task, "id": "mine"}
     read = await client.get_task_push_notification_config(
-        GetTaskPushNotificationConfigRequest(**one)
+        GetTaskPushNotificationConfigRequest(**ids)
     )
     every = ListTaskPushNotificationConfigsRequest(task_id=task)
     before = await client.list_task_push_notification_configs(every)
     await client.delete_task_push_notification_config(
-        DeleteTaskPushNotificationConfigRequest(**one)
+        DeleteTaskPushNotificationConfigRequest(**ids)
     )
     after = await client.list_task_push_notification_configs(every)
     counted = [len(before.configs), len(after.configs)]
-    return {"config": [made.id, read.url == hook], "configs": counted}
+    return {"config": [created.id, read.url == hook], "configs": counted}
 
 
 async def _resume(client: Client) -> list[str]:
@@ -145,13 +145,13 @@ async def _error(call: Any) -> str:
     return "none"
 
 
-def _said(task: Task) -> str:
+def _text_of(task: Task) -> str:
     return "".join(part.text for part in task.status.message.parts)
 
 
 def _texts(task: Task) -> str:
-    said = "".join(part.text for part in task.status.message.parts)
-    return said or "".join(part.text for one in task.artifacts for part in one.parts)
+    text = "".join(part.text for part in task.status.message.parts)
+    return text or "".join(part.text for artifact in task.artifacts for part in artifact.parts)
 
 
 def _state(status: Any) -> str:

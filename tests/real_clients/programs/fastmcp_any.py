@@ -67,44 +67,44 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 async def converse_in(era: str, servers: dict[str, Any]) -> dict[str, Any]:
     """Have the conversation in one era."""
     user, options = User(), MODES[era]
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     async with client_of(servers["application"], user, options) as client:
-        found["tools"] = sorted(tool.name for tool in await client.list_tools())
-        found["call"] = await call(client, "add", {"a": 2, "b": 3})
-        found["failure"] = await error(client, "fail")
+        outcome["tools"] = sorted(tool.name for tool in await client.list_tools())
+        outcome["call"] = await call(client, "add", {"a": 2, "b": 3})
+        outcome["failure"] = await error(client, "fail")
     async with client_of(servers["runtime"], user, options) as client:
-        found["runtime"] = await call(client, "add", {"a": 2, "b": 3})
+        outcome["runtime"] = await call(client, "add", {"a": 2, "b": 3})
     async with client_of(servers["front"], user, options) as client:
-        found["front"] = await call(client, "add", {"a": 2, "b": 3})
+        outcome["front"] = await call(client, "add", {"a": 2, "b": 3})
     async with client_of(servers["service"], user, options) as client:
-        await use_service(client, era, user, found)
-    found["refusal"] = await refused(client_of(servers["refused"], user, options))
-    return found
+        await use_service(client, era, user, outcome)
+    outcome["refusal"] = await refused(client_of(servers["refused"], user, options))
+    return outcome
 
 
-async def use_service(client: Client, era: str, user: User, found: dict[str, Any]) -> None:
+async def use_service(client: Client, era: str, user: User, outcome: dict[str, Any]) -> None:
     """Use every feature of a server."""
-    found["error"] = await error(client, "test_error_handling")
+    outcome["error"] = await error(client, "test_error_handling")
     contents = (await client.call_tool("test_multiple_content_types", {})).content
-    found["contents"] = [one.type for one in contents]
+    outcome["contents"] = [content.type for content in contents]
     await client.call_tool("test_tool_with_progress", {})
-    found["progress"] = user.progress
+    outcome["progress"] = user.progress
     if era == "with sessions":
         await client.set_logging_level("info")
         await client.call_tool("test_tool_with_logging", {})
-        found["logging"] = user.logged
+        outcome["logging"] = user.logged
     elicit, sample = ASKING[era]
-    found["elicitation"] = await call(client, *elicit)
-    found["sampling"] = await call(client, *sample)
-    found["resources"] = [str(one.uri) for one in await client.list_resources()]
-    found["templates"] = [one.name for one in await client.list_resource_templates()]
-    found["read"] = (await client.read_resource("test://template/7/data"))[0].text
-    found["prompts"] = len(await client.list_prompts())
+    outcome["elicitation"] = await call(client, *elicit)
+    outcome["sampling"] = await call(client, *sample)
+    outcome["resources"] = [str(resource.uri) for resource in await client.list_resources()]
+    outcome["templates"] = [template.name for template in await client.list_resource_templates()]
+    outcome["read"] = (await client.read_resource("test://template/7/data"))[0].text
+    outcome["prompts"] = len(await client.list_prompts())
     prompt = await client.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
-    found["prompt"] = prompt.messages[0].content.text
+    outcome["prompt"] = prompt.messages[0].content.text
     reference = PromptReference(type="ref/prompt", name="test_prompt_with_arguments")
     completed = await client.complete(reference, {"name": "arg1", "value": "par"})
-    found["completion"] = completed.values
+    outcome["completion"] = completed.values
 
 
 async def call(client: Client, tool: str, arguments: dict[str, Any]) -> str:

@@ -36,16 +36,16 @@ async def ask(server: dict[str, Any], text: str) -> str:
         runner = InMemoryRunner(agent, app_name="app")
         session = await runner.session_service.create_session(app_name="app", user_id="ann")
         message = types.Content(role="user", parts=[types.Part(text=text)])
-        said = runner.run_async(user_id="ann", session_id=session.id, new_message=message)
-        events = [event async for event in said]
-    return " ".join(filter(None, map(told, events)))
+        stream = runner.run_async(user_id="ann", session_id=session.id, new_message=message)
+        events = [event async for event in stream]
+    return " ".join(filter(None, map(text_of, events)))
 
 
-def told(event: Any) -> str:
+def text_of(event: Any) -> str:
     """Return the text or the error of an event."""
     if event.error_message:
         return next(
-            (known for known in ("same origin", "401") if known in event.error_message),
+            (expected for expected in ("same origin", "401") if expected in event.error_message),
             event.error_message,
         )
     parts = event.content.parts if event.content else []

@@ -39,7 +39,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     }
     client = MultiServerMCPClient(connections, callbacks=callbacks)
     application = await tools_of(client, "application")
-    found: dict[str, Any] = {
+    outcome: dict[str, Any] = {
         "tools": sorted(application),
         "call": await call(application["add"], a=2, b=3),
         "failure": await call(application["fail"]),
@@ -47,21 +47,21 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
         "front": await call((await tools_of(client, "front"))["add"], a=2, b=3),
     }
     service = await tools_of(client, "service")
-    found["error"] = await call(service["test_error_handling"])
+    outcome["error"] = await call(service["test_error_handling"])
     await call(service["test_tool_with_progress"])
-    found["progress"] = user.progress
+    outcome["progress"] = user.progress
     async with client.session("service") as session:
         await session.set_logging_level("info")
         await session.call_tool("test_tool_with_logging", {})
-    found["logging"] = user.logged
-    found["elicitation"] = await call(service["test_elicitation"], message="Who?")
+    outcome["logging"] = user.logged
+    outcome["elicitation"] = await call(service["test_elicitation"], message="Who?")
     resources = await client.get_resources("service", uris="test://template/7/data")
-    found["read"] = resources[0].as_string()
-    asked = {"arg1": "a", "arg2": "b"}
-    prompt = await client.get_prompt("service", "test_prompt_with_arguments", arguments=asked)
-    found["prompt"] = prompt[0].content
-    found["refusal"] = await refused(client)
-    return {"with sessions": found}
+    outcome["read"] = resources[0].as_string()
+    arguments = {"arg1": "a", "arg2": "b"}
+    prompt = await client.get_prompt("service", "test_prompt_with_arguments", arguments=arguments)
+    outcome["prompt"] = prompt[0].content
+    outcome["refusal"] = await refused(client)
+    return {"with sessions": outcome}
 
 
 async def tools_of(client: MultiServerMCPClient, server: str) -> dict[str, BaseTool]:

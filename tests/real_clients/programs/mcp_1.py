@@ -19,12 +19,12 @@ class User:
         self.progress: list[float] = []
         self.changed: list[str] = []
 
-    async def sample(self, _context: Any, asked: Any) -> types.CreateMessageResult:
+    async def sample(self, _context: Any, params: Any) -> types.CreateMessageResult:
         content = types.TextContent(type="text", text="Paris")
         return types.CreateMessageResult(role="assistant", content=content, model="a-model")
 
-    async def fill_in(self, _context: Any, asked: Any) -> types.ElicitResult:
-        fields = asked.requestedSchema["properties"]
+    async def fill_in(self, _context: Any, params: Any) -> types.ElicitResult:
+        fields = params.requestedSchema["properties"]
         return types.ElicitResult(action="accept", content=dict.fromkeys(fields, "ann"))
 
     async def log(self, line: Any) -> None:
@@ -59,48 +59,48 @@ async def connected(server: dict[str, Any], user: User) -> AsyncIterator[ClientS
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
     user, servers = User(), facts["mcp"]
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     async with connected(servers["application"], user) as session:
-        found["tools"] = sorted(tool.name for tool in (await session.list_tools()).tools)
-        found["call"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
-        found["failure"] = error(await session.call_tool("fail", {}))
+        outcome["tools"] = sorted(tool.name for tool in (await session.list_tools()).tools)
+        outcome["call"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
+        outcome["failure"] = error(await session.call_tool("fail", {}))
     async with connected(servers["runtime"], user) as session:
-        found["runtime"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
+        outcome["runtime"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
     async with connected(servers["front"], user) as session:
-        found["front"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
+        outcome["front"] = text(await session.call_tool("add", {"a": 2, "b": 3}))
     async with connected(servers["service"], user) as session:
-        await use_service(session, user, found)
-    found["refusal"] = await refused(servers["refused"], user)
-    return {"with sessions": found}
+        await use_service(session, user, outcome)
+    outcome["refusal"] = await refused(servers["refused"], user)
+    return {"with sessions": outcome}
 
 
-async def use_service(session: ClientSession, user: User, found: dict[str, Any]) -> None:
+async def use_service(session: ClientSession, user: User, outcome: dict[str, Any]) -> None:
     """Use every feature of a server."""
-    found["error"] = error(await session.call_tool("test_error_handling", {}))
+    outcome["error"] = error(await session.call_tool("test_error_handling", {}))
     contents = (await session.call_tool("test_multiple_content_types", {})).content
-    found["contents"] = [one.type for one in contents]
+    outcome["contents"] = [content.type for content in contents]
     await session.call_tool("test_tool_with_progress", {}, progress_callback=user.note)
-    found["progress"] = user.progress
+    outcome["progress"] = user.progress
     await session.set_logging_level("info")
     await session.call_tool("test_tool_with_logging", {})
-    found["logging"] = user.logged
-    found["elicitation"] = text(await session.call_tool("test_elicitation", {"message": "Who?"}))
-    found["sampling"] = text(await session.call_tool("test_sampling", {"prompt": "Where?"}))
-    found["resources"] = [str(one.uri) for one in (await session.list_resources()).resources]
+    outcome["logging"] = user.logged
+    outcome["elicitation"] = text(await session.call_tool("test_elicitation", {"message": "Who?"}))
+    outcome["sampling"] = text(await session.call_tool("test_sampling", {"prompt": "Where?"}))
+    outcome["resources"] = [str(item.uri) for item in (await session.list_resources()).resources]
     templates = (await session.list_resource_templates()).resourceTemplates
-    found["templates"] = [one.name for one in templates]
+    outcome["templates"] = [template.name for template in templates]
     read = await session.read_resource(AnyUrl("test://template/7/data"))
-    found["read"] = read.contents[0].text
-    found["prompts"] = len((await session.list_prompts()).prompts)
+    outcome["read"] = read.contents[0].text
+    outcome["prompts"] = len((await session.list_prompts()).prompts)
     prompt = await session.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
-    found["prompt"] = prompt.messages[0].content.text
+    outcome["prompt"] = prompt.messages[0].content.text
     reference = types.PromptReference(type="ref/prompt", name="test_prompt_with_arguments")
     completed = await session.complete(reference, {"name": "arg1", "value": "par"})
-    found["completion"] = completed.completion.values
+    outcome["completion"] = completed.completion.values
     await session.subscribe_resource(AnyUrl("test://watched-resource"))
     while not user.changed:  # the client opens the stream of changes when it comes to it
         await session.call_tool("change_watched_resource", {})
-    found["subscription"] = user.changed[0]
+    outcome["subscription"] = user.changed[0]
 
 
 async def refused(server: dict[str, Any], user: User) -> bool:

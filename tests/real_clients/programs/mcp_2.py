@@ -30,12 +30,12 @@ class User:
         self.progress: list[float] = []
         self.changed: list[str] = []
 
-    async def sample(self, _context: Any, asked: Any) -> types.CreateMessageResult:
+    async def sample(self, _context: Any, params: Any) -> types.CreateMessageResult:
         content = types.TextContent(text="Paris")
         return types.CreateMessageResult(role="assistant", content=content, model="a-model")
 
-    async def fill_in(self, _context: Any, asked: Any) -> types.ElicitResult:
-        fields = asked.requested_schema["properties"]
+    async def fill_in(self, _context: Any, params: Any) -> types.ElicitResult:
+        fields = params.requested_schema["properties"]
         return types.ElicitResult(action="accept", content=dict.fromkeys(fields, "ann"))
 
     async def log(self, line: Any) -> None:
@@ -78,47 +78,47 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 async def converse_in(mode: str, servers: dict[str, Any]) -> dict[str, Any]:
     """Have the conversation in one era."""
     user = User()
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     async with connected(servers["application"], mode, user) as client:
-        found["tools"] = sorted(tool.name for tool in (await client.list_tools()).tools)
-        found["call"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
-        found["failure"] = error(await client.call_tool("fail"))
+        outcome["tools"] = sorted(tool.name for tool in (await client.list_tools()).tools)
+        outcome["call"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
+        outcome["failure"] = error(await client.call_tool("fail"))
     async with connected(servers["runtime"], mode, user) as client:
-        found["runtime"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
+        outcome["runtime"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
     async with connected(servers["front"], mode, user) as client:
-        found["front"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
+        outcome["front"] = text(await client.call_tool("add", {"a": 2, "b": 3}))
     async with connected(servers["service"], mode, user) as client:
-        await use_service(client, mode, user, found)
-    found["refusal"] = await refused(servers["refused"], mode, user)
-    return found
+        await use_service(client, mode, user, outcome)
+    outcome["refusal"] = await refused(servers["refused"], mode, user)
+    return outcome
 
 
-async def use_service(client: Client, mode: str, user: User, found: dict[str, Any]) -> None:
+async def use_service(client: Client, mode: str, user: User, outcome: dict[str, Any]) -> None:
     """Use every feature of a server."""
-    found["error"] = error(await client.call_tool("test_error_handling"))
+    outcome["error"] = error(await client.call_tool("test_error_handling"))
     contents = (await client.call_tool("test_multiple_content_types")).content
-    found["contents"] = [one.type for one in contents]
+    outcome["contents"] = [content.type for content in contents]
     await client.call_tool("test_tool_with_progress", {}, progress_callback=user.note)
-    found["progress"] = user.progress
+    outcome["progress"] = user.progress
     if mode == "legacy":
         await client.set_logging_level("info")
     await client.call_tool("test_tool_with_logging")
-    found["logging"] = user.logged
+    outcome["logging"] = user.logged
     elicit, elicit_with, sample, sample_with = ASKING[mode]
-    found["elicitation"] = text(await client.call_tool(elicit, elicit_with))
-    found["sampling"] = text(await client.call_tool(sample, sample_with))
-    found["resources"] = [str(one.uri) for one in (await client.list_resources()).resources]
+    outcome["elicitation"] = text(await client.call_tool(elicit, elicit_with))
+    outcome["sampling"] = text(await client.call_tool(sample, sample_with))
+    outcome["resources"] = [str(item.uri) for item in (await client.list_resources()).resources]
     templates = (await client.list_resource_templates()).resource_templates
-    found["templates"] = [one.name for one in templates]
+    outcome["templates"] = [template.name for template in templates]
     read = await client.read_resource("test://template/7/data")
-    found["read"] = read.contents[0].text
-    found["prompts"] = len((await client.list_prompts()).prompts)
+    outcome["read"] = read.contents[0].text
+    outcome["prompts"] = len((await client.list_prompts()).prompts)
     prompt = await client.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
-    found["prompt"] = prompt.messages[0].content.text
+    outcome["prompt"] = prompt.messages[0].content.text
     reference = types.PromptReference(name="test_prompt_with_arguments")
     completed = await client.complete(reference, {"name": "arg1", "value": "par"})
-    found["completion"] = completed.completion.values
-    found["subscription"] = await (subscribe if mode == "legacy" else listen)(client, user)
+    outcome["completion"] = completed.completion.values
+    outcome["subscription"] = await (subscribe if mode == "legacy" else listen)(client, user)
 
 
 async def subscribe(client: Client, user: User) -> str:

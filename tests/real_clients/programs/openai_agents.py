@@ -15,33 +15,33 @@ from agents import Agent, RunContextWrapper
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     """Have the whole conversation; return what came of each part of it."""
     servers = facts["mcp"]
-    found: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     async with server_of(servers["application"]) as server:
         tools = await tools_of(server)
-        found["tools"] = sorted(tools)
-        found["call"] = await call(tools["add"], {"a": 2, "b": 3})
-        found["failure"] = (await server.call_tool("fail", {})).content[0].text
+        outcome["tools"] = sorted(tools)
+        outcome["call"] = await call(tools["add"], {"a": 2, "b": 3})
+        outcome["failure"] = (await server.call_tool("fail", {})).content[0].text
     async with server_of(servers["runtime"]) as server:
-        found["runtime"] = await call((await tools_of(server))["add"], {"a": 2, "b": 3})
+        outcome["runtime"] = await call((await tools_of(server))["add"], {"a": 2, "b": 3})
     async with server_of(servers["front"]) as server:
-        found["front"] = await call((await tools_of(server))["add"], {"a": 2, "b": 3})
+        outcome["front"] = await call((await tools_of(server))["add"], {"a": 2, "b": 3})
     async with server_of(servers["service"]) as server:
-        await use_service(server, found)
-    found["refusal"] = await refused(servers["refused"])
-    return {"with sessions": found}
+        await use_service(server, outcome)
+    outcome["refusal"] = await refused(servers["refused"])
+    return {"with sessions": outcome}
 
 
-async def use_service(server: MCPServerStreamableHttp, found: dict[str, Any]) -> None:
+async def use_service(server: MCPServerStreamableHttp, outcome: dict[str, Any]) -> None:
     """Use what its interface has."""
-    found["error"] = (await server.call_tool("test_error_handling", {})).content[0].text
+    outcome["error"] = (await server.call_tool("test_error_handling", {})).content[0].text
     contents = (await server.call_tool("test_multiple_content_types", {})).content
-    found["contents"] = [one.type for one in contents]
-    found["resources"] = [str(one.uri) for one in (await server.list_resources()).resources]
+    outcome["contents"] = [content.type for content in contents]
+    outcome["resources"] = [str(item.uri) for item in (await server.list_resources()).resources]
     read = await server.read_resource("test://template/7/data")
-    found["read"] = read.contents[0].text
-    found["prompts"] = len((await server.list_prompts()).prompts)
+    outcome["read"] = read.contents[0].text
+    outcome["prompts"] = len((await server.list_prompts()).prompts)
     prompt = await server.get_prompt("test_prompt_with_arguments", {"arg1": "a", "arg2": "b"})
-    found["prompt"] = prompt.messages[0].content.text
+    outcome["prompt"] = prompt.messages[0].content.text
 
 
 def server_of(server: dict[str, Any]) -> MCPServerStreamableHttp:

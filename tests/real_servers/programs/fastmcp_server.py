@@ -26,8 +26,8 @@ async def log(ctx: Context) -> str:
 @app.tool
 async def sample(ctx: Context) -> str:
     """Ask the client's model."""
-    answered = await ctx.sample("What is the capital of France?")
-    return str(answered.text)
+    result = await ctx.sample("What is the capital of France?")
+    return str(result.text)
 
 
 @app.tool

@@ -25,7 +25,7 @@ _FILE = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
 INSTALL = "pip install 'google-adk[a2a]' -e '.[emulator]'"
 
 _REAL = ("google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
-_IN_MEMORY = tuple(f"--{one}_service_uri=memory://" for one in ("session", "artifact", "memory"))
+_IN_MEMORY = tuple(f"--{kind}_service_uri=memory://" for kind in ("session", "artifact", "memory"))
 _DOUBLE = ("agentdouble", "serve", "--quiet", "--port", "{port}", "--agents", "agents")
 
 
@@ -41,12 +41,12 @@ def write(folder: Path) -> None:
 def names() -> set[str]:
     """Return the names of the agents."""
     files = _FILE.findall(_SOURCES.read_text("utf-8"))
-    found = {name.split("/")[1].removesuffix(".py") for name in files if name.startswith("agents/")}
-    return {name for name in found if not name.startswith(".")}
+    apps = {name.split("/")[1].removesuffix(".py") for name in files if name.startswith("agents/")}
+    return {name for name in apps if not name.startswith(".")}
 
 
 @contextlib.contextmanager
-def both(python: str, folder: Path, more: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+def serve(python: str, folder: Path, more: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """Yield the addresses of the real server and of the double, which has more options."""
     write(folder)
     environ = {"PYTHONPATH": f"{folder / 'shared'}:{_EMULATOR}", "SET_BEFORE": "by the user"}

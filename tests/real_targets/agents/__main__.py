@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.real_targets.agents import INSTALL, both
+from tests.real_targets.agents import INSTALL, serve
 from tests.real_targets.agents.cases import CASES
 from tests.real_targets.agents.comparing import KINDS, Compared, compare, unexplained
 
@@ -20,20 +20,20 @@ def main() -> int:
     python = os.environ.get("DOUBLECHECK_ADK_PYTHON")
     if not python:
         sys.exit(f"DOUBLECHECK_ADK_PYTHON names no Python: {INSTALL}")
-    cases = [one for one in CASES if one.app in sys.argv[1:] or not sys.argv[1:]]
-    with tempfile.TemporaryDirectory() as folder, both(python, Path(folder)) as (real, double):
+    cases = [case for case in CASES if case.app in sys.argv[1:] or not sys.argv[1:]]
+    with tempfile.TemporaryDirectory() as folder, serve(python, Path(folder)) as (real, double):
         compared = [compare(case, real, double) for case in cases]
-    left = [difference for one in compared for difference in unexplained(one)[:_SHOWN]]
+    rest = [difference for app in compared for difference in unexplained(app)[:_SHOWN]]
     rows = (HEAD, *map(_row, compared))
     reasons = (f"- {kind.reason}" for kind in KINDS)
-    print(*rows, "", *reasons, "", *left, sep="\n")  # noqa: T201
-    return 1 if left else 0
+    print(*rows, "", *reasons, "", *rest, sep="\n")  # noqa: T201
+    return 1 if rest else 0
 
 
-def _row(one: Compared) -> str:
-    left, known = len(unexplained(one)), len(one.differences)
-    told = f"{left} places" if left else "as explained below" if known else "nothing"
-    return f"| {one.case.app} | {one.case.about} | {one.requests} | {one.events} | {told} |"
+def _row(comparison: Compared) -> str:
+    open_count, total = len(unexplained(comparison)), len(comparison.differences)
+    summary = f"{open_count} places" if open_count else "as explained below" if total else "nothing"
+    return f"| {comparison.case.app} | {comparison.case.about} | {comparison.requests} | {comparison.events} | {summary} |"
 
 
 if __name__ == "__main__":

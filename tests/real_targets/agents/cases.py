@@ -12,7 +12,7 @@ from tests.real_targets.agents.conversation import Conversation, responses
 Script = Callable[[Conversation], object]
 
 
-def turns(*texts: str) -> Script:
+def chat(*texts: str) -> Script:
     """Return a script of turns: by ``/run``, streamed, and by ``/run_sse`` without increments."""
 
     def script(talk: Conversation) -> None:
@@ -27,7 +27,7 @@ def turns(*texts: str) -> Script:
     return script
 
 
-_THREE_TURNS = turns("hello", "again", "more")
+_THREE_TURNS = chat("hello", "again", "more")
 
 
 def _plain(talk: Conversation) -> None:
@@ -46,10 +46,10 @@ def _parallel(talk: Conversation) -> None:
     talk.answers.clear()
     events = talk.run("hello")
     session = talk.read()
-    for found in (events, session["events"]):  # which branch is first is not decided
-        found.sort(key=lambda event: event["author"])
+    for listed in (events, session["events"]):  # which branch is first is not decided
+        listed.sort(key=lambda event: event["author"])
     ids = [event["id"] for event in events]
-    assert sorted(ids) == sorted(one["id"] for one in session["events"] if one["author"] != "user")
+    assert sorted(ids) == sorted(row["id"] for row in session["events"] if row["author"] != "user")
 
 
 def _transfer(talk: Conversation) -> None:
@@ -71,8 +71,8 @@ def _long_running(talk: Conversation) -> None:
 def _resumed(talk: Conversation) -> None:
     talk.create()
     events = talk.run("please")
-    given = responses(events, "approve", {"status": "approved"})
-    talk.run(given, invocationId=_invocation(events))
+    arguments = responses(events, "approve", {"status": "approved"})
+    talk.run(arguments, invocationId=_invocation(events))
     talk.read()
     talk.run("without an answer", invocationId="e-unknown")
     talk.read()
@@ -166,10 +166,10 @@ def _without_a_session(talk: Conversation) -> None:
 
 
 def _history(talk: Conversation) -> None:
-    said = [("user", "user", "before"), ("model", "llm", "answered"), ("user", "user", "and")]
+    expected = [("user", "user", "before"), ("model", "llm", "answered"), ("user", "user", "and")]
     events = [
         {"author": author, "content": {"role": role, "parts": [{"text": text}]}}
-        for role, author, text in said
+        for role, author, text in expected
     ]
     talk.create({"events": events})
     talk.run("now", functionCallEventId="e1", serviceTier="flex")
@@ -263,12 +263,12 @@ CASES = (
     Case("tool_async", "a coroutine as a tool, state"),
     Case("tool_raises", "a tool raises"),
     Case("tool_unknown", "a tool that is not there"),
-    Case("tool_error_callback", "callbacks for errors", turns("tool", "model", "tool")),
+    Case("tool_error_callback", "callbacks for errors", chat("tool", "model", "tool")),
     Case("output_key", "`output_key`"),
-    Case("output_schema", "`output_schema`", turns("hello", "again", "wrong")),
-    Case("agent_callbacks", "callbacks of the agent", turns("hello", "replace", "replace")),
-    Case("model_callbacks", "callbacks of the model", turns("hello", "replace", "hello")),
-    Case("tool_callbacks", "callbacks of a tool", turns("hello", "replace", "hello")),
+    Case("output_schema", "`output_schema`", chat("hello", "again", "wrong")),
+    Case("agent_callbacks", "callbacks of the agent", chat("hello", "replace", "replace")),
+    Case("model_callbacks", "callbacks of the model", chat("hello", "replace", "hello")),
+    Case("tool_callbacks", "callbacks of a tool", chat("hello", "replace", "hello")),
     Case("callback_raises", "a callback raises"),
     Case("sequential", "SequentialAgent"),
     Case("parallel", "ParallelAgent", _parallel),
@@ -284,8 +284,8 @@ CASES = (
     Case("memory_added", "memory in a callback"),
     Case("app_plugin", "App with a plugin"),
     Case("app_resumable", "App that is resumed", _resumed),
-    Case("app_compaction", "App with compaction", turns("a", "b", "c", "d", "e")),
-    Case("workflow", "Workflow with a route", turns("short", "something long", "brief")),
+    Case("app_compaction", "App with compaction", chat("a", "b", "c", "d", "e")),
+    Case("workflow", "Workflow with a route", chat("short", "something long", "brief")),
     Case("yaml_agent", "`root_agent.yaml`"),
     Case("single_module", "one module"),
     Case("package", "a package, relative imports"),
@@ -300,18 +300,18 @@ CASES = (
     Case("raises_midway", "raises after an event"),
     Case("context", "what a tool's context has"),
     Case("images", "files in messages and answers", _images),
-    Case("instructions", "instructions that functions make", turns("a", "b", "c")),
+    Case("instructions", "instructions that functions make", chat("a", "b", "c")),
     Case("toolset", "a toolset that changes"),
     Case("asks_user", "a question to the user", _answers("adk_request_input", {"result": "B"})),
     Case("workflow_join", "Workflow with a join"),
     Case("workflow_input", "Workflow that waits", _answers("adk_request_input", {"result": "yes"})),
     Case("rich_events", "all that an event can have"),
     Case("odd_values", "values that are no JSON", _odd_values),
-    Case("short_cuts", "tools that end the turn", turns("final", "give_up", "hand_over", "then")),
-    Case("wrong_yields", "wrong events", turns("plain", "string", "cancelled", "same", "ends")),
-    Case("all_of_a_plugin", "each callback of a plugin", turns("a", "early", "replaced", "model")),
+    Case("short_cuts", "tools that end the turn", chat("final", "give_up", "hand_over", "then")),
+    Case("wrong_yields", "wrong events", chat("plain", "string", "cancelled", "same", "ends")),
+    Case("all_of_a_plugin", "each callback of a plugin", chat("a", "early", "replaced", "model")),
     Case("upload_plugin", "uploads as artifacts", _uploads),
-    Case("agent_tool_saves", "AgentTool with artifacts", turns("a", "fail", "b")),
+    Case("agent_tool_saves", "AgentTool with artifacts", chat("a", "fail", "b")),
     Case("nested", "nested, resumable", _nested),
     Case("history", "a history that is given", _history),
     Case("silent", "yields nothing"),

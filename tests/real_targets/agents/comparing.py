@@ -17,15 +17,15 @@ class Difference:
     """A place in an answer, with what the real server and what the double has there."""
 
     app: str
-    asked: str
+    request: str
     place: str
     real: object
     double: object
 
     def __str__(self) -> str:
-        real, double = (str(one)[:_SHOWN] for one in (self.real, self.double))
-        asked = f"{self.app}: {self.asked[:_SHOWN]}"
-        return f"{asked}\n  {self.place}\n    real   {real}\n    double {double}"
+        real, double = (str(value)[:_SHOWN] for value in (self.real, self.double))
+        request = f"{self.app}: {self.request[:_SHOWN]}"
+        return f"{request}\n  {self.place}\n    real   {real}\n    double {double}"
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Compared:
 def compare(case: Case, real: str, double: str) -> Compared:
     """Ask both servers a case."""
     answers = [_answers(case, url) for url in (real, double)]
-    found = tuple(_between(case.app, *answers))
-    counted = sum(len(one.body) for one in answers[0] if "/run" in one.asked and one.status == 200)
-    return Compared(case, len(answers[0]), counted, found)
+    differences = tuple(_between(case.app, *answers))
+    total = sum(len(run.body) for run in answers[0] if "/run" in run.request and run.status == 200)
+    return Compared(case, len(answers[0]), total, differences)
 
 
 def _answers(case: Case, url: str) -> list[Answer]:
@@ -53,14 +53,14 @@ def _answers(case: Case, url: str) -> list[Answer]:
 
 
 def _between(app: str, real: list[Answer], double: list[Answer]) -> Iterator[Difference]:
-    for one, other in zip(real, double, strict=False):
-        if one.asked != other.asked:
-            yield Difference(app, one.asked, "asked", one.asked, other.asked)
+    for first, second in zip(real, double, strict=False):
+        if first.request != second.request:
+            yield Difference(app, first.request, "asked", first.request, second.request)
             return
-        if one.status != other.status:
-            yield Difference(app, one.asked, "status", one.status, other.status)
-        for place, mine, theirs in _differing(one.body, other.body, ""):
-            yield Difference(app, one.asked, place or "body", mine, theirs)
+        if first.status != second.status:
+            yield Difference(app, first.request, "status", first.status, second.status)
+        for place, real_value, double_value in _differing(first.body, second.body, ""):
+            yield Difference(app, first.request, place or "body", real_value, double_value)
     if len(real) != len(double):
         yield Difference(app, "", "number of requests", len(real), len(double))
 
@@ -73,8 +73,8 @@ def _differing(real: Any, double: Any, place: str) -> Iterator[tuple[str, Any, A
                 real.get(key, absent), double.get(key, absent), f"{place}.{key}".lstrip(".")
             )
     elif isinstance(real, list) and isinstance(double, list) and len(real) == len(double):
-        for number, (one, other) in enumerate(zip(real, double, strict=True)):
-            yield from _differing(one, other, f"{place}[{number}]")
+        for number, (first, second) in enumerate(zip(real, double, strict=True)):
+            yield from _differing(first, second, f"{place}[{number}]")
     elif real != double or type(real) is not type(double):
         yield place, real, double
 
@@ -87,41 +87,41 @@ class Explained:
     covers: Callable[[Difference], bool]
 
 
-def _hidden(one: Difference) -> bool:
-    told = one.double.get("detail") if isinstance(one.double, dict) else None
-    return one.real == "Internal Server Error" and told is not None
+def _hidden(diff: Difference) -> bool:
+    detail = diff.double.get("detail") if isinstance(diff.double, dict) else None
+    return diff.real == "Internal Server Error" and detail is not None
 
 
-def _load(one: Difference) -> bool:
-    told = str(one.double)
-    return one.real == "Failed to load agent" and told.startswith("Failed to load agent '")
+def _load(diff: Difference) -> bool:
+    text = str(diff.double)
+    return diff.real == "Failed to load agent" and text.startswith("Failed to load agent '")
 
 
-def _unfit(one: Difference) -> bool:
-    of_it = "/app-info" in one.asked or one.app == "wrong_type"
-    unfit = (404, 500) == (one.real, one.double) or "is not a BaseAgent" in str(one.real)
-    return of_it and one.app == "wrong_type" and unfit
+def _unfit(diff: Difference) -> bool:
+    of_it = "/app-info" in diff.request or diff.app == "wrong_type"
+    unfit = (404, 500) == (diff.real, diff.double) or "is not a BaseAgent" in str(diff.real)
+    return of_it and diff.app == "wrong_type" and unfit
 
 
-def _layout(one: Difference) -> bool:
-    heads = (str(told).split(". ")[0] for told in (one.real, one.double))
-    return "Expected directory structure" in str(one.real) and len(set(heads)) == 1
+def _layout(diff: Difference) -> bool:
+    heads = (str(text).split(". ")[0] for text in (diff.real, diff.double))
+    return "Expected directory structure" in str(diff.real) and len(set(heads)) == 1
 
 
-def _cancelled(one: Difference) -> bool:
-    if not isinstance(one.real, list) or not isinstance(one.double, list):
+def _cancelled(diff: Difference) -> bool:
+    if not isinstance(diff.real, list) or not isinstance(diff.double, list):
         return False
-    added = one.double[len(one.real) :]
-    return one.place == "body" and ["was cancelled" in str(more) for more in added] == [True]
+    added = diff.double[len(diff.real) :]
+    return diff.place == "body" and ["was cancelled" in str(more) for more in added] == [True]
 
 
-def _bytes(one: Difference) -> bool:
-    return (one.app, one.real, one.double) == ("odd_values", "ab", "YWI=")
+def _bytes(diff: Difference) -> bool:
+    return (diff.app, diff.real, diff.double) == ("odd_values", "ab", "YWI=")
 
 
-def _kept(one: Difference) -> bool:
-    path = str(one.real).removeprefix("memory://")
-    return one.place.endswith("canonicalUri") and f"state://{path}" == one.double
+def _is_saved(diff: Difference) -> bool:
+    path = str(diff.real).removeprefix("memory://")
+    return diff.place.endswith("canonicalUri") and f"state://{path}" == diff.double
 
 
 KINDS = (
@@ -148,15 +148,15 @@ KINDS = (
         "real server's sessions have them as UTF-8, and fail where they are not.",
         _bytes,
     ),
-    Explained("With a database the double's artifacts are at `state://`.", _kept),
+    Explained("With a database the double's artifacts are at `state://`.", _is_saved),
 )
 
 
 def reason(difference: Difference) -> str | None:
     """Return why a difference may be, or None if it may not."""
-    return next((one.reason for one in KINDS if one.covers(difference)), None)
+    return next((kind.reason for kind in KINDS if kind.covers(difference)), None)
 
 
 def unexplained(compared: Compared) -> list[Difference]:
     """Return the differences of a case that have no reason."""
-    return [one for one in compared.differences if reason(one) is None]
+    return [difference for difference in compared.differences if reason(difference) is None]

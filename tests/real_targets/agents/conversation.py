@@ -22,7 +22,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\S*")
 class Answer:
     """What was asked, in short, and what came back."""
 
-    asked: str
+    request: str
     status: int
     body: Json
 
@@ -44,11 +44,11 @@ class Conversation:
 
     def run(self, message: str | Json, **more: Json) -> list[Json]:
         """Run a turn by ``/run`` and return its events."""
-        return _events(self.ask("POST", "/run", self._turn(message, more)))
+        return _events(self.ask("POST", "/run", self._run_body(message, more)))
 
     def stream(self, message: str | Json, **more: Json) -> list[Json]:
         """Run a turn by ``/run_sse`` and return what it sent."""
-        body = self._turn(message, {"streaming": True, **more})
+        body = self._run_body(message, {"streaming": True, **more})
         return _events(self.ask("POST", "/run_sse", body))
 
     def stream_whole(self, message: str | Json) -> list[Json]:
@@ -66,8 +66,8 @@ class Conversation:
     def artifacts(self) -> None:
         """List the artifacts, and read each with its versions."""
         for name in self.ask("GET", f"{self._path(self.session_id)}/artifacts"):
-            for what in ("", "/versions", "/versions/metadata"):
-                self.ask("GET", f"{self._path(self.session_id)}/artifacts/{name}{what}")
+            for suffix in ("", "/versions", "/versions/metadata"):
+                self.ask("GET", f"{self._path(self.session_id)}/artifacts/{name}{suffix}")
 
     def remember(self) -> None:
         """Add the session to the memory."""
@@ -82,10 +82,10 @@ class Conversation:
 
     def ask(self, method: str, path: str, body: Json = None) -> Json:
         """Send a request, note the answer and return its body."""
-        status, answered = self._sent(method, path, body)
-        asked = f"{method} {path} {_said(body)}".strip()
-        self.answers.append(Answer(asked, status, answered))
-        return answered
+        status, answer = self._sent(method, path, body)
+        request = f"{method} {path} {_summary(body)}".strip()
+        self.answers.append(Answer(request, status, answer))
+        return answer
 
     def _sent(self, method: str, path: str, body: Json) -> tuple[int, Json]:
         # The real server closes the connection after some errors, and does not say so.
@@ -99,16 +99,16 @@ class Conversation:
 
     def normalized(self) -> list[Answer]:
         """Return the answers with ids numbered in their order, and without times."""
-        seen: dict[str, str] = {}
+        ids: dict[str, str] = {}
         return [
-            Answer(_plain(one.asked, seen), one.status, _plain(one.body, seen))
-            for one in self.answers
+            Answer(_plain(answer.request, ids), answer.status, _plain(answer.body, ids))
+            for answer in self.answers
         ]
 
     def _path(self, *more: str) -> str:
         return "/".join((f"/apps/{self.app}/users/{self.user}/sessions", *more))
 
-    def _turn(self, message: str | Json, more: Mapping[str, Json]) -> Json:
+    def _run_body(self, message: str | Json, more: Mapping[str, Json]) -> Json:
         parts = [{"text": message}] if isinstance(message, str) else message
         return {
             "appName": self.app,
@@ -132,36 +132,36 @@ def responses(events: list[Json], name: str, response: Json) -> list[Json]:
         if "functionCall" in part
     ]
     return [
-        {"functionResponse": {"id": one["id"], "name": name, "response": response}}
-        for one in calls
-        if one["name"] == name
+        {"functionResponse": {"id": call["id"], "name": name, "response": response}}
+        for call in calls
+        if call["name"] == name
     ]
 
 
 def _body(response: httpx.Response) -> Json:
     kind = response.headers.get("content-type", "")
     if kind.startswith("text/event-stream"):
-        lines = [one.removeprefix("data: ") for one in response.text.split("\n\n") if one]
+        lines = [part.removeprefix("data: ") for part in response.text.split("\n\n") if part]
         return [json.loads(line) for line in lines]
     return response.json() if kind.startswith("application/json") else response.text
 
 
-def _said(body: Json) -> str:
+def _summary(body: Json) -> str:
     if not isinstance(body, dict) or "newMessage" not in body:
         return "" if body is None else json.dumps(body)
     return json.dumps(body["newMessage"]["parts"], ensure_ascii=False)
 
 
-def _plain(value: Json, seen: dict[str, str]) -> Json:
+def _plain(value: Json, ids: dict[str, str]) -> Json:
     if isinstance(value, dict):
         return {
-            _plain(key, seen): 0 if key in _TIMES else _plain(one, seen)
-            for key, one in value.items()
+            _plain(key, ids): 0 if key in _TIMES else _plain(value, ids)
+            for key, value in value.items()
         }
     if isinstance(value, list):
-        return [_plain(one, seen) for one in value]
+        return [_plain(item, ids) for item in value]
     if isinstance(value, str):
         value = _OAUTH_STATE.sub("<state>", value)
-        numbered = _ID.sub(lambda found: seen.setdefault(found[0], f"<id {len(seen)}>"), value)
+        numbered = _ID.sub(lambda match: ids.setdefault(match[0], f"<id {len(ids)}>"), value)
         return _TIME.sub("<time>", numbered)
     return value

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from tests.real_targets.agents import INSTALL, both, has_both, names, write
+from tests.real_targets.agents import INSTALL, has_both, names, serve, write
 from tests.real_targets.agents.cases import CASES, Case
 from tests.real_targets.agents.comparing import compare, unexplained
 from tests.real_targets.agents.conversation import Conversation
@@ -42,11 +42,11 @@ def servers(
     if not python or not has_both(python):
         pytest.skip(f"DOUBLECHECK_ADK_PYTHON names no Python with both: {INSTALL}")
     folder: Path = tmp_path_factory.mktemp("agents")
-    with both(python, folder, request.param) as addresses:
+    with serve(python, folder, request.param) as addresses:
         yield addresses
 
 
-@pytest.mark.parametrize("case", [pytest.param(one, id=one.app) for one in CASES])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.app) for case in CASES])
 def test_an_agent_behaves_the_same_on_both(servers: tuple[str, str], case: Case) -> None:
     """Events, state, artifacts, memory and errors, but for what is explained."""
     assert [] == list(map(str, unexplained(compare(case, *servers))))
@@ -54,11 +54,11 @@ def test_an_agent_behaves_the_same_on_both(servers: tuple[str, str], case: Case)
 
 def test_every_agent_is_asked() -> None:
     """Each of the agents has a case."""
-    assert names() <= {one.app for one in CASES}
+    assert names() <= {case.app for case in CASES}
 
 
 @pytest.mark.parametrize(
-    ("app", "why"),
+    ("app", "reason"),
     [
         ("broken_yaml", IN_YAML),
         ("wrong_yaml", IN_YAML),
@@ -67,7 +67,7 @@ def test_every_agent_is_asked() -> None:
         ("raises_value_error", RAISED),
     ],
 )
-def test_the_reason_is_told_with_the_file(servers: tuple[str, str], app: str, why: str) -> None:
+def test_the_reason_is_told_with_the_file(servers: tuple[str, str], app: str, reason: str) -> None:
     """In the detail of status 500; the other agents of the directory run."""
     talk = Conversation(servers[1], app)
     talk.create()
@@ -76,7 +76,7 @@ def test_the_reason_is_told_with_the_file(servers: tuple[str, str], app: str, wh
     detail = re.sub(rf"[^ (']*/{app}/", "PLACE/", answer.body["detail"])
 
     assert 500 == answer.status
-    assert detail.startswith(f"Failed to load agent {app!r}: {why}")
+    assert detail.startswith(f"Failed to load agent {app!r}: {reason}")
 
 
 @pytest.mark.skipif(VEADK not in os.environ, reason=f"{VEADK} names no Python that has veadk")
@@ -101,4 +101,4 @@ def test_an_agent_of_veadk_runs_code_in_the_double_that_hosts_it(tmp_path: Path)
         for part in event["content"]["parts"]
         if "functionResponse" in part
     ]
-    assert ['"text": "42\\n"' in one for one in returned] == [True]
+    assert ['"text": "42\\n"' in response for response in returned] == [True]

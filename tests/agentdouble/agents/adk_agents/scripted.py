@@ -18,7 +18,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext, load_memory
 from google.genai import types
 
-begun: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+started: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 closed = threading.Event()
 
 
@@ -28,20 +28,20 @@ class Model(BaseLlm):  # type: ignore[misc,unused-ignore]
     async def generate_content_async(
         self, llm_request: Any, stream: bool = False
     ) -> AsyncIterator[LlmResponse]:
-        wanted, answers = [], 0
+        requested, answers = [], 0
         for part in (part for content in llm_request.contents for part in content.parts):
             if part.text and part.text.startswith("[["):
-                wanted, answers = json.loads(part.text), 0
+                requested, answers = json.loads(part.text), 0
             answers += part.function_response is not None
-        if answers < len(wanted):
-            name, arguments = wanted[answers]
-            yield _said(types.Part(function_call=types.FunctionCall(name=name, args=arguments)))
+        if answers < len(requested):
+            name, arguments = requested[answers]
+            yield _response(types.Part(function_call=types.FunctionCall(name=name, args=arguments)))
             return
-        texts = [part.text for one in llm_request.contents for part in one.parts if part.text]
-        yield _said(types.Part(text=f"done, of {len(texts)} texts"))
+        texts = [part.text for item in llm_request.contents for part in item.parts if part.text]
+        yield _response(types.Part(text=f"done, of {len(texts)} texts"))
 
 
-def _said(part: types.Part) -> LlmResponse:
+def _response(part: types.Part) -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
@@ -118,7 +118,7 @@ def delete(name: str) -> dict[str, Any]:
 
 async def wait(name: str) -> dict[str, Any]:
     """Wait for long."""
-    begun[name].set()
+    started[name].set()
     await asyncio.sleep(300)
     return {}
 

@@ -11,7 +11,7 @@ from google.adk.agents import BaseAgent
 from google.adk.events import Event, EventActions
 from google.genai import types
 
-begun = threading.Event()
+started = threading.Event()
 go = threading.Event()
 
 
@@ -23,14 +23,14 @@ class Teller(BaseAgent):  # type: ignore[misc,unused-ignore]
         if text == "nothing":
             return
         if text == "block":
-            begun.set()
+            started.set()
             go.wait(30)
         events = [
-            f"{one.author}: {one.content.parts[0].text}"
-            for one in context.session.events
-            if one.content
+            f"{event.author}: {event.content.parts[0].text}"
+            for event in context.session.events
+            if event.content
         ]
-        seen = {
+        facts = {
             "events": events,
             "count": len(context.session.events),
             "state": context.session.state,
@@ -39,7 +39,7 @@ class Teller(BaseAgent):  # type: ignore[misc,unused-ignore]
         yield Event(
             author=self.name,
             invocation_id=context.invocation_id,
-            content=types.Content(role="model", parts=[types.Part(text=json.dumps(seen))]),
+            content=types.Content(role="model", parts=[types.Part(text=json.dumps(facts))]),
             actions=EventActions(state_delta=delta),
         )
         if text == "raise":

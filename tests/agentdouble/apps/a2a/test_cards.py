@@ -58,7 +58,7 @@ def test_a_card_is_made_from_an_agent_and_a_url(agent: Any, name: str, descripti
 
 def test_a_card_that_is_given_is_served_as_it_is() -> None:
     """As an AgentCard or as its JSON, with a tag by which it need not be sent again."""
-    made = agent_card(Named(), "https://elsewhere.example/agent")
+    card = agent_card(Named(), "https://elsewhere.example/agent")
 
     async def conversation(wire: Wire) -> Any:
         answer = await wire.http.get(CARD, headers=V1)
@@ -68,13 +68,13 @@ def test_a_card_that_is_given_is_served_as_it_is() -> None:
         assert "last-modified" in answer.headers
         return answer.json()
 
-    expected = MessageToDict(made)
-    assert expected == talk(A2AApp(card=made), conversation)
+    expected = MessageToDict(card)
+    assert expected == talk(A2AApp(card=card), conversation)
     assert expected == talk(A2AApp(card=expected), conversation)
 
 
 @pytest.mark.parametrize(
-    ("card", "why"),
+    ("card", "reason"),
     [
         ({}, "lacks name, description"),
         ({"name": "x"}, "lacks description"),
@@ -84,9 +84,9 @@ def test_a_card_that_is_given_is_served_as_it_is() -> None:
     ],
     ids=["empty", "name", "type", "text", "skill"],
 )
-def test_a_card_that_lacks_something_is_refused(card: Any, why: str) -> None:
+def test_a_card_that_lacks_something_is_refused(card: Any, reason: str) -> None:
     """When the application is made, and when it is run."""
-    with pytest.raises(CardError, match=why):
+    with pytest.raises(CardError, match=reason):
         A2AApp(card=card)
-    with pytest.raises(CardError, match=why):
+    with pytest.raises(CardError, match=reason):
         A2AApp(runner="echo").run(card, port=0)

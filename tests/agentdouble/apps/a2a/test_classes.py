@@ -84,7 +84,7 @@ def _function() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("value", "reason"),
     [
         (NotAnExecutor, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
         (_function, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
@@ -94,10 +94,10 @@ def _function() -> None:
     ],
     ids=["class", "function", "store", "sync", "init"],
 )
-def test_another_class_than_an_executor_is_refused_at_decoration(given: Any, why: str) -> None:
+def test_another_class_than_an_executor_is_refused_at_decoration(value: Any, reason: str) -> None:
     """DEC-05, with what is wrong and what to write."""
-    with pytest.raises(DecorationError, match=why) as caught:
-        A2AApp().agent_executor(runner="echo")(given)
+    with pytest.raises(DecorationError, match=reason) as caught:
+        A2AApp().agent_executor(runner="echo")(value)
 
     assert "agent_executor" == caught.value.decorator
 
@@ -114,17 +114,17 @@ def test_a_missing_runner_is_refused_at_decoration() -> None:
 class Kept(TaskStore):
     """The store of the specification, sync."""
 
-    def __init__(self, kept: dict[str, Task] | None = None) -> None:
-        self.kept = {} if kept is None else kept
+    def __init__(self, tasks: dict[str, Task] | None = None) -> None:
+        self.tasks = {} if tasks is None else tasks
 
     def save_task(self, task: Task) -> None:
-        self.kept[task.id] = task
+        self.tasks[task.id] = task
 
     def get_task(self, task_id: str) -> Task | None:
-        return self.kept.get(task_id)
+        return self.tasks.get(task_id)
 
     def delete_task(self, task_id: str) -> None:
-        self.kept.pop(task_id, None)
+        self.tasks.pop(task_id, None)
 
 
 class AsyncKept(Kept):
@@ -143,17 +143,17 @@ class AsyncKept(Kept):
 @pytest.mark.parametrize("cls", [Kept, AsyncKept])
 def test_tasks_are_kept_by_the_store_of_the_specification(cls: type[Kept]) -> None:
     """A2A-04: save_task and get_task, sync or async; what is listed is what was saved."""
-    kept: dict[str, Task] = {}
+    tasks: dict[str, Task] = {}
     app = A2AApp(runner="echo")
-    assert cls is app.task_store(kept=kept)(cls)
+    assert cls is app.task_store(kept=tasks)(cls)
 
     async def conversation(wire: Wire) -> None:
         task = (await wire.send())["task"]
-        assert [task["id"]] == list(kept)
+        assert [task["id"]] == list(tasks)
         assert task["status"] == (await wire.task(task["id"]))["status"]
         listed = (await wire.rpc("ListTasks", {}))["result"]["tasks"]
-        assert [task["id"]] == [one["id"] for one in listed]
-        del kept[task["id"]]
+        assert [task["id"]] == [task["id"] for task in listed]
+        del tasks[task["id"]]
         assert -32001 == (await wire.task(task["id"]))["error"]["code"]
 
     talk(app, conversation)
@@ -180,7 +180,7 @@ class Half(TaskStore):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("value", "reason"),
     [
         (NotAnExecutor, "takes a class derived from a2a.server.tasks.TaskStore"),
         (Says, "takes a class derived from a2a.server.tasks.TaskStore"),
@@ -188,9 +188,9 @@ class Half(TaskStore):
     ],
     ids=["class", "executor", "half"],
 )
-def test_another_class_than_a_task_store_is_refused_at_decoration(given: Any, why: str) -> None:
+def test_another_class_than_a_task_store_is_refused_at_decoration(value: Any, reason: str) -> None:
     """DEC-06, with what is missing."""
-    with pytest.raises(DecorationError, match=why) as caught:
-        A2AApp().task_store()(given)
+    with pytest.raises(DecorationError, match=reason) as caught:
+        A2AApp().task_store()(value)
 
     assert "task_store" == caught.value.decorator

@@ -15,7 +15,7 @@ from a2a.types import Artifact, Task, TaskState, TaskStatus, TaskStatusUpdateEve
 from a2a.utils.errors import TaskNotCancelableError
 
 from agentdouble import A2AApp
-from tests.agentdouble.apps.a2a.wire import Wire, heard, said, talk
+from tests.agentdouble.apps.a2a.wire import Wire, reply_of, talk
 
 Turn = Callable[[RequestContext, EventQueue, TaskUpdater], Awaitable[None]]
 
@@ -25,7 +25,7 @@ CANCELED = "TASK_STATE_CANCELED"
 SECRET = "the password is swordfish"
 
 
-def playing(turn: Turn, **settings: Any) -> A2AApp:
+def playing(script: Turn, **settings: Any) -> A2AApp:
     """Return an application whose executor does this in each turn, and has no cancel."""
     app = A2AApp("playing", **settings)
 
@@ -33,7 +33,7 @@ def playing(turn: Turn, **settings: Any) -> A2AApp:
     class Playing(AgentExecutor):
         async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
             updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
-            await turn(context, event_queue, updater)
+            await script(context, event_queue, updater)
 
     return app
 
@@ -145,20 +145,20 @@ STREAMS: list[tuple[Turn, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("turn", "kinds"), STREAMS, ids=[turn.__name__ for turn, _ in STREAMS])
-def test_a_stream_has_the_events_that_the_protocol_allows(turn: Turn, kinds: list[str]) -> None:
+@pytest.mark.parametrize(("script", "kinds"), STREAMS, ids=[case.__name__ for case, _ in STREAMS])
+def test_a_stream_has_the_events_that_the_protocol_allows(script: Turn, kinds: list[str]) -> None:
     """A task first, an end last, nothing after it; a message only alone. What was sent is stored."""
 
     async def conversation(wire: Wire) -> None:
-        assert kinds == heard(await wire.stream())
+        assert kinds == kinds(await wire.stream())
         tasks = (await wire.rpc("ListTasks", {}))["result"]["tasks"]
         if kinds[-1] in ("completed", "failed"):
             (task,) = tasks
             assert f"TASK_STATE_{kinds[-1].upper()}" == task["status"]["state"]
             hidden = "The agent failed. The application's log says why."
-            assert (hidden if kinds[-1] == "failed" else "") == said(task)
+            assert (hidden if kinds[-1] == "failed" else "") == reply_of(task)
 
-    talk(playing(turn), conversation)
+    talk(playing(script), conversation)
 
 
 def test_an_executor_that_says_nothing_is_an_error() -> None:
@@ -180,13 +180,13 @@ def test_the_text_of_an_exception_is_shown_with_show_errors() -> None:
     """Nowhere by default, in the task's status with show_errors."""
 
     async def conversation(wire: Wire) -> str:
-        return said((await wire.send())["task"])
+        return reply_of((await wire.send())["task"])
 
     assert SECRET not in talk(playing(raises), conversation)
     assert f"RuntimeError: {SECRET}" == talk(playing(raises, show_errors=True), conversation)
 
 
-async def _begun(wire: Wire) -> dict[str, Any]:
+async def _started(wire: Wire) -> dict[str, Any]:
     """Return a task whose turn goes on."""
     params = {**_message(), "configuration": {"returnImmediately": True}}
     task: dict[str, Any] = (await wire.rpc("SendMessage", params))["result"]["task"]
@@ -223,7 +223,7 @@ def test_a_cancel_that_raises_cancels(error: Exception) -> None:
         raise error
 
     async def conversation(wire: Wire) -> None:
-        task = await _begun(wire)
+        task = await _started(wire)
         answer = await wire.rpc("CancelTask", {"id": task["id"]})
         assert CANCELED == answer["result"]["status"]["state"]
         assert SECRET not in str(answer)
@@ -240,9 +240,9 @@ def test_the_executor_s_cancel_decides_how_a_task_ends() -> None:
         await updater.cancel(new_text_message("as you wish"))
 
     async def conversation(wire: Wire) -> None:
-        task = await _begun(wire)
+        task = await _started(wire)
         canceled = (await wire.rpc("CancelTask", {"id": task["id"]}))["result"]
-        assert (CANCELED, "as you wish") == (canceled["status"]["state"], said(canceled))
+        assert (CANCELED, "as you wish") == (canceled["status"]["state"], reply_of(canceled))
         assert [{"artifactId": "a", "parts": [{"text": "half of it"}]}] == canceled["artifacts"]
 
     talk(canceling(says), conversation)
@@ -255,7 +255,7 @@ def test_a_task_whose_executor_refuses_to_cancel_runs_on() -> None:
         raise TaskNotCancelableError("too late")
 
     async def conversation(wire: Wire) -> None:
-        task = await _begun(wire)
+        task = await _started(wire)
         error = (await wire.rpc("CancelTask", {"id": task["id"]}))["error"]
         assert (-32002, "too late") == (error["code"], error["message"])
         assert (await wire.task(task["id"]))["status"]["state"] in (

@@ -9,7 +9,7 @@ import pytest
 
 from agentdouble import A2AApp, Emulator
 from tests.agentdouble.apps.a2a.test_guarding_executor import for_ever, playing
-from tests.agentdouble.apps.a2a.wire import V1, message, request, said
+from tests.agentdouble.apps.a2a.wire import V1, message, reply_of, request
 from tests.agentdouble.calling import http
 
 CARD = "/.well-known/agent-card.json"
@@ -81,7 +81,7 @@ def test_both_bindings_and_both_versions_are_at_one_address(
 
     assert "completed" == rpc_old["result"]["status"]["state"]
     assert ["TASK_STATE_COMPLETED"] * 2 == [
-        found["status"]["state"] for found in (rest["task"], read)
+        task["status"]["state"] for task in (rest["task"], read)
     ]
     assert [501] * 3 == [answer.status_code for answer in refused]
     assert all("A2A 0.3 over REST is not built" in answer.text for answer in refused)
@@ -133,15 +133,15 @@ def test_tasks_outlive_the_process_where_a_state_keeps_them(tmp_path: Any) -> No
     with Emulator(A2AApp("one", runner="echo"), state=state) as double:
         task = send(double.url)
     with Emulator(A2AApp("one", runner="echo"), state=state) as double:
-        found = http.get(double.url + f"/tasks/{task['id']}", headers=V1).json()
+        restored = http.get(double.url + f"/tasks/{task['id']}", headers=V1).json()
         listed = http.get(double.url + "/tasks", headers=V1).json()
         double.reset(keep=())
     with Emulator(A2AApp("one", runner="echo"), state=state) as double:
-        gone = http.get(double.url + f"/tasks/{task['id']}", headers=V1)
+        deleted = http.get(double.url + f"/tasks/{task['id']}", headers=V1)
 
-    assert task == found
-    assert [task["id"]] == [one["id"] for one in listed["tasks"]]
-    assert 404 == gone.status_code
+    assert task == restored
+    assert [task["id"]] == [task["id"] for task in listed["tasks"]]
+    assert 404 == deleted.status_code
 
 
 def test_a_task_that_a_restart_broke_off_has_failed(tmp_path: Any) -> None:
@@ -152,9 +152,9 @@ def test_a_task_that_a_restart_broke_off_has_failed(tmp_path: Any) -> None:
         sent = http.post(double.url, json=request("SendMessage", params), headers=V1).json()
     id_ = sent["result"]["task"]["id"]
     with Emulator(playing(for_ever), state=state) as double:
-        found = http.get(double.url + f"/tasks/{id_}", headers=V1).json()
+        task = http.get(double.url + f"/tasks/{id_}", headers=V1).json()
 
     assert ("TASK_STATE_FAILED", "The platform was restarted while the agent worked.") == (
-        found["status"]["state"],
-        said(found),
+        task["status"]["state"],
+        reply_of(task),
     )

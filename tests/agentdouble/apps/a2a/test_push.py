@@ -63,11 +63,11 @@ async def receiving(*, hangs: bool = False) -> AsyncIterator[Receiver]:
         yield receiver
     finally:
         over.set()
-        await asyncio.gather(*(one for one in answering if one is not None))
+        await asyncio.gather(*(future for future in answering if future is not None))
         server.close()
 
 
-def asking(url: str, **more: Any) -> dict[str, Any]:
+def params_for(url: str, **more: Any) -> dict[str, Any]:
     """Return the parameters of a message whose task is to be told of."""
     return {
         "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]},
@@ -89,7 +89,7 @@ def test_a_receiver_that_hangs_is_given_up() -> None:
 
     async def conversation(wire: Wire) -> None:
         async with receiving(hangs=True) as receiver:
-            task = (await wire.rpc("SendMessage", asking(receiver.url)))["result"]["task"]
+            task = (await wire.rpc("SendMessage", params_for(receiver.url)))["result"]["task"]
             assert "TASK_STATE_COMPLETED" == task["status"]["state"]
 
     bounded(conversation, A2AApp(runner="echo"))

@@ -44,8 +44,8 @@ def test_no_webhooks(other: Emulator) -> None:
     """U-WEBHOOKS: no card promises push notifications, and each way to ask is refused."""
     assert not http.get(other.url + CARD).json()["capabilities"]["pushNotifications"]
     sent = http.post(other.url, json=request("message/send", {"message": OLD})).json()
-    asked = {"taskId": sent["result"]["id"], "pushNotificationConfig": RECEIVER}
-    registered = http.post(other.url, json=request("tasks/pushNotificationConfig/set", asked))
+    config = {"taskId": sent["result"]["id"], "pushNotificationConfig": RECEIVER}
+    registered = http.post(other.url, json=request("tasks/pushNotificationConfig/set", config))
     along = {"message": OLD, "configuration": {"pushNotificationConfig": RECEIVER}}
     with_message = http.post(other.url, json=request("message/send", along))
 

@@ -20,8 +20,8 @@ V1 = {"A2A-Version": "1.0"}
 
 def message(text: str = "hello", **more: Any) -> dict[str, Any]:
     """Return the parameters of SendMessage."""
-    said = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": text}], **more}
-    return {"message": said}
+    message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": text}], **more}
+    return {"message": message}
 
 
 def request(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,14 +39,14 @@ class Wire:
         """Return the whole JSON-RPC answer."""
         answer = await self.http.post("/", json=request(method, params), headers={**V1, **headers})
         assert 200 == answer.status_code, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
     async def send(self, text: str = "hello", **more: Any) -> dict[str, Any]:
         """Send a message; return what it resulted in: ``task``, ``message`` or ``error``."""
         answer = await self.rpc("SendMessage", message(text, **more))
-        found: dict[str, Any] = answer.get("result") or {"error": answer["error"]}
-        return found
+        result: dict[str, Any] = answer.get("result") or {"error": answer["error"]}
+        return result
 
     async def stream(self, text: str = "hello", **more: Any) -> list[dict[str, Any]]:
         """Send a message; return every event of the stream, an error's JSON included."""
@@ -55,14 +55,14 @@ class Wire:
         if answer.headers["content-type"].startswith("application/json"):
             return [answer.json()]
         lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
-        found = [json.loads(line.removeprefix("data: ")) for line in lines]
-        return [one.get("result", one) for one in found]
+        events = [json.loads(line.removeprefix("data: ")) for line in lines]
+        return [event.get("result", event) for event in events]
 
     async def task(self, id_: str) -> dict[str, Any]:
         """Return a task as it is kept."""
         answer = await self.rpc("GetTask", {"id": id_})
-        found: dict[str, Any] = answer.get("result") or answer
-        return found
+        result: dict[str, Any] = answer.get("result") or answer
+        return result
 
 
 @asynccontextmanager
@@ -84,13 +84,13 @@ def talk(app: A2AApp, conversation: Callable[[Wire], Awaitable[T]], bound_s: flo
     return asyncio.run(bounded())
 
 
-def said(task: Mapping[str, Any]) -> str:
+def reply_of(task: Mapping[str, Any]) -> str:
     """Return the text of the message in a task's status."""
     parts = task["status"].get("message", {}).get("parts", [])
     return "".join(part.get("text", "") for part in parts)
 
 
-def heard(events: list[dict[str, Any]]) -> list[str]:
+def kinds(events: list[dict[str, Any]]) -> list[str]:
     """Return what kind of events a stream had, states of tasks by their short names."""
     return [_kind(event) for event in events]
 

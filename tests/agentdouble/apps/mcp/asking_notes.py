@@ -27,10 +27,10 @@ def ask(url: str, mode: str, test: Callable[[Client], Awaitable[Any]], **options
     return asyncio.run(run())
 
 
-async def error_of(asked: Awaitable[Any]) -> tuple[int, str]:
+async def error_of(awaitable: Awaitable[Any]) -> tuple[int, str]:
     """Return the code and the message of the error that a request is answered with."""
     try:
-        answer = await asked
+        answer = await awaitable
     except MCPError as error:
         return error.error.code, error.error.message
     raise AssertionError(f"{answer} is no error.")
@@ -38,13 +38,13 @@ async def error_of(asked: Awaitable[Any]) -> tuple[int, str]:
 
 def text_of(result: Any) -> str:
     """Return the text of a result."""
-    return "\n".join(one.text for one in result.content if isinstance(one, TextContent))
+    return "\n".join(item.text for item in result.content if isinstance(item, TextContent))
 
 
 def answer_with(result: ElicitResult) -> Any:
     """Return a user who answers every question alike."""
 
-    async def fill_in(_context: Any, _asked: Any) -> ElicitResult:
+    async def fill_in(_context: Any, _params: Any) -> ElicitResult:
         return result
 
     return fill_in

@@ -31,16 +31,16 @@ class Asking:
         self.ended = threading.Event()
 
 
-def notes(asking: Asking | None = None) -> MCPApp:
+def notes(sampling: Asking | None = None) -> MCPApp:
     """Return the application."""
     app = MCPApp("notes")
-    _add_tools(app, asking or Asking())
+    _add_tools(app, sampling or Asking())
     _add_resources(app)
     _add_prompts(app)
     return app
 
 
-def _add_tools(app: MCPApp, asking: Asking) -> None:
+def _add_tools(app: MCPApp, sampling: Asking) -> None:
     @app.tool
     async def work(steps: int, ctx: Context) -> int:
         for step in range(steps):
@@ -55,11 +55,11 @@ def _add_tools(app: MCPApp, asking: Asking) -> None:
 
     @app.tool
     async def ask(ctx: Context) -> str:
-        asking.begun.set()
+        sampling.begun.set()
         try:
             answer = await ctx.elicit("Who are you?", Name)
         finally:
-            asking.ended.set()
+            sampling.ended.set()
         return answer.data.name if answer.action == "accept" else answer.action
 
     @app.tool
@@ -80,7 +80,7 @@ def _add_tools(app: MCPApp, asking: Asking) -> None:
 
     @app.tool
     async def read(uri: str, ctx: Context) -> list[str]:
-        return [str(one.content) for one in await ctx.read_resource(uri)]
+        return [str(content.content) for content in await ctx.read_resource(uri)]
 
     @app.tool
     def ask_in_rounds(ctx: Context) -> str | InputRequiredResult:
@@ -131,7 +131,7 @@ def _add_prompts(app: MCPApp) -> None:
 
     @app.prompt(name="read", title="Read")
     async def read_note(uri: str, ctx: Context) -> list[str]:
-        return [str(one.content) for one in await ctx.read_resource(uri)]
+        return [str(content.content) for content in await ctx.read_resource(uri)]
 
     @app.prompt
     def odd() -> list[Any]:

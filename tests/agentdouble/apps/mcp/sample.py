@@ -33,7 +33,7 @@ class Gate:
     def __init__(self) -> None:
         self.come = threading.Event()
         self.open = threading.Event()
-        self.left = threading.Event()
+        self.exited = threading.Event()
 
     def wait(self) -> str:
         self.come.set()
@@ -125,8 +125,8 @@ def sample(gate: Gate | None = None) -> MCPApp:
     @app.tool
     def code(source: str) -> dict[str, Any]:
         """Run code, blocking."""
-        found: dict[str, Any] = json.loads(run_code(source))
-        return {"outputs": [one["text"] for one in found["data"]["outputs"]]}
+        result: dict[str, Any] = json.loads(run_code(source))
+        return {"outputs": [output["text"] for output in result["data"]["outputs"]]}
 
     @app.tool
     async def code_blocking_its_loop(source: str) -> str:
@@ -147,7 +147,7 @@ def sample(gate: Gate | None = None) -> MCPApp:
         try:
             await asyncio.Event().wait()
         finally:
-            gate.left.set()
+            gate.exited.set()
 
     @app.tool
     async def block_its_loop() -> str:

@@ -54,7 +54,7 @@ def test_sync_and_async_functions_are_called(mcp: McpClient) -> None:
     results = [mcp.call("add", a=2), mcp.call("add_later", a=2, b=3)]
 
     assert [({"result": 3}, "3", False), ({"result": 5}, "5", False)] == [
-        (one.structured, one.text, one.is_error) for one in results
+        (result.structured, result.text, result.is_error) for result in results
     ]
 
 
@@ -128,7 +128,7 @@ def test_a_failure_is_logged_with_the_traceback_of_the_application(
     """It begins in the tool: what the double does before is of no interest."""
     mcp.call("fail", kind="text")
 
-    (record,) = (one for one in caplog.records if one.name.startswith("agentdouble.apps"))
+    (record,) = (log for log in caplog.records if log.name.startswith("agentdouble.apps"))
     assert "The tool fail of sample raised." == record.getMessage()
     assert record.exc_info is not None
     traceback = record.exc_info[2]
@@ -179,13 +179,13 @@ def test_a_call_that_is_cancelled_ends() -> None:
     with Emulator(sample(gate)) as double:
         url = f"{double.url}/mcp"
         session = mcp_wire.open_session(url, None)
-        asked = mcp_wire.message("tools/call", {"name": "hang"}, 7)
-        waiting = background(lambda: mcp_wire.post(url, asked, None, session))
+        message = mcp_wire.message("tools/call", {"name": "hang"}, 7)
+        waiting = background(lambda: mcp_wire.post(url, message, None, session))
         assert gate.come.wait(30)
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
         mcp_wire.post(url, note, None, session)
 
-        assert gate.left.wait(30)
+        assert gate.exited.wait(30)
         assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(60)))
 
 
@@ -202,7 +202,7 @@ def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
             double.stop()
 
             assert (200, []) == (answer.status_code, list(events))
-    assert [] == [one.getMessage() for one in caplog.records if one.name.startswith("agentdouble")]
+    assert [] == [log.getMessage() for log in caplog.records if log.name.startswith("agentdouble")]
 
 
 def test_an_application_can_be_a_service(double: Emulator) -> None:
@@ -230,7 +230,7 @@ def test_run_code_in_a_tool_finds_the_double_that_hosts_it(double: Emulator, too
         sessions = platform.sessions()
 
     assert "42" in result.text
-    assert "sample_ann_s1" in {one.user_session_id for one in sessions}
+    assert "sample_ann_s1" in {session.user_session_id for session in sessions}
 
 
 @pytest.mark.parametrize("mode", ERAS)

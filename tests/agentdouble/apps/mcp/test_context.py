@@ -99,8 +99,8 @@ def test_a_tool_asks_the_clients_model(double: Emulator) -> None:
     """It gets what the model has said."""
     prompts = []
 
-    async def sample(_context: Any, asked: Any) -> CreateMessageResult:
-        prompts.append((asked.system_prompt, asked.messages[0].content.text))
+    async def sample(_context: Any, params: Any) -> CreateMessageResult:
+        prompts.append((params.system_prompt, params.messages[0].content.text))
         return CreateMessageResult(role="assistant", content=TextContent(text="Paris"), model="m")
 
     async def call(client: Client) -> str:
@@ -136,7 +136,7 @@ def test_a_sync_tool_knows_its_request(double: Emulator, mode: str) -> None:
 
     async def call(client: Client) -> Any:
         tools = (await client.list_tools()).tools
-        (schema,) = (one.input_schema for one in tools if one.name == "sync")
+        (schema,) = (tool.input_schema for tool in tools if tool.name == "sync")
         called = await client.call_tool("sync", {"a": 1, "ctx": "not for callers"})
         optional = await client.call_tool("optional", {})
         return list(schema["properties"]), called.structured_content, optional.is_error
@@ -155,7 +155,7 @@ def test_a_tool_reads_resources(double: Emulator, mode: str) -> None:
 
     async def call(client: Client) -> list[tuple[bool | None, str]]:
         results = [await client.call_tool("read", {"uri": uri}) for uri in uris]
-        return [(one.is_error, text_of(one)) for one in results]
+        return [(result.is_error, text_of(result)) for result in results]
 
     failed = "The resource notes://one/{name}/{number} of notes failed: KeyError: 'no such note'"
     assert [

@@ -80,9 +80,9 @@ def test_a_tool_asks_in_both_eras(
 
     async def call(client: Client) -> list[Any]:
         tools = (await client.list_tools()).tools
-        results = [await client.call_tool(one.name, {"city": "Rome"}) for one in tools]
-        names = [list(one.input_schema["properties"]) for one in tools]
-        return [names, [(one.is_error, text_of(one)) for one in results]]
+        results = [await client.call_tool(tool.name, {"city": "Rome"}) for tool in tools]
+        names = [list(tool.input_schema["properties"]) for tool in tools]
+        return [names, [(result.is_error, text_of(result)) for result in results]]
 
     fill_in = answer_with(answer)
     assert [[["city"]] * 2, expected] == ask(double.url, mode, call, elicitation_callback=fill_in)
@@ -114,14 +114,14 @@ def _asks_twice(city: str, guest: Annotated[Guest, Resolve(who)]) -> str | Input
 
 
 @pytest.mark.parametrize(
-    ("decorate", "why"),
+    ("decorate", "text"),
     [
         (lambda app: app.tool(_needs_a_city), "'who' parameter 'city' cannot be resolved"),
         (lambda app: app.tool(_in_a_union), r"'_in_a_union' wraps `Resolve\(...\)` in a union"),
         (lambda app: app.tool(_asks_twice), "combines Resolve"),
     ],
 )
-def test_what_cannot_be_resolved_is_refused_when_it_is_decorated(decorate: Any, why: str) -> None:
+def test_what_cannot_be_resolved_is_refused_when_it_is_decorated(decorate: Any, text: str) -> None:
     """The error names the function."""
-    with pytest.raises(DecorationError, match=why):
+    with pytest.raises(DecorationError, match=text):
         decorate(MCPApp())

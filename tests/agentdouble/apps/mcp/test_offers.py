@@ -40,11 +40,11 @@ def test_what_is_offered_is_listed(double: Emulator, mode: str) -> None:
         templates = (await client.list_resource_templates()).resource_templates
         prompts = (await client.list_prompts()).prompts
         return [
-            [(one.uri, one.name, one.title, one.description, one.mime_type) for one in resources],
-            [(one.uri_template, one.name) for one in templates],
+            [(res.uri, res.name, res.title, res.description, res.mime_type) for res in resources],
+            [(template.uri_template, template.name) for template in templates],
             [
-                (one.name, one.title, [(arg.name, arg.required) for arg in one.arguments or ()])
-                for one in prompts
+                (item.name, item.title, [(arg.name, arg.required) for arg in item.arguments or ()])
+                for item in prompts
             ],
         ]
 
@@ -69,8 +69,8 @@ def test_resources_are_read(double: Emulator, mode: str) -> None:
 
     async def read(client: Client) -> list[str]:
         uris = ["notes://all", "notes://bytes", "notes://one/a%20b/3"]
-        found = [(await client.read_resource(uri)).contents[0] for uri in uris]
-        return [one.blob if isinstance(one, BlobResourceContents) else one.text for one in found]
+        read = [(await client.read_resource(uri)).contents[0] for uri in uris]
+        return [item.blob if isinstance(item, BlobResourceContents) else item.text for item in read]
 
     assert ["# All, for ann", "AP8=", '{\n  "name": "a b",\n  "number": 3\n}'] == ask(
         double.url, mode, read
@@ -103,8 +103,8 @@ def test_prompts_are_rendered(double: Emulator, mode: str) -> None:
     async def get(client: Client) -> list[Any]:
         greeting = await client.get_prompt("greet", {"name": "ann", "times": "2"})
         note = await client.get_prompt("read", {"uri": "notes://all"})
-        found = [*greeting.messages, *note.messages]
-        return [greeting.description, *((one.role, one.content.text) for one in found)]
+        messages = [*greeting.messages, *note.messages]
+        return [greeting.description, *((entry.role, entry.content.text) for entry in messages)]
 
     expected = [("user", "Greet ann. Greet ann. "), ("user", "# All, for ann")]
     assert ["Greet somebody.", *expected] == ask(double.url, mode, get)
@@ -123,13 +123,13 @@ def test_what_cannot_be_rendered_is_an_error_that_says_why(double: Emulator, mod
     ]
 
     async def get(client: Client) -> list[Any]:
-        return [await error_of(client.get_prompt(name, given)) for name, given, _, _ in unrendered]
+        return [await error_of(client.get_prompt(name, args)) for name, args, _, _ in unrendered]
 
-    found = ask(double.url, mode, get)
+    answer = ask(double.url, mode, get)
 
     assert [(code, True) for _, _, code, _ in unrendered] == [
         (code, text.startswith(expected))
-        for (code, text), (*_, expected) in zip(found, unrendered, strict=True)
+        for (code, text), (*_, expected) in zip(answer, unrendered, strict=True)
     ]
 
 
@@ -141,14 +141,14 @@ def test_arguments_are_completed(double: Emulator, mode: str) -> None:
     """Those of prompts and of templates; an answer has a hundred values at most."""
 
     async def complete(client: Client) -> list[Any]:
-        asked = [(GREET, "name", "a"), (ONE, "number", "b"), (GREET, "name", "none")]
-        found = [await client.complete(ref, _of(name, value)) for ref, name, value in asked]
-        many = (await client.complete(GREET, _of("name", "many"))).completion
+        questions = [(GREET, "name", "a"), (ONE, "number", "b"), (GREET, "name", "none")]
+        answers = [await client.complete(ref, _of(name, value)) for ref, name, value in questions]
+        many_values = (await client.complete(GREET, _of("name", "many"))).completion
         return [
-            *(one.completion.values for one in found),
-            len(many.values),
-            many.total,
-            many.has_more,
+            *(answer.completion.values for answer in answers),
+            len(many_values.values),
+            many_values.total,
+            many_values.has_more,
         ]
 
     assert [["aname"], ["bnumber"], [], 100, 150, True] == ask(double.url, mode, complete)
@@ -156,15 +156,15 @@ def test_arguments_are_completed(double: Emulator, mode: str) -> None:
 
 def test_a_session_hears_of_what_it_watches(double: Emulator) -> None:
     """Until it watches no more; a resource that is not there cannot be watched."""
-    heard = []
+    events = []
 
     async def hear(message: Any) -> None:
         if isinstance(message, ResourceUpdatedNotification):
-            heard.append(message.params.uri)
+            events.append(message.params.uri)
 
     async def watch(client: Client) -> tuple[int, str]:
         await client.subscribe_resource("notes://one/a/1")
-        while not heard:  # the client opens that stream when it comes to it
+        while not events:  # the client opens that stream when it comes to it
             await client.call_tool("change", {"uri": "notes://all"})
             await client.call_tool("change", {"uri": "notes://one/a/1"})
         await client.unsubscribe_resource("notes://one/a/1")
@@ -174,16 +174,16 @@ def test_a_session_hears_of_what_it_watches(double: Emulator) -> None:
     refused = ask(double.url, LEGACY, watch, message_handler=hear)
 
     assert (-32602, "Unknown resource: notes://none") == refused
-    assert {"notes://one/a/1"} == set(heard)
+    assert {"notes://one/a/1"} == set(events)
 
 
 def test_a_listener_hears_of_what_it_listens_to(double: Emulator) -> None:
     """In the version without sessions, on a stream that was asked for."""
 
     async def listen(client: Client) -> Any:
-        async with client.listen(resource_subscriptions=["notes://all"]) as told:
+        async with client.listen(resource_subscriptions=["notes://all"]) as subscription:
             await client.call_tool("change", {"uri": "notes://all"})
-            return await told.__anext__()
+            return await subscription.__anext__()
 
     assert "notes://all" == ask(double.url, MODERN, listen).uri
 
@@ -197,7 +197,7 @@ async def _two_contexts(a: Context, b: Context) -> str:
 
 
 @pytest.mark.parametrize(
-    ("decorate", "why"),
+    ("decorate", "reason"),
     [
         (lambda app: app.resource("all")(lambda: ""), "takes an address with a scheme"),
         (lambda app: app.resource(lambda: ""), "takes an address with a scheme"),
@@ -215,15 +215,15 @@ async def _two_contexts(a: Context, b: Context) -> str:
         (lambda app: app.completion(lambda a, b, c: []), "a completion 'for arguments' already"),
     ],
 )
-def test_what_cannot_be_offered_is_refused_when_it_is_decorated(decorate: Any, why: str) -> None:
+def test_what_cannot_be_offered_is_refused_when_it_is_decorated(decorate: Any, reason: str) -> None:
     """The error names the function and says what is wrong."""
     app = MCPApp("taken")
     app.resource("x://y", name="first")(lambda: "")
     app.prompt(name="p")(lambda: "")
-    if "already" in why:
+    if "already" in reason:
         app.completion(lambda a, b, c: [])
 
-    with pytest.raises(DecorationError, match=why):
+    with pytest.raises(DecorationError, match=reason):
         decorate(app)
 
 

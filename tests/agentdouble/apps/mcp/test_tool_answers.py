@@ -26,11 +26,11 @@ def called(function: Any) -> tuple[bool, list[str], Any]:
         async with Client(app.server) as client:
             (tool,) = (await client.list_tools()).tools
             result = await client.call_tool("made", {})
-            kinds = [one.text if one.type == "text" else one.type for one in result.content]
+            kinds = [item.text if item.type == "text" else item.type for item in result.content]
             return tool.output_schema is not None, kinds, result.structured_content
 
-    found: tuple[bool, list[str], Any] = asyncio.run(ask())
-    return found
+    result: tuple[bool, list[str], Any] = asyncio.run(ask())
+    return result
 
 
 def _anything() -> list[Any]:
@@ -62,6 +62,6 @@ def test_content_and_values_may_be_mixed(
     function: Any, announced: bool, content: list[str]
 ) -> None:
     """The SDK's helpers become content; what is announced is there."""
-    found, kinds, structured = called(function)
+    is_error, kinds, structured = called(function)
 
-    assert (announced, content, announced) == (found, kinds, structured is not None)
+    assert (announced, content, announced) == (is_error, kinds, structured is not None)

@@ -27,7 +27,7 @@ def bare(value, other: int) -> str:  # type: ignore[no-untyped-def]
     return ""
 
 
-def many(*values: int) -> str:
+def variadic(*values: int) -> str:
     return ""
 
 
@@ -53,7 +53,7 @@ async def stream(value: int) -> AsyncIterator[int]:
 
 REFUSED = [
     (bare, "its parameter 'value' has no annotation"),
-    (many, "its parameter '*values: int' cannot be in a schema"),
+    (variadic, "its parameter '*values: int' cannot be in a schema"),
     (further, "its parameter '**values: int' cannot be in a schema"),
     (unknown_type, "name 'Missing' is not defined"),
     (no_schema, "Cannot generate a JsonSchema"),
@@ -66,9 +66,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("function", "why"), REFUSED)
+@pytest.mark.parametrize(("function", "reason"), REFUSED)
 def test_a_function_that_can_be_no_tool_is_refused_when_it_is_decorated(
-    function: Any, why: str
+    function: Any, reason: str
 ) -> None:
     """The message names the function and what is wrong, and nothing is registered."""
     app = MCPApp()
@@ -76,7 +76,7 @@ def test_a_function_that_can_be_no_tool_is_refused_when_it_is_decorated(
     with pytest.raises(DecorationError) as caught:
         app.tool(function)
 
-    assert why in str(caught.value)
+    assert reason in str(caught.value)
     assert ("tool", {}) == (caught.value.decorator, dict(app.tools))
     assert isinstance(caught.value, TypeError)
 
@@ -131,15 +131,15 @@ NO_AGENTS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "why"), NO_AGENTS)
-def test_a_function_that_can_be_no_agent_is_refused(function: Any, why: str) -> None:
+@pytest.mark.parametrize(("function", "reason"), NO_AGENTS)
+def test_a_function_that_can_be_no_agent_is_refused(function: Any, reason: str) -> None:
     """Only ``async (prompt: str) -> str`` is an agent as a tool."""
     app = MCPApp()
 
     with pytest.raises(DecorationError) as caught:
         app.agent_as_a_tool(function)
 
-    assert why in str(caught.value)
+    assert reason in str(caught.value)
     assert ("agent_as_a_tool", {}) == (caught.value.decorator, dict(app.tools))
 
 

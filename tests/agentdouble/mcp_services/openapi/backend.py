@@ -29,15 +29,15 @@ async def echo(request: Request) -> Response:
     target = request.scope["raw_path"].decode()
     if request.scope["query_string"]:
         target += "?" + request.scope["query_string"].decode()
-    seen = {"method": request.method, "target": target, "headers": dict(request.headers)}
-    return JSONResponse({**seen, **await _body(request)})
+    received = {"method": request.method, "target": target, "headers": dict(request.headers)}
+    return JSONResponse({**received, **await _body(request)})
 
 
 async def _body(request: Request) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0]
     if kind == "multipart/form-data":
         async with request.form() as form:
-            return {"parts": [[name, await _part(one)] for name, one in form.multi_items()]}
+            return {"parts": [[name, await _part(value)] for name, value in form.multi_items()]}
     body = await request.body()
     if kind.endswith("json") and body:
         return {"json": json.loads(body)}
@@ -110,8 +110,8 @@ async def wrongly_zipped(_request: Request) -> Response:
 
 async def who(request: Request) -> Response:
     """Say who asks, in an error."""
-    asked = {**request.headers, "query": request.url.query}
-    return PlainTextResponse(json.dumps(asked), 401)
+    received = {**request.headers, "query": request.url.query}
+    return PlainTextResponse(json.dumps(received), 401)
 
 
 def app() -> Starlette:

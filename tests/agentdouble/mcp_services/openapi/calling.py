@@ -50,40 +50,40 @@ def tools(document: Json) -> list[Tool]:
         server = openapi.server(openapi.load(document), base_url="http://api.example")
         async with mcp.Client(server) as client:
             page = await client.list_tools()
-            found = list(page.tools)
+            all_tools = list(page.tools)
             while page.next_cursor is not None:
                 page = await client.list_tools(cursor=page.next_cursor)
-                found += page.tools
-            return found
+                all_tools += page.tools
+            return all_tools
 
     return anyio.run(ask)
 
 
 def schema(document: Json) -> Json:
     """Return the input schema of the tool ``op``."""
-    (found,) = [one.input_schema for one in tools(document) if one.name == "op"]
-    return found
+    (schema,) = [tool.input_schema for tool in tools(document) if tool.name == "op"]
+    return schema
 
 
 def call(
-    document: Json, base_url: str | None, /, tool: str = "op", *, given: Json, **options: Any
+    document: Json, base_url: str | None, /, tool: str = "op", *, arguments: Json, **options: Any
 ) -> CallToolResult:
     """Call a tool of a document's server."""
 
     async def ask() -> CallToolResult:
         server = openapi.server(openapi.load(document), base_url=base_url, **options)
         async with mcp.Client(server) as client:
-            return await client.call_tool(tool, given)
+            return await client.call_tool(tool, arguments)
 
     return anyio.run(ask)
 
 
-def seen(document: Json, base_url: str, /, given: Json, **options: Any) -> Json:
+def capture(document: Json, base_url: str, /, arguments: Json, **options: Any) -> Json:
     """Call the tool ``op`` and return the request as it arrived."""
-    result = call(document, base_url, given=given, **options)
+    result = call(document, base_url, arguments=arguments, **options)
     assert not result.is_error, result.content
-    found: Json = result.structured_content
-    return found
+    content: Json = result.structured_content
+    return content
 
 
 def text(result: CallToolResult) -> str:
@@ -93,8 +93,8 @@ def text(result: CallToolResult) -> str:
     return block.text
 
 
-def refused(document: Json, base_url: str | None, /, given: Json, **options: Any) -> str:
+def refused(document: Json, base_url: str | None, /, arguments: Json, **options: Any) -> str:
     """Call the tool ``op``, which fails, and return what it says."""
-    result = call(document, base_url, given=given, **options)
+    result = call(document, base_url, arguments=arguments, **options)
     assert result.is_error, result
     return text(result)

@@ -9,7 +9,7 @@ import pytest
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi.definition import address_of
-from tests.agentdouble.mcp_services.openapi.calling import Json, openapi_3, seen, swagger_2
+from tests.agentdouble.mcp_services.openapi.calling import Json, capture, openapi_3, swagger_2
 
 VARIABLES = {
     "url": "https://{region}.example.com:{port}/v1/",
@@ -77,7 +77,7 @@ def test_a_base_url_takes_the_place_of_all(api: str) -> None:
         {"servers": [{"url": "http://own.invalid"}]}, servers=[{"url": "http://all.invalid"}]
     )
 
-    assert "/base/v1/echo" == seen(document, f"{api}/base/v1/", {})["target"]
+    assert "/base/v1/echo" == capture(document, f"{api}/base/v1/", {})["target"]
 
 
 @pytest.mark.parametrize(
@@ -89,21 +89,21 @@ def test_a_path_may_be_more_than_a_path(api: str, path: str, target: str) -> Non
         {"parameters": [{"name": "q", "in": "query", "schema": {}}]}, path=path, method="get"
     )
 
-    assert target == seen(document, api, {"q": 1})["target"]
+    assert target == capture(document, api, {"q": 1})["target"]
 
 
 @pytest.mark.parametrize(
-    ("path", "given", "target"),
+    ("path", "args", "target"),
     [
         ("/echo/id{id}.json", {"id": "7"}, "/echo/id7.json"),
         ("/echo/{a}-{b}", {"a": "x", "b": "y/z"}, "/echo/x-y%2Fz"),
     ],
 )
 def test_a_placeholder_may_be_a_part_of_a_segment(
-    api: str, path: str, given: Json, target: str
+    api: str, path: str, args: Json, target: str
 ) -> None:
     """Or several of them, or stand twice."""
-    parameters = [{"name": name, "in": "path", "required": True, "schema": {}} for name in given]
+    parameters = [{"name": name, "in": "path", "required": True, "schema": {}} for name in args]
     document = openapi_3({"parameters": parameters}, path=path, method="get")
 
-    assert target == seen(document, api, given)["target"]
+    assert target == capture(document, api, args)["target"]

@@ -17,9 +17,9 @@ from agentdouble.mcp_services.openapi import ApiKey, Auth, Basic, Bearer
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import ServerThread
 from tests.agentdouble.mcp_services.openapi.calling import (
+    capture,
     openapi_3,
     refused,
-    seen,
     swagger_2,
 )
 
@@ -49,23 +49,23 @@ DOCUMENT = openapi_3(
 )
 def test_a_credential_is_sent(api: str, auth: Auth, header: str, expected: str) -> None:
     """As the definition says, or as is said with the key."""
-    assert expected == seen(DOCUMENT, api, {}, auth=auth)["headers"][header]
+    assert expected == capture(DOCUMENT, api, {}, auth=auth)["headers"][header]
 
 
 def test_a_key_may_be_in_the_query(api: str) -> None:
     """After the arguments, encoded."""
     auth = ApiKey(KEY, scheme="second")
-    asked = seen(DOCUMENT, api, {"q": "a b"}, auth=auth)
+    request = capture(DOCUMENT, api, {"q": "a b"}, auth=auth)
 
-    assert "/echo?q=a%20b&api_key=k3y%2B%2Ffor%3Dapi" == asked["target"]
-    assert "/echo?api_key=k3y%2B%2Ffor%3Dapi" == seen(DOCUMENT, api, {}, auth=auth)["target"]
+    assert "/echo?q=a%20b&api_key=k3y%2B%2Ffor%3Dapi" == request["target"]
+    assert "/echo?api_key=k3y%2B%2Ffor%3Dapi" == capture(DOCUMENT, api, {}, auth=auth)["target"]
 
 
 def test_swagger_2_declares_keys_too(api: str) -> None:
     """Under securityDefinitions."""
     document = swagger_2(securityDefinitions={"k": SCHEMES["first"]})
 
-    assert KEY == seen(document, api, {}, auth=ApiKey(KEY))["headers"]["x-key"]
+    assert KEY == capture(document, api, {}, auth=ApiKey(KEY))["headers"]["x-key"]
 
 
 def test_the_caller_cannot_take_the_place_of_the_key(api: str) -> None:
@@ -74,9 +74,9 @@ def test_the_caller_cannot_take_the_place_of_the_key(api: str) -> None:
         {"parameters": [{"name": "X-Key", "in": "header", "schema": {}}]}, method="get"
     )
 
-    asked = seen(document, api, {"X-Key": "mine"}, auth=ApiKey(KEY, "X-Key"))
+    request = capture(document, api, {"X-Key": "mine"}, auth=ApiKey(KEY, "X-Key"))
 
-    assert KEY == asked["headers"]["x-key"]
+    assert KEY == request["headers"]["x-key"]
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_no_secret_is_seen(api: str, auth: Auth, caplog: pytest.LogCaptureFixtur
     document = openapi_3(path="/who", method="get", components={"securitySchemes": SCHEMES})
     with caplog.at_level(logging.DEBUG):
         caplog.set_level(logging.WARNING, "httpcore")  # it logs every byte on purpose
-        said = refused(document, api, {}, auth=auth)
+        message = refused(document, api, {}, auth=auth)
 
-    assert said.startswith("HTTP 401: ")
-    assert "***" in said
+    assert message.startswith("HTTP 401: ")
+    assert "***" in message
     assert not any(
         secret in text
         for secret in (KEY, "k3y%2B%2Ffor%3Dapi", "bWU6azN5Ky9mb3I9YXBp")
-        for text in (said, caplog.text, repr(auth))
+        for text in (message, caplog.text, repr(auth))
     )
 
 
@@ -145,7 +145,7 @@ def test_the_callers_headers_stay_with_the_service(api: str) -> None:
             return (await client.call_tool("op", {"q": "1"})).structured_content
 
     thread.start()
-    asked = anyio.run(ask)
+    result = anyio.run(ask)
     thread.stop()
 
     assert {
@@ -154,5 +154,5 @@ def test_the_callers_headers_stay_with_the_service(api: str) -> None:
         "connection",
         "host",
         "user-agent",
-    } == asked["headers"].keys()
-    assert "agentdouble" == asked["headers"]["user-agent"]
+    } == result["headers"].keys()
+    assert "agentdouble" == result["headers"]["user-agent"]

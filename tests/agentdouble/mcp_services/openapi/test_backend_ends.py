@@ -34,27 +34,27 @@ def test_an_api_that_is_back_is_called_again() -> None:
     async def ask(port: int) -> list[str]:
         backend, url = serve(app, port)
         async with mcp.Client(openapi.server(definition, base_url=url)) as client:
-            said = [text(await client.call_tool("op", {}))]
+            texts = [text(await client.call_tool("op", {}))]
             await anyio.to_thread.run_sync(backend.stop)
-            said.append(text(await client.call_tool("op", {})))
+            texts.append(text(await client.call_tool("op", {})))
             again, _ = serve(app, port)
-            said.append(text(await client.call_tool("op", {})))
+            texts.append(text(await client.call_tool("op", {})))
             await anyio.to_thread.run_sync(again.stop)
-            return said
+            return texts
 
-    with ports.held() as port:
+    with ports.reserved() as port:
         assert ["here", "The API cannot be reached.", "here"] == anyio.run(ask, port)
 
 
 def test_a_caller_who_goes_takes_the_request_along() -> None:
     """Nothing waits for an answer that nobody wants."""
-    asked, gone = threading.Event(), threading.Event()
+    requested, closed = threading.Event(), threading.Event()
 
     async def hang(request: Request) -> Response:
-        asked.set()
+        requested.set()
         while (await request.receive())["type"] != "http.disconnect":
             pass
-        gone.set()
+        closed.set()
         return Response()
 
     backend, url = serve(Starlette(routes=[Route("/", hang)]))
@@ -64,9 +64,9 @@ def test_a_caller_who_goes_takes_the_request_along() -> None:
         async with mcp.Client(openapi.server(definition, base_url=url)) as client:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.call_tool, "op", {})
-                assert await anyio.to_thread.run_sync(asked.wait, TIMEOUT_S)
+                assert await anyio.to_thread.run_sync(requested.wait, TIMEOUT_S)
                 tasks.cancel_scope.cancel()
-            assert await anyio.to_thread.run_sync(gone.wait, TIMEOUT_S)
+            assert await anyio.to_thread.run_sync(closed.wait, TIMEOUT_S)
 
     anyio.run(ask)
     backend.stop()

@@ -10,10 +10,10 @@ import pytest
 from tests.agentdouble.mcp_services.openapi.backend import PNG
 from tests.agentdouble.mcp_services.openapi.calling import (
     Json,
+    capture,
     openapi_3,
     refused,
     schema,
-    seen,
     swagger_2,
 )
 
@@ -35,9 +35,9 @@ def form(media_type: str, properties: Json) -> Json:
 @pytest.mark.parametrize("value", [{"a": [1, "é", None]}, None])
 def test_json_is_sent_as_it_is_given(api: str, value: Any) -> None:
     """Any value, with its media type."""
-    asked = seen(body({"application/json": {"schema": {}}}), api, {"body": value})
+    request = capture(body({"application/json": {"schema": {}}}), api, {"body": value})
 
-    assert (value, "application/json") == (asked["json"], asked["headers"]["content-type"])
+    assert (value, "application/json") == (request["json"], request["headers"]["content-type"])
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_the_media_type_is_the_one_a_model_writes_best(
     api: str, media_types: list[str], sent: str
 ) -> None:
     """JSON before forms, forms before text, text before bytes."""
-    document = body({one: {"schema": {}} for one in media_types})
-    asked = seen(document, api, {"body": {} if "text" not in sent else "x"})
+    document = body({media_type: {"schema": {}} for media_type in media_types})
+    request = capture(document, api, {"body": {} if "text" not in sent else "x"})
 
-    assert sent == asked["headers"]["content-type"]
+    assert sent == request["headers"]["content-type"]
 
 
 def test_a_body_that_is_required_is_required(api: str) -> None:
@@ -67,10 +67,10 @@ def test_a_body_that_is_required_is_required(api: str) -> None:
 
 def test_text_is_sent_as_it_is(api: str) -> None:
     """In UTF-8."""
-    asked = seen(body({"text/plain": {"schema": {}}}), api, {"body": "<é/>"})
+    request = capture(body({"text/plain": {"schema": {}}}), api, {"body": "<é/>"})
 
-    assert "<é/>".encode().decode("latin-1") == asked["body"]
-    assert "text/plain" == asked["headers"]["content-type"]
+    assert "<é/>".encode().decode("latin-1") == request["body"]
+    assert "text/plain" == request["headers"]["content-type"]
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_text_is_sent_as_it_is(api: str) -> None:
 )
 def test_bytes_are_given_in_base64(api: str, value: Any, sent: str, media_type: str) -> None:
     """Or as text; the media type may be given too."""
-    asked = seen(body({"application/octet-stream": {}}), api, {"body": value})
+    request = capture(body({"application/octet-stream": {}}), api, {"body": value})
 
-    assert (sent, media_type) == (asked["body"], asked["headers"]["content-type"])
+    assert (sent, media_type) == (request["body"], request["headers"]["content-type"])
 
 
 def test_what_is_not_base64_is_refused(api: str) -> None:
     """The message tells of the other way."""
-    said = refused(body({"application/octet-stream": {}}), api, {"body": "no base64!"})
+    message = refused(body({"application/octet-stream": {}}), api, {"body": "no base64!"})
 
-    assert f"Argument 'body' {NOT_BASE64}" == said
+    assert f"Argument 'body' {NOT_BASE64}" == message
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_what_is_not_base64_is_refused(api: str) -> None:
 )
 def test_a_form_is_urlencoded(api: str, value: Any, sent: str) -> None:
     """Arrays are repeated and objects are JSON."""
-    asked = seen(form(FORM, {"f": {}}), api, {"body": {"f": value}})
+    request = capture(form(FORM, {"f": {}}), api, {"body": {"f": value}})
 
-    assert (sent, FORM) == (asked["body"], asked["headers"]["content-type"])
+    assert (sent, FORM) == (request["body"], request["headers"]["content-type"])
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_form_is_urlencoded(api: str, value: Any, sent: str) -> None:
 )
 def test_a_form_has_parts(api: str, written: Json, value: Any, parts: list[Any]) -> None:
     """Texts, JSON and files, several of each."""
-    assert parts == seen(form(MULTIPART, {"f": written}), api, {"body": {"f": value}})["parts"]
+    assert parts == capture(form(MULTIPART, {"f": written}), api, {"body": {"f": value}})["parts"]
 
 
 def test_openapi_3_1_writes_files_otherwise(api: str) -> None:
@@ -139,20 +139,20 @@ def test_openapi_3_1_writes_files_otherwise(api: str) -> None:
     )
     document["openapi"] = "3.1.0"
 
-    asked = seen(document, api, {"body": {"file": PNG_64, "text": PNG_64}})
+    request = capture(document, api, {"body": {"file": PNG_64, "text": PNG_64}})
 
     assert [
         ["file", ["file", "application/octet-stream", PNG_LATIN]],
         ["text", PNG_64],
-    ] == asked["parts"]
+    ] == request["parts"]
 
 
 def test_a_file_name_cannot_break_out(api: str) -> None:
     """Quotes and line breaks of it are encoded."""
     document = form(MULTIPART, {"f": {"type": "string", "format": "binary"}})
-    given = {"body": {"f": {"text": "x", "filename": 'a"\r\nX-Evil: 1'}}}
+    arguments = {"body": {"f": {"text": "x", "filename": 'a"\r\nX-Evil: 1'}}}
 
-    (part,) = seen(document, api, given)["parts"]
+    (part,) = capture(document, api, arguments)["parts"]
 
     assert ["f", ["a%22%0D%0AX-Evil: 1", "application/octet-stream", "x"]] == part
 
@@ -176,36 +176,36 @@ def test_the_fields_of_swagger_2_are_arguments(
         },
         {"name": "ids", "in": "formData", "type": "array", "items": {"type": "integer"}},
     ]
-    given: Json = {"name": "a b", "tags": ["x", "y"], "ids": [1, 2]}
+    arguments: Json = {"name": "a b", "tags": ["x", "y"], "ids": [1, 2]}
     parts: list[Any] = [["name", "a b"], ["tags", "x"], ["tags", "y"], ["ids", "1,2"]]
     if files:
         parameters.append({"name": "file", "in": "formData", "type": "file"})
-        given["file"] = {"text": "hello"}
+        arguments["file"] = {"text": "hello"}
         parts.append(["file", ["file", "application/octet-stream", "hello"]])
     document = swagger_2({"parameters": parameters, **({"consumes": consumes} if consumes else {})})
 
-    asked = seen(document, api, given)
+    request = capture(document, api, arguments)
 
-    assert kind == asked["headers"]["content-type"].partition(";")[0]
+    assert kind == request["headers"]["content-type"].partition(";")[0]
     if kind == MULTIPART:
-        assert parts == asked["parts"]
+        assert parts == request["parts"]
     else:
-        assert "name=a%20b&tags=x&tags=y&ids=1,2" == asked["body"]
+        assert "name=a%20b&tags=x&tags=y&ids=1,2" == request["body"]
 
 
 def test_the_body_of_swagger_2_is_json(api: str) -> None:
     """Whatever the parameter is called, the argument is ``body``."""
     parameter = {"name": "pet", "in": "body", "required": True, "schema": {"type": "object"}}
 
-    asked = seen(swagger_2({"parameters": [parameter]}), api, {"body": {"a": 1}})
+    request = capture(swagger_2({"parameters": [parameter]}), api, {"body": {"a": 1}})
 
-    assert ({"a": 1}, "application/json") == (asked["json"], asked["headers"]["content-type"])
+    assert ({"a": 1}, "application/json") == (request["json"], request["headers"]["content-type"])
 
 
 @pytest.mark.parametrize("method", ["get", "delete", "options", "put", "patch"])
 def test_every_method_is_sent(api: str, method: str) -> None:
     """In capitals."""
-    assert method.upper() == seen(openapi_3(method=method), api, {})["method"]
+    assert method.upper() == capture(openapi_3(method=method), api, {})["method"]
 
 
 def test_arguments_of_one_name_have_their_places(api: str) -> None:
@@ -223,7 +223,7 @@ def test_arguments_of_one_name_have_their_places(api: str) -> None:
         },
         path="/echo/{id}",
     )
-    given = {
+    arguments = {
         "id_path": 1,
         "id_query_2": 2,
         "id_header": 3,
@@ -232,10 +232,10 @@ def test_arguments_of_one_name_have_their_places(api: str) -> None:
         "body_body": {"six": 6},
     }
 
-    asked = seen(document, api, given)
+    request = capture(document, api, arguments)
 
-    assert "/echo/1?id=2&id_query=4&body=5" == asked["target"]
-    assert ("3", {"six": 6}) == (asked["headers"]["id"], asked["json"])
+    assert "/echo/1?id=2&id_query=4&body=5" == request["target"]
+    assert ("3", {"six": 6}) == (request["headers"]["id"], request["json"])
 
 
 def test_headers_that_are_the_connections_are_no_arguments() -> None:
@@ -255,4 +255,4 @@ def test_headers_that_are_the_connections_are_no_arguments() -> None:
 )
 def test_what_is_accepted_is_what_succeeds(api: str, responses: Json, accept: str) -> None:
     """The media types of the answers, then anything."""
-    assert accept == seen(openapi_3({"responses": responses}), api, {})["headers"]["accept"]
+    assert accept == capture(openapi_3({"responses": responses}), api, {})["headers"]["accept"]

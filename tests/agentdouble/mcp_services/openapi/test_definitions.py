@@ -15,8 +15,8 @@ from agentdouble.mcp_services import openapi
 from tests.agentdouble.mcp_services.openapi.calling import (
     ANSWERS,
     Json,
+    capture,
     openapi_3,
-    seen,
     tools,
 )
 
@@ -66,7 +66,7 @@ def test_a_document_may_be_a_file(tmp_path: Path, as_path: bool) -> None:
 
     definition = openapi.load(file if as_path else str(file))
 
-    assert ["op"] == [one.name for one in definition.operations]
+    assert ["op"] == [operation.name for operation in definition.operations]
 
 
 def test_a_document_may_be_yaml(tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_what_is_no_document_is_refused(tmp_path: Path, text: str, reason: str) 
     file = tmp_path / "api"
     file.write_text(text)
 
-    found = error(file)
+    message = error(file)
 
-    assert str(found).startswith(f"The definition {file} cannot be used: {reason}")
+    assert str(message).startswith(f"The definition {file} cannot be used: {reason}")
 
 
 def test_aliases_cannot_grow_without_end(tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ PARAMETER = {"name": "a", "in": "query", "schema": {}}
 )
 def test_what_makes_no_request_is_refused(document: Json, place: str, reason: str) -> None:
     """With its place, and with no advice that nobody can follow."""
-    found = error(document)
+    message = error(document)
 
-    assert place == found.place
-    assert reason in found.reason
+    assert place == message.place
+    assert reason in message.reason
 
 
 @pytest.mark.parametrize(
@@ -165,26 +165,26 @@ def test_a_broken_reference_has_a_place(reference: str, reason: str) -> None:
     """Nothing is fetched or opened for it."""
     document = openapi_3({"parameters": [{"$ref": reference}]}, components={"schemas": {}})
 
-    found = error(document)
+    message = error(document)
 
-    assert "#/paths/~1echo/post/parameters/0" == found.place
-    assert found.reason.startswith(f"the reference {reference!r} {reason}")
+    assert "#/paths/~1echo/post/parameters/0" == message.place
+    assert message.reason.startswith(f"the reference {reference!r} {reason}")
 
 
 def test_references_that_go_in_a_circle_have_a_place() -> None:
     """There is nothing at their end."""
     schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
     parameter = {"name": "a", "in": "query", "schema": {"$ref": "#/components/schemas/A"}}
-    found = error(openapi_3({"parameters": [parameter]}, components={"schemas": schemas}))
+    message = error(openapi_3({"parameters": [parameter]}, components={"schemas": schemas}))
 
-    assert found.reason.startswith("references go round in a circle: #/components/schemas/")
+    assert message.reason.startswith("references go round in a circle: #/components/schemas/")
 
 
 def operations(*ids: str | None) -> Json:
     """Return a document whose operations have those ids."""
     paths: Json = {}
-    for number, one in enumerate(ids):
-        operation: Json = {**ANSWERS, **({"operationId": one} if one is not None else {})}
+    for number, id_ in enumerate(ids):
+        operation: Json = {**ANSWERS, **({"operationId": id_} if id_ is not None else {})}
         paths[f"/things/{{id}}/part{number}"] = {"get": operation}
     return {"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": paths}
 
@@ -199,7 +199,7 @@ def operations(*ids: str | None) -> Json:
 )
 def test_a_tool_has_a_name_that_mcp_allows(ids: list[str | None], names: list[str]) -> None:
     """The operation's id, made to fit and unique; or its method and path."""
-    assert names == [one.name for one in tools(operations(*ids))]
+    assert names == [tool.name for tool in tools(operations(*ids))]
 
 
 def test_placeholders_that_nobody_declares_are_strings() -> None:
@@ -262,9 +262,9 @@ def test_parameters_of_a_path_are_those_of_its_operations(api: str) -> None:
         "parameters": {"Id": {"name": "id", "in": "path", "required": True, "schema": {}}}
     }
 
-    asked = seen(document, api, {"id": 1, "a_query": 2, "a_header": "3"})
+    request = capture(document, api, {"id": 1, "a_query": 2, "a_header": "3"})
 
-    assert ("/echo/1?a=2", "3") == (asked["target"], asked["headers"]["a"])
+    assert ("/echo/1?a=2", "3") == (request["target"], request["headers"]["a"])
 
 
 def test_a_media_type_needs_to_be_one() -> None:

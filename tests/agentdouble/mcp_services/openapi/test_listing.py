@@ -36,8 +36,8 @@ def large() -> Iterator[str]:
 
 def page(url: str, session: str, cursor: str | None) -> dict[str, Any]:
     """Return the result at a cursor, in an answer that no client refuses for its size."""
-    asked = mcp_wire.message("tools/list", {} if cursor is None else {"cursor": cursor})
-    answer = mcp_wire.post(url, asked, KEY, session)
+    message = mcp_wire.message("tools/list", {} if cursor is None else {"cursor": cursor})
+    answer = mcp_wire.post(url, message, KEY, session)
     assert len(answer.content) < 520 * 1024
     return mcp_wire.result(answer)
 
@@ -45,20 +45,20 @@ def page(url: str, session: str, cursor: str | None) -> dict[str, Any]:
 def every_page(url: str, sessions: Iterable[str]) -> list[dict[str, Any]]:
     """Follow the cursors, each page asked in the next of these sessions."""
     in_turn = cycle(sessions)
-    found = [page(url, next(in_turn), None)]
-    while "nextCursor" in found[-1]:
-        found.append(page(url, next(in_turn), found[-1]["nextCursor"]))
-    return found
+    pages = [page(url, next(in_turn), None)]
+    while "nextCursor" in pages[-1]:
+        pages.append(page(url, next(in_turn), pages[-1]["nextCursor"]))
+    return pages
 
 
 def test_a_large_list_comes_in_pages(large: str) -> None:
     """All tools, in the order of the definition; a cursor holds in every session."""
-    one, other = (mcp_wire.open_session(large, KEY) for _ in range(2))
-    found = every_page(large, [one])
+    first, other = (mcp_wire.open_session(large, KEY) for _ in range(2))
+    pages = every_page(large, [first])
 
-    assert [8, 8, 8, 6] == [len(each["tools"]) for each in found]
-    assert LARGE == [tool["name"] for each in found for tool in each["tools"]]
-    assert found == every_page(large, [one, other])
+    assert [8, 8, 8, 6] == [len(listing["tools"]) for listing in pages]
+    assert LARGE == [tool["name"] for listing in pages for tool in listing["tools"]]
+    assert pages == every_page(large, [first, other])
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -17,14 +17,14 @@ def argument(written: Any, schemas: Json | None = None, version: str = "3.0.3") 
         version=version,
         components={"schemas": schemas or {}},
     )
-    found = schema(document)
-    Draft202012Validator.check_schema(found)
-    return found
+    resolved = schema(document)
+    Draft202012Validator.check_schema(resolved)
+    return resolved
 
 
 def converted(written: Any, version: str = "3.0.3") -> Any:
-    found: Any = argument(written, version=version)["properties"]["body"]
-    return found
+    resolved: Any = argument(written, version=version)["properties"]["body"]
+    return resolved
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,18 @@ def test_a_reference_may_lead_anywhere_in_the_document() -> None:
         }
     }
 
-    found = argument(written, schemas)
+    resolved = argument(written, schemas)
 
     assert {
         "one": {"$ref": "#/$defs/A_b_c"},
         "two": {"$ref": "#/$defs/A_b_c_2"},
         "three": {"$ref": "#/$defs/x_y"},
-    } == found["properties"]["body"]["properties"]
+    } == resolved["properties"]["body"]["properties"]
     assert {
         "A_b_c": {"properties": {"x~y": {"type": "string"}}},
         "A_b_c_2": {"type": "integer"},
         "x_y": {"type": "string"},
-    } == found["$defs"]
+    } == resolved["$defs"]
 
 
 @pytest.mark.parametrize(

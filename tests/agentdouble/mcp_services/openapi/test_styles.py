@@ -6,28 +6,28 @@ from typing import Any
 
 import pytest
 
-from tests.agentdouble.mcp_services.openapi.calling import openapi_3, refused, seen, swagger_2
+from tests.agentdouble.mcp_services.openapi.calling import capture, openapi_3, refused, swagger_2
 
 ARRAY = ["blue", "black, brown"]
 OBJECT = {"R": 100, "G": "a&b"}
 
 
 def parameter(where: str, style: str | None, explode: bool | None, **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": "color", "in": where, "schema": {}, **more}
+    parameter: dict[str, Any] = {"name": "color", "in": where, "schema": {}, **more}
     if where == "path":
-        found["required"] = True
+        parameter["required"] = True
     if style is not None:
-        found["style"] = style
+        parameter["style"] = style
     if explode is not None:
-        found["explode"] = explode
-    return found
+        parameter["explode"] = explode
+    return parameter
 
 
 def target(api: str, where: str, value: Any, written: dict[str, Any]) -> str:
     path = "/echo/{color}" if where == "path" else "/echo"
     document = openapi_3({"parameters": [written]}, path=path, method="get")
-    asked: str = seen(document, api, {"color": value})["target"]
-    return asked.removeprefix("/echo").lstrip("/?")
+    target: str = capture(document, api, {"color": value})["target"]
+    return target.removeprefix("/echo").lstrip("/?")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_header_is_simple(api: str, explode: bool | None, value: Any, expected
     """A header is not percent-encoded."""
     document = openapi_3({"parameters": [parameter("header", None, explode)]})
 
-    assert expected == seen(document, api, {"color": value})["headers"]["color"]
+    assert expected == capture(document, api, {"color": value})["headers"]["color"]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_cookie_is_a_form(api: str, explode: bool | None, value: Any, expected
     """Only what a cookie cannot carry is encoded; what is exploded becomes cookies."""
     document = openapi_3({"parameters": [parameter("cookie", None, explode)]})
 
-    assert expected == seen(document, api, {"color": value})["headers"]["cookie"]
+    assert expected == capture(document, api, {"color": value})["headers"]["cookie"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_swagger_2_has_collection_formats(api: str, collection: str | None, expe
         written["collectionFormat"] = collection
     document = swagger_2({"parameters": [written]}, method="get")
 
-    assert f"/echo?{expected}" == seen(document, api, {"color": [1, 2]})["target"]
+    assert f"/echo?{expected}" == capture(document, api, {"color": [1, 2]})["target"]
 
 
 @pytest.mark.parametrize(

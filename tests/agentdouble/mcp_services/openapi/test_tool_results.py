@@ -13,9 +13,9 @@ import pytest
 from tests.agentdouble.mcp_services.openapi.backend import PNG
 from tests.agentdouble.mcp_services.openapi.calling import (
     call,
+    capture,
     openapi_3,
     refused,
-    seen,
     text,
 )
 
@@ -63,25 +63,25 @@ def test_json_that_cannot_be_sent_on_is_text(api: str, body: str) -> None:
 @pytest.mark.parametrize(("body", "times"), [("{nothing", 1), ("NaN", 1)])
 def test_json_that_is_none_is_an_error(api: str, body: str, times: int) -> None:
     """An API that answers garbage is named as what it is, in short."""
-    given = {"text": body, "times": str(times), "type": "application/json"}
+    arguments = {"text": body, "times": str(times), "type": "application/json"}
 
-    said = refused(TYPED, api, given)
+    message = refused(TYPED, api, arguments)
 
-    shown = repr((body * times)[:200])
-    assert f"The API's answer says that it is JSON, and is not: {shown}" == said
+    excerpt = repr((body * times)[:200])
+    assert f"The API's answer says that it is JSON, and is not: {excerpt}" == message
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         ({"text": "hello", "type": "text/plain"}, "hello"),
         ({"hex": "e9", "type": "text/plain; charset=latin-1"}, "é"),
         ({"text": "no type"}, "no type"),
     ],
 )
-def test_text_is_text(api: str, given: dict[str, Any], expected: str) -> None:
+def test_text_is_text(api: str, arguments: dict[str, Any], expected: str) -> None:
     """In the charset it says, where Python knows it."""
-    assert expected == text(call(TYPED, api, given=given))
+    assert expected == text(call(TYPED, api, given=arguments))
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_images_and_sounds_are_what_they_are(
 @pytest.mark.parametrize("media_type", ["application/octet-stream", None])
 def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
     """In base64, with a name that tells nothing of the API."""
-    given = {"hex": PNG.hex(), **({"type": media_type} if media_type else {})}
-    result = call(TYPED, api, given=given)
+    arguments = {"hex": PNG.hex(), **({"type": media_type} if media_type else {})}
+    result = call(TYPED, api, given=arguments)
 
     (block,) = result.model_dump(by_alias=True, exclude_none=True)["content"]
     assert {
@@ -138,23 +138,23 @@ def test_the_same_host_may_redirect(api: str) -> None:
     """Many an API has its address with a slash at the end."""
     document = get("/redirect", "to", "status")
 
-    assert "/echo?a=1" == seen(document, api, {"to": "/echo?a=1", "status": "307"})["target"]
+    assert "/echo?a=1" == capture(document, api, {"to": "/echo?a=1", "status": "307"})["target"]
 
 
 def test_a_redirect_to_another_host_is_not_followed(api: str) -> None:
     """The credential is for the API, and where it leads is not told."""
-    there = "http://other.invalid/secret-place"
+    target = "http://other.invalid/secret-place"
 
-    said = refused(get("/redirect", "to", "status"), api, {"to": there, "status": "302"})
+    message = refused(get("/redirect", "to", "status"), api, {"to": target, "status": "302"})
 
-    assert "HTTP 302: the API redirects to another host, which is not followed." == said
+    assert "HTTP 302: the API redirects to another host, which is not followed." == message
 
 
 def test_an_api_that_hangs_is_given_up(api: str) -> None:
     """Before its answer, within it, or where that has no end, however small its steps."""
-    said = refused(get("/hang"), api, {}, timeout_s=0.2)
+    message = refused(get("/hang"), api, {}, timeout_s=0.2)
 
-    assert "The API did not answer within 0.2 s." == said
+    assert "The API did not answer within 0.2 s." == message
 
 
 def test_an_answer_without_end_is_cut(api: str) -> None:
@@ -168,9 +168,9 @@ def test_an_api_that_is_not_there_is_not_named(api: str) -> None:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
 
-        said = refused(get("/"), f"http://127.0.0.1:{port}/base", {})
+        message = refused(get("/"), f"http://127.0.0.1:{port}/base", {})
 
-    assert "The API cannot be reached." == said
+    assert "The API cannot be reached." == message
 
 
 @pytest.fixture
@@ -197,9 +197,9 @@ def garbage(request: pytest.FixtureRequest) -> Iterator[str]:
 )
 def test_what_is_not_http_is_an_error(garbage: str) -> None:
     """Nothing, another protocol, and an answer that breaks off."""
-    said = refused(get("/"), garbage, {})
+    message = refused(get("/"), garbage, {})
 
-    assert "The API closed the connection, or its answer was not HTTP." == said
+    assert "The API closed the connection, or its answer was not HTTP." == message
 
 
 def test_an_unknown_tool_is_an_error(api: str) -> None:
@@ -210,14 +210,14 @@ def test_an_unknown_tool_is_an_error(api: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         ({}, "The arguments are wrong: 'n' is required."),
         ({"n": 1, "m": 2}, "The arguments are wrong: 'm' is not an argument."),
     ],
 )
-def test_a_wrong_argument_is_named(api: str, given: dict[str, Any], expected: str) -> None:
+def test_a_wrong_argument_is_named(api: str, arguments: dict[str, Any], expected: str) -> None:
     """Before the API is asked."""
     parameter = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
 
-    assert expected == refused(openapi_3({"parameters": [parameter]}), api, given)
+    assert expected == refused(openapi_3({"parameters": [parameter]}), api, arguments)

@@ -36,15 +36,15 @@ class Services:
 
 def processes(name: str) -> list[psutil.Process]:
     """Return the processes of a service."""
-    found = []
+    live = []
     for process in psutil.Process().children(recursive=True):
         try:
             words = process.cmdline()
         except psutil.Error:
             continue
         if words[1:3] == ["program.py", name]:
-            found.append(process)
-    return found
+            live.append(process)
+    return live
 
 
 def text(result: dict[str, Any]) -> str:

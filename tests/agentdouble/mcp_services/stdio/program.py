@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 TOOLS = ["echo"]
-asked: dict[str, Any] = {}  # ids of our requests to the client, with the id of the call
+pending: dict[str, Any] = {}  # ids of our requests to the client, with the id of the call
 
 
 def say(message: dict[str, Any]) -> None:
@@ -27,37 +27,37 @@ def notify(method: str, **params: Any) -> None:
     say({"method": method, "params": params})
 
 
-def call(id_: Any, tool: str, given: dict[str, Any], meta: dict[str, Any]) -> None:
+def call(id_: Any, tool: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
     match tool:
         case "echo":
-            answer(id_, given["word"])
+            answer(id_, arguments["word"])
         case "environment":
             answer(id_, json.dumps(dict(os.environ)))
         case "read":
-            with open(given["path"]) as file:  # noqa: PTH123
+            with open(arguments["path"]) as file:  # noqa: PTH123
                 answer(id_, file.read())
         case "write":
-            with open(f"{sys.argv[-1]}/{given['name']}", "w") as file:  # noqa: PTH123
-                answer(id_, str(file.write(given["name"])))
+            with open(f"{sys.argv[-1]}/{arguments['name']}", "w") as file:  # noqa: PTH123
+                answer(id_, str(file.write(arguments["name"])))
         case "exists":
-            answer(id_, str(os.path.exists(given["path"])))  # noqa: PTH110
+            answer(id_, str(os.path.exists(arguments["path"])))  # noqa: PTH110
         case "ask":
-            asked["asked-1"] = id_
+            pending["asked-1"] = id_
             say({"id": "asked-1", "method": "elicitation/create", "params": {"message": "Why?"}})
         case "progress":
             notify("notifications/progress", progressToken=meta["progressToken"], progress=1)
             notify("notifications/message", level="info", data="half")
             answer(id_, "done")
         case "change":
-            TOOLS.append(given["word"])
+            TOOLS.append(arguments["word"])
             notify("notifications/tools/list_changed")
             answer(id_, "done")
         case "garbage":
-            for number in range(given["lines"]):
+            for number in range(arguments["lines"]):
                 sys.stdout.write(f"Listening ... {number}\n")
             answer(id_, "done")
         case "large":
-            answer(id_, "x" * given["size"])
+            answer(id_, "x" * arguments["size"])
         case "flood":
             while True:
                 notify("notifications/message", level="info", data="x" * 1000)
@@ -66,9 +66,9 @@ def call(id_: Any, tool: str, given: dict[str, Any], meta: dict[str, Any]) -> No
             sys.stderr.flush()
             os._exit(3)
         case "silent":
-            asked["silent"] = id_
+            pending["silent"] = id_
         case "remembered":
-            answer(id_, json.dumps(asked.get(given["what"])))
+            answer(id_, json.dumps(pending.get(arguments["what"])))
 
 
 def request(id_: Any, method: str, params: dict[str, Any]) -> None:
@@ -93,14 +93,14 @@ def request(id_: Any, method: str, params: dict[str, Any]) -> None:
 
 def handle(message: dict[str, Any]) -> None:
     if "method" not in message:
-        id_ = asked.pop(message["id"], None)
-        asked["answered"] = message["result"]
+        id_ = pending.pop(message["id"], None)
+        pending["answered"] = message["result"]
         if id_ is not None:
             answer(id_, json.dumps(message["result"]))
     elif "id" in message:
         request(message["id"], message["method"], message.get("params", {}))
     elif message["method"] == "notifications/cancelled":
-        asked["cancelled"] = message["params"]["requestId"]
+        pending["cancelled"] = message["params"]["requestId"]
     elif message["method"] == "notifications/initialized" and sys.argv[1] == "early":
         say({"id": "roots", "method": "roots/list"})
 

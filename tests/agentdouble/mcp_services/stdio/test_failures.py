@@ -37,12 +37,12 @@ def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str,
     url = services.make("dying")
     session = mcp_wire.open_session(url, KEY)
 
-    said = in_session(url, session, "stop")
+    message = in_session(url, session, "stop")
 
     assert (
         "The server of the MCP service 'dying' ended with code 3. "
         "What it printed: /_emulator/mcp-services/dying/logs"
-    ) == said
+    ) == message
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
     assert "back" == call(url, mcp_wire.open_session(url, KEY), "echo", word="back")
     assert "goodbye" in services.log("dying")
@@ -56,9 +56,9 @@ def test_a_server_that_never_answers_is_given_up(services: Services) -> None:
     url = services.make("silent", timeout_s=2)
     session = mcp_wire.open_session(url, KEY)
 
-    said = in_session(url, session, "silent")
+    message = in_session(url, session, "silent")
 
-    assert "The server of the MCP service 'silent' has not answered for 2 s." in said
+    assert "The server of the MCP service 'silent' has not answered for 2 s." in message
     assert "1" == call(url, session, "remembered", what="cancelled")
 
 
@@ -106,9 +106,9 @@ def test_a_command_that_does_not_exist(services: Services) -> None:
     services.double.mcp.create("nothing", CommandBackend(("no-such-program",)), key=KEY)
     url = f"{services.double.url}/mcp/nothing"
 
-    said = error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
+    message = error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
 
-    assert "The server of the MCP service 'nothing' ended with code 127." in said
+    assert "The server of the MCP service 'nothing' ended with code 127." in message
     assert "program 'no-such-program' not found" in services.log("nothing")
 
 
@@ -120,7 +120,7 @@ def test_more_sessions_than_processes_end_the_oldest(
     url = services.make("many")
     sessions = [mcp_wire.open_session(url, KEY) for _ in range(3)]
 
-    answers = [mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, one) for one in sessions]
+    answers = [mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, id_) for id_ in sessions]
 
     assert [404, 200, 200] == [answer.status_code for answer in answers]
     assert 2 == len(processes("many"))

@@ -19,10 +19,10 @@ def test_the_official_client_uses_the_official_server(services: Services) -> Non
     backend = CommandBackend((sys.executable, "sdk_server.py"), HERE)
     services.double.mcp.create("sdk", backend, key=KEY)
     url = f"{services.double.url}/mcp/sdk"
-    seen: list[Any] = []
+    messages: list[Any] = []
 
     async def progress(now: float, total: float | None, _message: str | None) -> None:
-        seen.append((now, total))
+        messages.append((now, total))
 
     async def use(mode: str) -> None:
         headers = {"Authorization": f"Bearer {KEY}"}
@@ -30,12 +30,12 @@ def test_the_official_client_uses_the_official_server(services: Services) -> Non
             httpx2.AsyncClient(headers=headers, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
-            seen.append(client.protocol_version)
-            seen.append([tool.name for tool in (await client.list_tools()).tools])
+            messages.append(client.protocol_version)
+            messages.append([tool.name for tool in (await client.list_tools()).tools])
             added = await client.call_tool("add", {"a": 1, "b": 2}, progress_callback=progress)
-            seen.append(added.structured_content)
+            messages.append(added.structured_content)
 
     for mode in ("auto", "legacy"):
         anyio.run(use, mode)
 
-    assert 2 * ["2025-11-25", ["add"], (1, 2), {"result": 3}] == seen
+    assert 2 * ["2025-11-25", ["add"], (1, 2), {"result": 3}] == messages

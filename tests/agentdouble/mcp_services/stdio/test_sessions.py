@@ -35,8 +35,8 @@ def test_each_session_has_a_process_of_its_own(url: str, session: str) -> None:
 
     call(url, session, "change", word="hé")
 
-    asked = mcp_wire.message("tools/list")
-    lists = [mcp_wire.post(url, asked, KEY, one) for one in (session, other)]
+    message = mcp_wire.message("tools/list")
+    lists = [mcp_wire.post(url, message, KEY, session_id) for session_id in (session, other)]
     names = [[tool["name"] for tool in mcp_wire.result(answer)["tools"]] for answer in lists]
     assert [["echo", "hé"], ["echo"]] == names
     assert 2 == len(processes("handshake"))
@@ -46,13 +46,13 @@ def test_a_session_that_is_deleted_ends_its_process(services: Services) -> None:
     """Nothing of it is left, and its id is not found any more."""
     url = services.make("deleted")
     session = mcp_wire.open_session(url, KEY)
-    found = processes("deleted")
-    assert len(found) == 1
+    alive = processes("deleted")
+    assert len(alive) == 1
 
     ended = mcp_wire.http.delete(url, headers=mcp_wire.headers(KEY, session))
 
     assert 200 == ended.status_code
-    assert ([*found], []) == psutil.wait_procs(found, timeout=TIMEOUT_S)
+    assert ([*alive], []) == psutil.wait_procs(alive, timeout=TIMEOUT_S)
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
 
 
@@ -62,12 +62,12 @@ def test_a_service_that_is_deleted_ends_its_processes() -> None:
         services = Services(double)
         mcp_wire.open_session(services.make("gone"), KEY)
         mcp_wire.open_session(services.make("left"), KEY)
-        found = processes("gone") + processes("left")
-        assert len(found) == 2
+        alive = processes("gone") + processes("left")
+        assert len(alive) == 2
         double.mcp.delete("gone")
         assert [] == processes("gone")
 
-    assert not any(process.is_running() for process in found)
+    assert not any(process.is_running() for process in alive)
 
 
 def test_progress_and_log_messages_come_in_the_answer_of_their_request(
@@ -86,11 +86,11 @@ def test_progress_and_log_messages_come_in_the_answer_of_their_request(
 
 def test_the_server_can_ask_the_caller(url: str, session: str) -> None:
     """Its question comes in the answer of the call, and what is said to it goes back."""
-    asked = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
-    with mcp_wire.streamed(url, KEY, session, asked) as (_, events):
+    message = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
+    with mcp_wire.streamed(url, KEY, session, message) as (_, events):
         question = next(events)
-        said = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
-        assert 202 == mcp_wire.post(url, said, KEY, session).status_code
+        reply = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+        assert 202 == mcp_wire.post(url, reply, KEY, session).status_code
         result = next(events)
 
     assert ("elicitation/create", {"message": "Why?"}) == (question["method"], question["params"])
@@ -103,8 +103,8 @@ def test_what_the_server_says_early_waits_until_the_client_listens(services: Ser
     session = mcp_wire.open_session(url, KEY)
     with mcp_wire.streamed(url, KEY, session) as (_, events):
         question = next(events)
-        said = {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}
-        assert 202 == mcp_wire.post(url, said, KEY, session).status_code
+        reply = {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}
+        assert 202 == mcp_wire.post(url, reply, KEY, session).status_code
 
     assert "roots/list" == question["method"]
     assert {"roots": []} == json.loads(call(url, session, "remembered", what="answered"))
@@ -129,10 +129,10 @@ def test_a_process_is_confined_and_knows_nothing_of_the_double(
     url = services.make("confined", environment={"OWN": "value"})
     session = mcp_wire.open_session(url, KEY)
 
-    found = json.loads(call(url, session, "environment"))
+    environment = json.loads(call(url, session, "environment"))
 
-    assert "value" == found.pop("OWN")
-    assert not found.keys() - {
+    assert "value" == environment.pop("OWN")
+    assert not environment.keys() - {
         *("HOME", "TMPDIR", "USER", "LOGNAME", "PATH", "VIRTUAL_ENV", "PYTHONUNBUFFERED"),
         *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH"),
     }

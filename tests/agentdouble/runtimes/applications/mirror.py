@@ -22,12 +22,12 @@ class Mirror(BaseHTTPRequestHandler):
             self.rfile.readline()
         else:
             body = self.rfile.read(length)
-        seen = {
+        facts = {
             "path": self.path,
             "headers": [[name.lower(), value] for name, value in self.headers.items()],
             "body": body.decode(),
         }
-        answer = json.dumps(seen).encode()
+        answer = json.dumps(facts).encode()
         if b'"tell"' in body:
             answer = json.loads(body)["tell"].encode()
         self.send_response(200)

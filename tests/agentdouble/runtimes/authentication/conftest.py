@@ -36,12 +36,12 @@ class Caller:
         headers += list(dict(more.pop("headers", {})).items())
         return http.request(method, self.base + path, headers=headers, **more)
 
-    def seen(self, *args: Any, **more: Any) -> dict[str, Any]:
+    def echo(self, *args: Any, **more: Any) -> dict[str, Any]:
         """Send a request that is let in, and return what the application saw of it."""
         answer = self.ask(*args, **more)
         assert 200 == answer.status_code, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ class Issuer:
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.keys: list[dict[str, Any]] = [self.public("one")]
         self.answers: dict[str, Answer] = {}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -76,7 +76,7 @@ class Issuer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.asked.append(self.path)
+                issuer.requests.append(self.path)
                 if self.path in issuer.answers:
                     issuer.answers[self.path](self)
                 else:

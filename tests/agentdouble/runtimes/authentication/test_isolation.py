@@ -59,17 +59,17 @@ def test_the_user_of_an_api_server_is_the_subject(
     jwt: Caller, tokens: Bearers, method: str, path: str, body: dict[str, str] | None
 ) -> None:
     """For anybody else there is no such session, in the API server's words."""
-    mine, others = (
+    my_answer, others = (
         jwt.ask(path, tokens[name], method=method, json=body) for name in ("alice", "bob")
     )
 
     assert (200, 404, {"detail": "Session not found"}) == (
-        mine.status_code,
+        my_answer.status_code,
         others.status_code,
         others.json(),
     )
     if body:
-        assert body == json.loads(mine.json()["body"])
+        assert body == json.loads(my_answer.json()["body"])
 
 
 AMBIGUOUS = [
@@ -108,10 +108,10 @@ def test_users_of_an_api_server_belong_to_a_key(keyed: Caller) -> None:
 def test_an_mcp_session_belongs_to_who_began_it(keyed: Caller) -> None:
     """Another, and one that nobody began, is not found in MCP's words."""
     begin: dict[str, Any] = {"jsonrpc": "2.0", "id": "m1", "method": "initialize"}
-    begun = keyed.ask("/mcp", "key-of-ann", json=begin).headers["Mcp-Session-Id"]
+    session = keyed.ask("/mcp", "key-of-ann", json=begin).headers["Mcp-Session-Id"]
     answers = [
         keyed.ask("/mcp", key, json={}, headers={"Mcp-Session-Id": id_})
-        for key, id_ in (("key-of-ann", begun), ("key-of-bob", begun), ("key-of-ann", "m2"))
+        for key, id_ in (("key-of-ann", session), ("key-of-bob", session), ("key-of-ann", "m2"))
     ]
 
     assert [200, 404, 404] == [answer.status_code for answer in answers]

@@ -14,7 +14,7 @@ from tests.agentdouble.runtimes.authentication.issuer import Answer, Issuer, ans
 DISCOVERY = "/.well-known/openid-configuration"
 
 
-def another(double: Emulator, issuer: Issuer, name: str) -> Caller:
+def new_caller(double: Emulator, issuer: Issuer, name: str) -> Caller:
     """Return a runtime whose issuer has not been called yet."""
     authorizer = {"discovery_url": f"{issuer.url}/{name}{DISCOVERY}"}
     double.runtimes.create(command=mirror(name)["command"], name=name, authorizer=authorizer)
@@ -23,12 +23,12 @@ def another(double: Emulator, issuer: Issuer, name: str) -> Caller:
 
 def test_keys_are_kept_and_asked_for_again(double: Emulator, issuer: Issuer) -> None:
     """For an unknown key, but not often."""
-    caller = another(double, issuer, "changing")
-    caller.seen("/a", issuer.token())
-    issuer.asked.clear()
+    caller = new_caller(double, issuer, "changing")
+    caller.echo("/a", issuer.token())
+    issuer.requests.clear()
     issuer.keys.append(issuer.public("two"))
     statuses = [
-        (caller.ask("/a", issuer.token(kid=kid)).status_code, len(issuer.asked))
+        (caller.ask("/a", issuer.token(kid=kid)).status_code, len(issuer.requests))
         for kid in ("one", "two", "three", "four")
     ]
     issuer.keys.pop()
@@ -58,7 +58,7 @@ UNUSABLE: dict[str, tuple[str, Answer, str]] = {
 def test_an_unusable_issuer_lets_nobody_in(double: Emulator, issuer: Issuer, name: str) -> None:
     """Nor does it close the door for good: 503, and what was seen."""
     path, says, words = UNUSABLE[name]
-    caller, token = another(double, issuer, name.replace(" ", "-")), issuer.token()
+    caller, token = new_caller(double, issuer, name.replace(" ", "-")), issuer.token()
     issuer.answers[f"/{name.replace(' ', '-')}{path}"] = says
     refused = caller.ask("/a", token)
     issuer.answers.clear()
@@ -75,7 +75,7 @@ def test_a_slow_issuer_is_given_up(
     monkeypatch.setattr(tokens, "PATIENCE_S", 0.2)
     go = threading.Event()
     issuer.answers["/slow/keys"] = lambda handler: (go.wait(30), None)[1]
-    refused = another(double, issuer, "slow").ask("/a", issuer.token())
+    refused = new_caller(double, issuer, "slow").ask("/a", issuer.token())
     go.set()
     issuer.answers.clear()
 

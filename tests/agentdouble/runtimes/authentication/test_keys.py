@@ -19,15 +19,15 @@ def test_a_key_lets_its_bearer_in(
     double: Emulator, runtime: str, path: str, headers: dict[str, str]
 ) -> None:
     """By its name; the key itself is the gateway's, and does not reach the application."""
-    seen = Caller(double, runtime).seen(path, headers=headers)
-    told = dict(seen["headers"])
+    received = Caller(double, runtime).echo(path, headers=headers)
+    headers_received = dict(received["headers"])
 
     assert ("key", "bob") == (
-        told["x-agentdouble-identity-kind"],
-        told["x-agentdouble-identity-subject"],
+        headers_received["x-agentdouble-identity-kind"],
+        headers_received["x-agentdouble-identity-subject"],
     )
-    assert "key-of-bob" not in str(seen)
-    assert ("/a?b=1&c" if runtime == "queried" else "/a") == seen["path"]
+    assert "key-of-bob" not in str(received)
+    assert ("/a?b=1&c" if runtime == "queried" else "/a") == received["path"]
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_whoever_has_no_key_is_refused(
 def test_an_open_runtime_lets_everybody_in_as_nobody(double: Emulator) -> None:
     """What imitates an identity is dropped there, too."""
     forged = {"X-Agentdouble-Identity-Subject": "root", "Authorization": "Bearer own"}
-    told = dict(Caller(double, "open").seen(headers=forged)["headers"])
+    headers_received = dict(Caller(double, "open").echo(headers=forged)["headers"])
 
-    assert "Bearer own" == told["authorization"]
-    assert not [name for name in told if "identity" in name]
+    assert "Bearer own" == headers_received["authorization"]
+    assert not [name for name in headers_received if "identity" in name]
 
 
 def test_a_runtime_with_keys_of_its_own_does_not_ask_for_the_doubles() -> None:
@@ -82,20 +82,20 @@ def test_a_runtime_with_keys_of_its_own_does_not_ask_for_the_doubles() -> None:
 def test_the_journal_shows_no_key(double: Emulator) -> None:
     """Wherever it was sent."""
     http.delete(f"{double.url}/_emulator/journal")
-    Caller(double, "queried").seen("/a?key=key-of-ann&b=1")
-    Caller(double, "named").seen("/a", headers={"X-Secret-Word": "key-of-ann"})
-    shown = http.get(f"{double.url}/_emulator/journal?bodies=true")
+    Caller(double, "queried").echo("/a?key=key-of-ann&b=1")
+    Caller(double, "named").echo("/a", headers={"X-Secret-Word": "key-of-ann"})
+    journal = http.get(f"{double.url}/_emulator/journal?bodies=true")
 
     assert ["?key=***&b=1", ""] == [
-        entry["url"].partition("/a")[2] for entry in shown.json()["entries"]
+        entry["url"].partition("/a")[2] for entry in journal.json()["entries"]
     ]
-    assert "***" == shown.json()["entries"][1]["request_headers"]["x-secret-word"]
-    assert "key-of-ann" not in shown.text
+    assert "***" == journal.json()["entries"][1]["request_headers"]["x-secret-word"]
+    assert "key-of-ann" not in journal.text
 
 
 def test_the_settings_show_no_key(double: Emulator) -> None:
     """Nor do the definitions that are made of them, nor what the double says of its runtimes."""
     (version,) = double.runtimes.versions("keyed")
-    told = http.get(f"{double.url}/_emulator/runtimes").text
+    runtimes = http.get(f"{double.url}/_emulator/runtimes").text
 
-    assert "key-of-ann" not in f"{double.settings!r} {version!r} {told}"
+    assert "key-of-ann" not in f"{double.settings!r} {version!r} {runtimes}"

@@ -20,7 +20,7 @@ NOW = int(time.time())
 def test_a_token_lets_its_bearer_in(double: Emulator, issuer: Issuer) -> None:
     """The application is told who it is, and given the token to act for its bearer."""
     token = issuer.token("alice")
-    told = dict(Caller(double, "strict").seen("/invoke", token)["headers"])
+    headers_received = dict(Caller(double, "strict").echo("/invoke", token)["headers"])
 
     assert {
         "x-agentdouble-identity-kind": "token",
@@ -29,16 +29,16 @@ def test_a_token_lets_its_bearer_in(double: Emulator, issuer: Issuer) -> None:
         "x-agentdouble-identity-client": "console",
         "user_id": "alice",
         "authorization": f"Bearer {token}",
-    }.items() <= told.items()
+    }.items() <= headers_received.items()
 
 
 def test_a_subject_cannot_break_out_of_its_header(double: Emulator, issuer: Issuer) -> None:
     """What is no plain ASCII is percent-encoded."""
     token = issuer.token("ål\r\nX-Evil: 1 %")
-    told = dict(Caller(double, "jwt").seen("/invoke", token)["headers"])
+    headers_received = dict(Caller(double, "jwt").echo("/invoke", token)["headers"])
 
-    assert "%C3%A5l%0D%0AX-Evil:%201%20%25" == told["x-agentdouble-identity-subject"]
-    assert "x-evil" not in told
+    assert "%C3%A5l%0D%0AX-Evil:%201%20%25" == headers_received["x-agentdouble-identity-subject"]
+    assert "x-evil" not in headers_received
 
 
 FORGED = {
@@ -54,14 +54,14 @@ FORGED = {
 
 def test_identity_headers_cannot_be_forged(double: Emulator, issuer: Issuer) -> None:
     """Nor taken off on the way; in no spelling that a server might fold into theirs."""
-    seen = Caller(double, "jwt").seen("/invoke", issuer.token("alice"), headers=FORGED)["headers"]
+    sent = Caller(double, "jwt").echo("/invoke", issuer.token("alice"), headers=FORGED)["headers"]
 
-    assert "root" not in str(seen)
-    assert ["alice"] == [value for name, value in seen if name == "user_id"]
+    assert "root" not in str(sent)
+    assert ["alice"] == [value for name, value in sent if name == "user_id"]
     assert [
         ["x-agentdouble-identity-kind", "token"],
         ["x-agentdouble-identity-subject", "alice"],
-    ] == [one for one in seen if "identity" in one[0]][:2]
+    ] == [header for header in sent if "identity" in header[0]][:2]
 
 
 WRONG = {
@@ -88,7 +88,7 @@ def test_a_wrong_token_is_refused(
 def test_a_token_of_another_client_is_forbidden(double: Emulator, issuer: Issuer) -> None:
     """It is good, but not here."""
     caller = Caller(double, "strict")
-    answers = [caller.ask("/a", issuer.token(client_id=one)) for one in ("other", None)]
+    answers = [caller.ask("/a", issuer.token(client_id=client)) for client in ("other", None)]
 
     assert [403, 403] == [answer.status_code for answer in answers]
     assert 'error="insufficient_scope"' in answers[0].headers["WWW-Authenticate"]

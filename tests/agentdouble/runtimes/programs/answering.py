@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 PROCESS = secrets.randbits(32)  # pids are of each instance's own counting
-told: queue.Queue[str] = queue.Queue()  # what happened without an answer that says so
+notes: queue.Queue[str] = queue.Queue()  # what happened without an answer that says so
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -47,18 +47,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def on_told(self) -> None:
         """Say what happened next."""
-        self.answer(told.get(timeout=30).encode())
+        self.answer(notes.get(timeout=30).encode())
 
     def on_anything(self) -> None:
         body = b"".join(self.pieces())
-        seen = {
+        facts = {
             "line": self.requestline,
             "headers": [[name.lower(), value] for name, value in self.headers.items()],
             "body": body.decode("latin-1"),
             "process": PROCESS,
             "port": self.client_address[1],
         }
-        self.answer(json.dumps(seen).encode(), ("Content-Type", "application/json"))
+        self.answer(json.dumps(facts).encode(), ("Content-Type", "application/json"))
 
     def on_count(self) -> None:
         """Take a body of any length and say how long it was."""
@@ -79,13 +79,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wait_for_the_end()
 
     def on_silent(self) -> None:
-        told.put("begun")
+        notes.put("begun")
         self.wait_for_the_end()
 
     def wait_for_the_end(self) -> None:
         self.close_connection = True
         self.rfile.read(1)
-        told.put("gone")
+        notes.put("gone")
 
     def on_headers(self) -> None:
         self.answer(

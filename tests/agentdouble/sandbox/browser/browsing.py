@@ -70,8 +70,8 @@ class Client:
 
     def pages(self) -> list[str]:
         """Return the ids of the pages that are open."""
-        found = self.call("Target.getTargets")["targetInfos"]
-        return [one["targetId"] for one in found if one["type"] == "page"]
+        targets = self.call("Target.getTargets")["targetInfos"]
+        return [target["targetId"] for target in targets if target["type"] == "page"]
 
     def page(self) -> Page:
         """Return a page that is open, or a new one."""
@@ -112,8 +112,8 @@ def client_of(plane: DataPlane) -> Client:
 
 
 def instance_of(double: Emulator, plane: DataPlane) -> Instance:
-    wanted = plane.query["faasInstanceName"]
-    return next(one for one in instances_of(double).living() if one.id == wanted)
+    name = plane.query["faasInstanceName"]
+    return next(instance for instance in instances_of(double).living() if instance.id == name)
 
 
 def processes_of(double: Emulator, plane: DataPlane) -> list[psutil.Process]:

@@ -12,12 +12,12 @@ from agentdouble.sandbox.browser import chromium
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """The browser of this machine; without one the test is skipped, in CI it fails."""
-    found = chromium.find(None)
-    if found is None:
+    executable = chromium.find(None)
+    if executable is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(
             f"needs Chromium: {chromium.INSTALL}"
         )
-    return found
+    return executable
 
 
 @pytest.fixture(scope="session")

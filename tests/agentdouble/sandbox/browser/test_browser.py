@@ -57,12 +57,12 @@ def test_nothing_is_left_of_a_browser_whose_session_has_ended(double: Emulator) 
     processes = processes_of(double, plane)
     home = instance_of(double, plane).home
     assert home is not None
-    assert [True] == [one.is_dir() for one in home.parent.glob("run/*/profile")]
+    assert [True] == [profile.is_dir() for profile in home.parent.glob("run/*/profile")]
 
     act(double, "DeleteSession", SessionId=plane.query["faasInstanceName"])
 
     assert len(processes) > 3
-    assert [] == [one for one in processes if one.is_running()]
+    assert [] == [process for process in processes if process.is_running()]
     assert not home.parent.exists()
 
 
@@ -74,7 +74,7 @@ def test_a_browser_that_died_is_followed_by_another(double: Emulator) -> None:
     with client_of(plane) as client:
         client.call("Browser.getVersion")
         # its helpers have a type
-        browser = next(one for one in old[1:] if "--type=" not in " ".join(one.cmdline()))
+        browser = next(child for child in old[1:] if "--type=" not in " ".join(child.cmdline()))
         browser.kill()
         assert has_gone(browser.pid, timeout_s=30)  # what it is sent from now on is lost
         with pytest.raises(ConnectionClosed):
@@ -83,7 +83,7 @@ def test_a_browser_that_died_is_followed_by_another(double: Emulator) -> None:
 
     assert old[0].pid != processes_of(double, plane)[0].pid
     assert "1\n" == text(double, "print(1)", "s")
-    assert [] == [one for one in old if one.is_running()]
+    assert [] == [process for process in old if process.is_running()]
 
 
 def test_no_more_browsers_run_than_the_setting_allows(double: Emulator) -> None:
@@ -132,11 +132,11 @@ def test_it_is_held_as_the_sessions_code_is(browsing: Emulator) -> None:
     processes = processes_of(browsing, plane)
     browser = processes[1]
 
-    assert {kernel.uids().real} == {uid for one in processes for uid in _users(one)}
+    assert {kernel.uids().real} == {uid for process in processes for uid in _users(process)}
     if isolation.find_out().offers("files"):
         root = Path(f"/proc/{browser.pid}/root")
         text(browsing, "open('/home/gem/mark', 'w')", "held")
-        assert ["gem"] == [one.name for one in (root / "home").iterdir()]
+        assert ["gem"] == [entry.name for entry in (root / "home").iterdir()]
         assert (root / "home/gem/mark").exists()
         # an ordinary user sees the /proc of the host, read-only: no namespaces inside his own
         assert (os.geteuid() != 0) == ("--no-sandbox" in browser.cmdline())
@@ -166,15 +166,15 @@ def test_a_browser_that_does_not_start_says_why(
     patience = 0.5 if "sleep" in script else 30
     with Emulator(pool_size=0, browser=str(browser), browser_start_timeout_s=patience) as double:
         plane = data_plane(double, "s")
-        found = message(plane)
+        error = message(plane)
         again = message(plane, "/v1/browser/screenshot")
         alive = text(double, "print('alive')", "s")
-        left = [one for one in psutil.process_iter() if _runs(one, browser)]
+        remaining = [process for process in psutil.process_iter() if _runs(process, browser)]
 
     full = f"The session's browser is gone: {reason}. The next call starts another."
-    assert [(status, full)] * 2 == [found, again]
+    assert [(status, full)] * 2 == [error, again]
     assert "alive\n" == alive
-    assert [] == left
+    assert [] == remaining
 
 
 def executable(directory: Path, script: str) -> Path:
@@ -197,9 +197,9 @@ def test_a_missing_browser_is_told_with_the_command_that_installs_it() -> None:
     """Every route says it; nothing has been started for it."""
     with Emulator(pool_size=0, browser="no-such-browser") as double:
         plane = data_plane(double, "s")
-        found = {message(plane, f"/v1/browser/{path}") for path in ("info", "screenshot")}
+        messages = {message(plane, f"/v1/browser/{path}") for path in ("info", "screenshot")}
 
-    assert {(503, f"no-such-browser {MISSING}{chromium.INSTALL}")} == found
+    assert {(503, f"no-such-browser {MISSING}{chromium.INSTALL}")} == messages
 
 
 def test_a_paused_session_has_no_browser_to_give(browsing: Emulator) -> None:

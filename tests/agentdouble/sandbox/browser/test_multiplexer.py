@@ -55,8 +55,8 @@ def test_two_clients_with_the_same_numbers_get_their_own_answers() -> None:
     """Each numbers its calls from 1, and sees neither the other's answers nor our numbers."""
 
     async def script(browser: FakeBrowser) -> None:
-        (one, one_got), (two, two_got) = await browser.client(), await browser.client()
-        browser.multiplexer.from_client(one, {"id": 1, "method": "Browser.getVersion"})
+        (client, one_got), (two, two_got) = await browser.client(), await browser.client()
+        browser.multiplexer.from_client(client, {"id": 1, "method": "Browser.getVersion"})
         browser.multiplexer.from_client(two, {"id": 1, "method": "Browser.getVersion"})
         first, second = browser.heard
 
@@ -75,13 +75,13 @@ def test_a_child_session_belongs_to_its_parents_client() -> None:
     """A page's frames and workers are attached through its session, however deep."""
 
     async def script(browser: FakeBrowser) -> None:
-        (one, one_got), (_, two_got) = await browser.client(), await browser.client()
+        (first, one_got), (_, two_got) = await browser.client(), await browser.client()
         browser.say("Target.attachedToTarget", "ROOT-1", sessionId="PAGE")
         browser.say("Target.attachedToTarget", "PAGE", sessionId="FRAME")
 
         browser.say("Page.loadEventFired", "FRAME")
         browser.multiplexer.from_client(
-            one, {"id": 5, "method": "Page.enable", "sessionId": "FRAME"}
+            first, {"id": 5, "method": "Page.enable", "sessionId": "FRAME"}
         )
 
         loaded = {"method": "Page.loadEventFired", "params": {}, "sessionId": "FRAME"}
@@ -96,13 +96,13 @@ def test_a_client_that_leaves_is_detached_and_hears_no_more() -> None:
     """Answers to what it asked last, and events of its sessions, go nowhere."""
 
     async def script(browser: FakeBrowser) -> None:
-        one, one_got = await browser.client()
-        browser.multiplexer.from_client(one, {"id": 1, "method": "Target.attachToTarget"})
-        asked = browser.heard[-1]
+        client, one_got = await browser.client()
+        browser.multiplexer.from_client(client, {"id": 1, "method": "Target.attachToTarget"})
+        request = browser.heard[-1]
 
-        await browser.multiplexer.leave(one)
+        await browser.multiplexer.leave(client)
         detached = browser.heard[-1]
-        browser.answer(asked, {"sessionId": "LATE"})
+        browser.answer(request, {"sessionId": "LATE"})
         browser.say("Page.loadEventFired", "LATE")
         browser.say("Target.targetCreated", "ROOT-1")
 
@@ -129,9 +129,9 @@ def test_what_is_no_call_is_answered_without_the_browser(
     """The client's connection lives on."""
 
     async def script(browser: FakeBrowser) -> None:
-        one, one_got = await browser.client()
+        client, one_got = await browser.client()
 
-        browser.multiplexer.from_client(one, message)
+        browser.multiplexer.from_client(client, message)
 
         assert [{"id": number, "error": {"code": -32600, "message": text}}] == one_got
         assert [] == browser.heard

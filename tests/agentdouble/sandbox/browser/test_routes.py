@@ -79,8 +79,8 @@ def read_png(picture: bytes) -> tuple[int, int, bytes]:
 
 
 def info(plane: DataPlane) -> dict[str, Any]:
-    found: dict[str, Any] = plane.get("/v1/browser/info").json()["data"]
-    return found
+    info: dict[str, Any] = plane.get("/v1/browser/info").json()["data"]
+    return info
 
 
 def test_the_browser_says_what_it_is_and_where_it_is_reached(plane: DataPlane) -> None:
@@ -125,7 +125,7 @@ def test_a_screenshot_shows_the_page_in_front(plane: DataPlane) -> None:
         size = info(plane)["viewport"]
 
     assert ["image/jpeg", "image/png", "image/jpeg"] == [
-        one.headers["content-type"] for one in (default, png, coarse)
+        image.headers["content-type"] for image in (default, png, coarse)
     ]
     assert (size["width"], size["height"], b"\x00\x80\xff") == read_png(png.content)
     assert b"\xff\xd8\xff" == default.content[:3]
@@ -146,23 +146,23 @@ def test_a_picture_that_cannot_be_taken_is_refused(
     """The field is named."""
     answer = plane.get("/v1/browser/screenshot", **query)
 
-    assert (422, [where]) == (answer.status_code, [one["loc"] for one in answer.json()["detail"]])
+    assert (422, [where]) == (answer.status_code, [item["loc"] for item in answer.json()["detail"]])
 
 
 def test_clients_do_not_see_each_other(plane: DataPlane) -> None:
     """Each has sessions of its own; what one made goes with it, what was there stays."""
-    with client_of(plane) as one, client_of(plane) as other:
+    with client_of(plane) as first, client_of(plane) as other:
         before = set(other.pages())
-        context = one.call("Target.createBrowserContext")["browserContextId"]
-        target = one.call("Target.createTarget", url="about:blank", browserContextId=context)
-        page = Page(one, target["targetId"])
+        context = first.call("Target.createBrowserContext")["browserContextId"]
+        target = first.call("Target.createTarget", url="about:blank", browserContextId=context)
+        page = Page(first, target["targetId"])
         stolen = other.call("Runtime.evaluate", page.session, expression="1")
         contexts = other.call("Target.getBrowserContexts")["browserContextIds"]
-        one.socket.close()
+        first.socket.close()
 
         assert {"code": -32001, "message": "Session with given id not found."} == stolen
         assert [context] == contexts
-        eventually(lambda: set(other.pages()), lambda left: left == before)
+        eventually(lambda: set(other.pages()), lambda pages: pages == before)
         eventually(lambda: other.call("Target.getBrowserContexts")["browserContextIds"], not_)
 
 
@@ -250,9 +250,9 @@ def test_the_page_in_front_is_the_newest_visible_one(plane: DataPlane) -> None:
         client.page().go(data_url("<body style='background: rgb(0, 128, 255)'>"))
         red = data_url("<body style='background: rgb(255, 0, 0)'>")
         second = client.call("Target.createTarget", url=red)["targetId"]
-        eventually(colour, lambda shown: shown == b"\xff\x00\x00")
+        eventually(colour, lambda pixel: pixel == b"\xff\x00\x00")
         client.call("Target.closeTarget", targetId=second)
-        eventually(colour, lambda shown: shown == b"\x00\x80\xff")
+        eventually(colour, lambda pixel: pixel == b"\x00\x80\xff")
 
 
 def test_a_page_that_is_busy_is_a_failed_operation(

@@ -29,7 +29,7 @@ def plane(double: Emulator) -> DataPlane:
 
 def printed(plane: DataPlane, code: str, **fields: Any) -> str:
     data = plane.data(EXECUTE, code=code, **fields)
-    return "".join(one["text"] for one in data["outputs"] if one["name"] == "stdout")
+    return "".join(output["text"] for output in data["outputs"] if output["name"] == "stdout")
 
 
 def kernel_of(plane: DataPlane, session_id: str) -> int:
@@ -83,7 +83,7 @@ def test_code_that_raises_is_a_result(plane: DataPlane) -> None:
 
 def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
     """A closed one's kernel is gone."""
-    made = plane.data("/v1/jupyter/sessions/create", session_id="one")
+    session = plane.data("/v1/jupyter/sessions/create", session_id="one")
     plane.data("/v1/jupyter/sessions/create")
     pid = kernel_of(plane, "one")
     listed = plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
@@ -93,7 +93,7 @@ def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
     again = http.delete(f"{url}/one", params=plane.query)
     http.delete(url, params=plane.query)
 
-    assert ("one", "python3") == (made["session_id"], made["kernel_name"])
+    assert ("one", "python3") == (session["session_id"], session["kernel_name"])
     assert (2, 2, "python3") == (len(listed), active, listed["one"]["kernel_name"])
     assert (200, 404) == (closed.status_code, again.status_code)
     assert has_gone(pid, timeout_s=30)
@@ -152,12 +152,12 @@ def test_code_keeps_its_state_where_that_is_asked_for(plane: DataPlane) -> None:
     """Else each time begins anew, and nothing is left of it."""
     execute = "/v1/code/execute"
     first = plane.data(execute, language="python", code="x = 1", stateful=True)
-    kept = plane.data(
+    stopped = plane.data(
         execute, language="python", code="print(x)", stateful=True, session_id=first["session_id"]
     )
     lost = plane.post(execute, language="python", code="x").json()
 
-    assert "1\n" == kept["stdout"]
+    assert "1\n" == stopped["stdout"]
     assert (False, 1) == (lost["success"], lost["data"]["exit_code"])
     assert "NameError" in lost["data"]["traceback"][-1]
     listed = plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
@@ -174,7 +174,7 @@ def test_what_there_is_can_be_asked_for(plane: DataPlane) -> None:
     )
     assert "javascript" in jupyter["available_kernels"]
     assert [("python", 30, 300), ("javascript", 30, 300)] == [
-        (one["language"], one["default_timeout"], one["max_timeout"]) for one in code
+        (item["language"], item["default_timeout"], item["max_timeout"]) for item in code
     ]
 
 

@@ -15,17 +15,17 @@ WHERE = {"python3": "import os; print(os.getcwd())", "javascript": "console.log(
 def plane(request: pytest.FixtureRequest) -> Any:
     """The data plane of a session that has a directory, in its own view and in a mapped one."""
     with Emulator(isolation=request.param) as double:
-        made = data_plane(double)
-        made.bash("mkdir -p ~/work/\U0001f600")
-        yield made
+        plane = data_plane(double)
+        plane.bash("mkdir -p ~/work/\U0001f600")
+        yield plane
 
 
 def where(plane: DataPlane, kernel: str = "python3", **fields: Any) -> str:
     """Return where code runs, as its session names it."""
     data = plane.data(EXECUTE, code=WHERE[kernel], kernel_name=kernel, **fields)
-    found = "".join(one["text"] for one in data["outputs"])
+    output = "".join(output["text"] for output in data["outputs"])
     home = plane.bash("cd; pwd -P")["stdout"].strip()
-    return found.strip().replace(home, "~")
+    return output.strip().replace(home, "~")
 
 
 @pytest.mark.parametrize("kernel", WHERE)
@@ -36,29 +36,29 @@ def test_code_runs_in_a_directory_for_once(
     """What comes after runs where it ran before."""
     named = {"session_id": f"one-{kernel}"} if session else {}
 
-    found = [
+    folders = [
         where(plane, kernel, cwd="work", **named),
         where(plane, kernel, cwd="/home/gem/work/\U0001f600", **named),
         where(plane, kernel, **named),
     ]
 
-    assert ["~/work", "~/work/\U0001f600", "~"] == found
+    assert ["~/work", "~/work/\U0001f600", "~"] == folders
 
 
 def test_a_session_that_is_made_in_a_directory_stays_there(plane: DataPlane) -> None:
     """Until its code goes elsewhere."""
     plane.data("/v1/jupyter/sessions/create", session_id="there", cwd="work")
 
-    found = [where(plane, session_id="there"), where(plane, session_id="there", cwd="/home/gem")]
+    folders = [where(plane, session_id="there"), where(plane, session_id="there", cwd="/home/gem")]
 
-    assert ["~/work", "~", "~/work"] == [*found, where(plane, session_id="there")]
+    assert ["~/work", "~", "~/work"] == [*folders, where(plane, session_id="there")]
 
 
 def test_code_execute_runs_in_a_directory(plane: DataPlane) -> None:
     """Kept or not."""
-    said = plane.data("/v1/code/execute", language="python", code=WHERE["python3"], cwd="work")
+    answer = plane.data("/v1/code/execute", language="python", code=WHERE["python3"], cwd="work")
 
-    assert said["stdout"].strip().endswith("/work")
+    assert answer["stdout"].strip().endswith("/work")
 
 
 @pytest.mark.parametrize("cwd", ["none", "/dev/null", "work/../../../../../none"])
@@ -79,7 +79,7 @@ def test_a_mapped_session_stays_inside() -> None:
     """Where there is no view of its own, the rest of the machine is no directory of it."""
     with Emulator(isolation="none") as double:
         response = data_plane(double).post(EXECUTE, code="1", cwd="/usr")
-        said = text(double, "import os; print(os.getcwd())")
+        output = text(double, "import os; print(os.getcwd())")
 
     assert 400 == response.status_code
-    assert said.strip().endswith("/home")
+    assert output.strip().endswith("/home")

@@ -11,12 +11,12 @@ from tests.agentdouble.calling import data_plane, http
 @pytest.mark.parametrize(
     "path", ["%00", "%0a", "%7f", "%1b%5b2J", "%ff", "%c0%af", "%ed%a0%80", "nowhere", "%2e%2e"]
 )
-@pytest.mark.parametrize("room", ["bash", "file", "shell", "jupyter", "nowhere"])
-def test_what_there_is_not_is_said_in_the_envelope(shared: Emulator, room: str, path: str) -> None:
+@pytest.mark.parametrize("area", ["bash", "file", "shell", "jupyter", "nowhere"])
+def test_what_there_is_not_is_said_in_the_envelope(shared: Emulator, area: str, path: str) -> None:
     """Control characters and bytes that are no text included."""
     plane = data_plane(shared, "paths")
 
-    answer = http.get(f"{plane.url}/v1/{room}/{path}", params=plane.query)
+    answer = http.get(f"{plane.url}/v1/{area}/{path}", params=plane.query)
 
     assert (404, False) == (answer.status_code, answer.json()["success"]), answer.text
 

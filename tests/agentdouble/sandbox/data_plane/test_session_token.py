@@ -12,8 +12,8 @@ LIST = "/v1/bash/sessions"
 
 
 def status(plane: DataPlane, headers: dict[str, str] | None = None, **query: Any) -> Any:
-    given = {name: value for name, value in {**plane.query, **query}.items() if value is not None}
-    response = http.get(plane.url + LIST, params=given, headers=headers)
+    fields = {name: value for name, value in {**plane.query, **query}.items() if value is not None}
+    response = http.get(plane.url + LIST, params=fields, headers=headers)
     document = response.json()
     assert document["success"] == response.is_success
     return response.status_code, document["message"].partition(":")[0]
@@ -49,10 +49,10 @@ def test_without_its_token_nobody_enters(
     plane = data_plane(shared, "door")
     code, message = expected
 
-    found = status(plane, **query)
+    refusal = status(plane, **query)
 
     expected_message = message.format(id=plane.query["faasInstanceName"])
-    assert (code, expected_message) == (found[0], found[1][: len(expected_message)])
+    assert (code, expected_message) == (refusal[0], refusal[1][: len(expected_message)])
 
 
 def test_another_session_s_token_does_not_open_it(shared: Emulator) -> None:
@@ -109,7 +109,7 @@ def test_the_data_plane_is_use(extends: str, alive: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "what"),
+    ("path", "name"),
     [
         ("/v1/browser/restart", "This route of a session's browser"),
         ("/v1/mcp/servers", "The MCP hub of a session"),
@@ -119,11 +119,11 @@ def test_the_data_plane_is_use(extends: str, alive: bool) -> None:
         ("/vnc/index.html", "The screen of a session (/vnc)"),
     ],
 )
-def test_what_is_not_built_is_refused_by_name(shared: Emulator, path: str, what: str) -> None:
+def test_what_is_not_built_is_refused_by_name(shared: Emulator, path: str, name: str) -> None:
     """501, in the data plane's own shape."""
     response = data_plane(shared, "door").get(path)
 
-    expected = f"{what} is part of the platform, but this version of agentdouble has not built it"
+    expected = f"{name} is part of the platform, but this version of agentdouble has not built it"
     assert (501, False, f"{expected} yet.") == (
         response.status_code,
         response.json()["success"],

@@ -44,7 +44,7 @@ class Session:
         self._loop.close()
 
 
-def shown(result: ExecutionResult) -> str:
+def text_of(result: ExecutionResult) -> str:
     """Return the plain text of the result of a cell, which must have succeeded."""
     assert "ok" == result.status, result
     (text,) = (o.data["text/plain"] for o in result.outputs if o.data is not None)

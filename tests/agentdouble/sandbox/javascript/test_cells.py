@@ -4,7 +4,7 @@ import pytest
 
 from agentdouble.sandbox.javascript import cells
 from agentdouble.sandbox.result import Output
-from tests.agentdouble.sandbox.javascript.session import Session, failure, shown
+from tests.agentdouble.sandbox.javascript.session import Session, failure, text_of
 
 pytestmark = pytest.mark.once
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.once
 )
 def test_the_last_value_is_the_result(shared: Session, code: str, text: str) -> None:
     """A cell's last value is shown as Deno.inspect shows it."""
-    assert text == shown(shared(code))
+    assert text == text_of(shared(code))
 
 
 @pytest.mark.parametrize("code", ["undefined", "let nothing = 1", "{ let block = 1 }", ""])
@@ -43,7 +43,7 @@ def test_what_is_declared_stays_and_can_be_declared_again(shared: Session) -> No
     shared("let a = 1; const b = 2; function f() { return a } class A { v = 3 }")
     shared("let a = 10; const b = 20;")
 
-    assert "[ 10, 20, 10, A { v: 3 } ]" == shown(shared("[a, b, f(), new A()]"))
+    assert "[ 10, 20, 10, A { v: 3 } ]" == text_of(shared("[a, b, f(), new A()]"))
 
 
 def test_a_thrown_error_has_its_own_name_and_stack(shared: Session) -> None:
@@ -104,7 +104,7 @@ def test_what_is_thrown_is_an_error(shared: Session, code: str, name: str, value
 )
 def test_imports_work_in_a_cell(shared: Session, code: str, text: str) -> None:
     """Static imports, relative ones too, and dynamic imports; again as often as one likes."""
-    assert [text, text] == [shown(shared(code)), shown(shared(code))]
+    assert [text, text] == [text_of(shared(code)), text_of(shared(code))]
 
 
 def test_a_missing_export_is_an_error(shared: Session) -> None:
@@ -138,9 +138,9 @@ def test_typescript_is_accepted_where_it_is_the_language() -> None:
         const origin = <T extends Point>(p: T): T => p;
         origin({ x: Colour.Red }) as Point
         """
-        assert "{ x: 3 }" == shown(session(code))
-        assert "{ a: 1, b: [ 2 ] }" == shown(session("{a: 1 as number, b: [2]}"))
-        assert "7" == shown(session("{ let inner: number = 7; inner }"))
+        assert "{ x: 3 }" == text_of(session(code))
+        assert "{ a: 1, b: [ 2 ] }" == text_of(session("{a: 1 as number, b: [2]}"))
+        assert "7" == text_of(session("{ let inner: number = 7; inner }"))
         wrong = session("let fine = 1;\nlet x: = 3")
         assert "SyntaxError" == failure(wrong).ename
         place = f"    at cell-{wrong.execution_count}.js:2:8"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from tests.agentdouble.sandbox.javascript.session import MIB, Session, failure, shown, streams
+from tests.agentdouble.sandbox.javascript.session import MIB, Session, failure, streams, text_of
 
 pytestmark = pytest.mark.once
 
@@ -37,7 +37,7 @@ def test_files_of_the_session_are_there(shared: Session) -> None:
     [Deno.readTextFileSync("here.txt"), scratch.startsWith(process.env.TMPDIR), process.env.API_KEY]
     """
 
-    assert '[ "h", true, undefined ]' == shown(shared(code))
+    assert '[ "h", true, undefined ]' == text_of(shared(code))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_interrupt_stops_code_and_keeps_state(shared: Session, code: str) -> 
     assert result.error is not None
     assert "Interrupted" == result.error.ename
     after = shared("await new Promise(done => setTimeout(done, 5)); kept")
-    assert ('"kept"', []) == (shown(after), streams(after))
+    assert ('"kept"', []) == (text_of(after), streams(after))
 
 
 def test_an_interrupt_is_heeded_while_the_engine_starts(session: Session) -> None:
@@ -72,7 +72,7 @@ def test_an_interrupt_is_heeded_while_the_engine_starts(session: Session) -> Non
 
     assert ("timeout", False) == (result.status, result.context_lost)
     # on a busy machine the engine may be there before the interrupt, which then ends the loop
-    assert shown(session("typeof begun")) in ('"undefined"', '"boolean"')
+    assert text_of(session("typeof begun")) in ('"undefined"', '"boolean"')
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_engine_that_ends_is_reported_and_replaced(
         == failure(result).evalue
     )
     assert [("stdout", "last\n")] == streams(result)
-    assert '"undefined"' == shown(session("typeof lost"))
+    assert '"undefined"' == text_of(session("typeof lost"))
 
 
 def test_an_engine_that_dies_between_cells_is_replaced(session: Session) -> None:
@@ -108,7 +108,7 @@ def test_an_engine_that_dies_between_cells_is_replaced(session: Session) -> None
     engine.kill()
     psutil.wait_procs([engine], timeout=30)
 
-    assert "1" == shown(session("1"))
+    assert "1" == text_of(session("1"))
 
 
 HEAP_OF_200_MB = (
@@ -126,7 +126,7 @@ def test_running_out_of_memory_is_reported() -> None:
         error = failure(result)
         assert "OutOfMemory" == error.ename
         assert [] == streams(result)
-        assert "1" == shown(session("1"))
+        assert "1" == text_of(session("1"))
     finally:
         session.close()
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
-from tests.agentdouble.sandbox.javascript.session import Session, shown, streams
+from tests.agentdouble.sandbox.javascript.session import Session, streams, text_of
 
 pytestmark = pytest.mark.once
 
@@ -75,6 +75,6 @@ def test_unhandled_errors_are_reported_and_harmless(shared: Session, code: str, 
     """An error that nobody catches is told on stderr, and the session goes on."""
     result = shared(code)
 
-    (said,) = streams(result)
-    assert ("1", "stderr") == (shown(result), said[0])
-    assert (said[1] or "").startswith(text)
+    (message,) = streams(result)
+    assert ("1", "stderr") == (text_of(result), message[0])
+    assert (message[1] or "").startswith(text)

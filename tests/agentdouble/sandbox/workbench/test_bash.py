@@ -32,7 +32,7 @@ def plane(shared: Emulator) -> Iterator[DataPlane]:
 
 
 def listed(plane: DataPlane) -> dict[str, Any]:
-    return {one["session_id"]: one for one in plane.get("/v1/bash/sessions").json()["data"]}
+    return {shell["session_id"]: shell for shell in plane.get("/v1/bash/sessions").json()["data"]}
 
 
 def test_a_command_answers_with_its_output_and_exit_code(plane: DataPlane) -> None:
@@ -68,10 +68,10 @@ def test_a_session_keeps_its_state(plane: DataPlane) -> None:
 
 def test_a_session_without_a_name_is_a_new_one(plane: DataPlane) -> None:
     """Its name is in the answer."""
-    one, two = (plane.data("/v1/bash/exec", command="echo $$") for _ in range(2))
+    first, two = (plane.data("/v1/bash/exec", command="echo $$") for _ in range(2))
 
-    assert one["session_id"] != two["session_id"]
-    assert one["stdout"] == plane.bash("echo $$", one["session_id"])["stdout"]
+    assert first["session_id"] != two["session_id"]
+    assert first["stdout"] == plane.bash("echo $$", first["session_id"])["stdout"]
 
 
 def test_variables_hold_for_one_command(plane: DataPlane) -> None:
@@ -127,16 +127,16 @@ def test_a_timeout_ends_the_waiting_and_not_the_command(plane: DataPlane) -> Non
 
 def test_an_async_command_is_answered_at_once(plane: DataPlane) -> None:
     """Its result is to be had by its id, and so is that of each command."""
-    begun = plane.bash("read line; echo one; exit 0", async_mode=True)
+    command = plane.bash("read line; echo one; exit 0", async_mode=True)
     waiting = plane.bash("echo never", async_mode=True)
-    plane.data("/v1/bash/write", session_id="b", command_id=begun["command_id"], input="\n")
+    plane.data("/v1/bash/write", session_id="b", command_id=command["command_id"], input="\n")
     read = {"session_id": "b", "wait": True, "wait_timeout": 20}
-    first = plane.data("/v1/bash/output", command_id=begun["command_id"], **read)
+    first = plane.data("/v1/bash/output", command_id=command["command_id"], **read)
     while first["command"]["status"] == "running":
-        first = plane.data("/v1/bash/output", command_id=begun["command_id"], **read)
+        first = plane.data("/v1/bash/output", command_id=command["command_id"], **read)
     second = plane.data("/v1/bash/output", command_id=waiting["command_id"], **read)
 
-    assert ("running", "pending") == (begun["status"], waiting["status"])
+    assert ("running", "pending") == (command["status"], waiting["status"])
     assert ("one\n", "completed") == (first["stdout"], first["command"]["status"])
     assert ("", "killed") == (second["stdout"], second["command"]["status"])  # bash had ended
 
@@ -156,20 +156,20 @@ def test_commands_of_one_session_run_in_turn(plane: DataPlane) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "kept"),
+    ("command", "is_kept"),
     [
         ("sleep 600", True),
         ("trap '' TERM INT; while :; do :; done", False),
     ],
 )
-def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, kept: bool) -> None:
+def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, is_kept: bool) -> None:
     """What it has started is gone; its bash with it only where the command is bash itself."""
     plane.bash("x=1")
 
-    data = plane.bash(command, hard_timeout=1 if kept else 0.2)  # by then it has started that
+    data = plane.bash(command, hard_timeout=1 if is_kept else 0.2)  # by then it has started that
 
     assert ("timed_out", 137) == (data["status"], data["exit_code"])
-    assert f"{'1' if kept else ''}\n" == plane.bash("echo $x")["stdout"]
+    assert f"{'1' if is_kept else ''}\n" == plane.bash("echo $x")["stdout"]
     eventually(lambda: plane.bash("pgrep -f 'sleep 60[0]' || true", "other")["stdout"], not_)
 
 
@@ -209,20 +209,20 @@ def test_a_command_has_the_session_s_limits() -> None:
 
 def test_the_session_s_python_comes_first(plane: DataPlane) -> None:
     """A command has the modules that the session's code has."""
-    found = plane.bash("python3 -c 'import sys; print(sys.prefix)'")["stdout"]
+    prefix = plane.bash("python3 -c 'import sys; print(sys.prefix)'")["stdout"]
 
-    assert f"{sys.prefix}\n" == found
+    assert f"{sys.prefix}\n" == prefix
 
 
 def test_a_session_is_made_listed_and_closed(plane: DataPlane) -> None:
     """Its directory is the one it was made with; closed, it is gone."""
-    made = plane.data("/v1/bash/sessions/create", session_id="mine", exec_dir="/tmp")
+    session = plane.data("/v1/bash/sessions/create", session_id="mine", exec_dir="/tmp")
     plane.bash("cd /home/gem; true", "mine")
     during = listed(plane)["mine"]
     plane.data("/v1/bash/sessions/mine/close")
 
     assert ("mine", "ready", "/tmp", None, 0) == tuple(
-        made[name]
+        session[name]
         for name in ("session_id", "status", "working_dir", "current_command", "command_count")
     )
     assert ("/home/gem", 1) == (during["working_dir"], during["command_count"])

@@ -40,13 +40,13 @@ def desert(double: Emulator, request: httpx.Request) -> int:
 
     Returns the pid, on this machine, of the process whose id the command wrote.
     """
-    home, beside = home_of(double, "s1"), pids_of(double)[0]
+    home, neighbour_pid = home_of(double, "s1"), pids_of(double)[0]
     with socket.create_connection((request.url.host, request.url.port or 80)) as caller:
         head = [f"{request.method} {request.url.raw_path.decode()} HTTP/1.1"]
         head += [f"{name}: {value}" for name, value in request.headers.items()]
         caller.sendall("\r\n".join([*head, "", ""]).encode() + request.read())
         (home / "begun").read_text()  # to its end, or who writes it would be ended by SIGPIPE
-        return pid_outside(int((home / "pid").read_text()), beside)
+        return pid_outside(int((home / "pid").read_text()), neighbour_pid)
 
 
 def on_plane(double: Emulator, plane: DataPlane, path: str, **body: Any) -> int:
@@ -63,9 +63,9 @@ def on_control_plane(double: Emulator, command: str) -> int:
         "OperationType": "ExecBash",
         "OperationPayload": json.dumps({"command": command}),
     }
-    asked = signed(double, body)
+    call = signed(double, body)
     request = http.build_request(
-        asked.method, asked.url, headers=dict(asked.headers), content=asked.body
+        call.method, call.url, headers=dict(call.headers), content=call.body
     )
     return desert(double, request)
 
@@ -120,4 +120,4 @@ def test_code_of_the_data_plane_is_interrupted_too(
     on_plane(double, plane, "/v1/jupyter/execute", code=code, **session)
 
     data = plane.data("/v1/jupyter/execute", code="x", timeout=10, **session)
-    assert ["42"] == [one["data"]["text/plain"] for one in data["outputs"]]
+    assert ["42"] == [output["data"]["text/plain"] for output in data["outputs"]]

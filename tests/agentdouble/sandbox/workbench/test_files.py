@@ -37,8 +37,8 @@ def write(plane: DataPlane, file: str, content: str, **fields: Any) -> int:
 def read(plane: DataPlane, file: str, **fields: Any) -> str:
     data = plane.data("/v1/file/read", file=file, **fields)
     assert file == data["file"]
-    found: str = data["content"]
-    return found
+    content: str = data["content"]
+    return content
 
 
 def failure(plane: DataPlane, operation: str, /, **body: Any) -> tuple[str, str | None, str]:
@@ -114,9 +114,9 @@ def test_lines_are_searched_for(plane: DataPlane) -> None:
     """By a regular expression; numbers count from 1."""
     write(plane, "/tmp/f", "one\ntwo\nthree\n")
 
-    found = plane.data("/v1/file/search", file="/tmp/f", regex="^t.*[eo]$")
+    matches = plane.data("/v1/file/search", file="/tmp/f", regex="^t.*[eo]$")
 
-    assert {"file": "/tmp/f", "matches": ["two", "three"], "line_numbers": [2, 3]} == found
+    assert {"file": "/tmp/f", "matches": ["two", "three"], "line_numbers": [2, 3]} == matches
 
 
 @pytest.mark.slow
@@ -138,13 +138,13 @@ def test_files_are_found_by_a_pattern(plane: DataPlane) -> None:
         write(plane, f"/home/gem/x/{name}", "")
     home = "/home/gem/x"
 
-    def found(glob: str) -> list[str]:
+    def matches_of(glob: str) -> list[str]:
         files: list[str] = plane.data("/v1/file/find", path=home, glob=glob)["files"]
         return files
 
-    assert [f"{home}/a.py"] == found("*.py")
-    assert [f"{home}/a.py", f"{home}/deep/er/c.py"] == found("**/*.py")
-    assert [] == found("../*")
+    assert [f"{home}/a.py"] == matches_of("*.py")
+    assert [f"{home}/a.py", f"{home}/deep/er/c.py"] == matches_of("**/*.py")
+    assert [] == matches_of("../*")
     assert "invalid_argument" == failure(plane, "find", path=home, glob="/etc/*")[0]
 
 
@@ -191,7 +191,7 @@ def test_a_file_keeps_a_name_that_is_not_ascii(plane: DataPlane) -> None:
     name = "ü 日本.bin"
     paths = [upload(plane, b"content", name, **form) for form in ({}, {"path": f"/tmp/{name}"})]
 
-    assert [f"/home/gem/{name}", f"/tmp/{name}"] == [one["data"]["file_path"] for one in paths]
+    assert [f"/home/gem/{name}", f"/tmp/{name}"] == [path["data"]["file_path"] for path in paths]
     assert b"content" == plane.get("/v1/file/download", path=f"/tmp/{name}").content
 
 
@@ -270,10 +270,10 @@ def test_a_file_that_cannot_be_read_says_why(
         pytest.skip("root without isolation reads everything")
     plane.bash("echo x > f; echo x > locked; chmod 000 locked; mkfifo pipe; ln -s loop loop")
 
-    found = failure(plane, "read", file=file)
+    error = failure(plane, "read", file=file)
 
-    assert (kind, number) == found[:2]
-    assert found[2].startswith("Cannot read ")
+    assert (kind, number) == error[:2]
+    assert error[2].startswith("Cannot read ")
     if "\0" not in file:
         response = plane.get("/v1/file/download", path=file)
         assert (False, True) == (response.json()["success"], response.status_code >= 400)

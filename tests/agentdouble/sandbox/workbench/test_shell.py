@@ -80,10 +80,10 @@ def test_waiting_ends(plane: DataPlane, fields: dict[str, Any], status: str) -> 
 def test_long_output_is_cut(plane: DataPlane) -> None:
     """At 30000 characters, unless it is not to be."""
     cut = shell(plane, "seq 1 20000")["output"]
-    whole = shell(plane, "seq 1 20000", truncate=False)["output"]
+    output = shell(plane, "seq 1 20000", truncate=False)["output"]
 
     assert ("19999\n20000\n", True) == (cut[-12:], "characters omitted" in cut)
-    assert 108894 == len(whole)
+    assert 108894 == len(output)
 
 
 @pytest.mark.parametrize("command", ["exit 3", "if"])
@@ -97,8 +97,8 @@ def test_an_empty_name_is_none(plane: DataPlane) -> None:
     """The platform's own client sends "" for a new shell, and for no directory."""
     done = [plane.data("/v1/shell/exec", id="", exec_dir="", command="pwd") for _ in range(2)]
 
-    assert [0, 0] == [one["exit_code"] for one in done]
-    assert 2 == len({one["session_id"] for one in done} - {""})
+    assert [0, 0] == [command["exit_code"] for command in done]
+    assert 2 == len({command["session_id"] for command in done} - {""})
 
 
 def test_what_is_not_built_is_refused_by_name(plane: DataPlane) -> None:

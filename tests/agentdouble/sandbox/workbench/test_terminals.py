@@ -26,16 +26,16 @@ class Screen:
         self.connection.send(json.dumps({"type": kind, "data": data}))
 
     def frame(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.connection.recv(timeout=20))
-        return found
+        frame: dict[str, Any] = json.loads(self.connection.recv(timeout=20))
+        return frame
 
-    def until(self, wanted: str, kind: str = "output") -> str:
+    def until(self, text: str, kind: str = "output") -> str:
         """Return what is shown until a text has come."""
-        shown = ""
-        while wanted not in shown:
+        output = ""
+        while text not in output:
             frame = self.frame()
-            shown += frame["data"] if frame["type"] == kind else ""
-        return shown
+            output += frame["data"] if frame["type"] == kind else ""
+        return output
 
     def opened(self) -> str:
         """Return the name of the terminal, once that is ready."""
@@ -62,43 +62,43 @@ def test_a_person_types_at_a_terminal(double: Emulator) -> None:
     """An interactive bash in the session's home, with the files of its code."""
     plane = data_plane(double)
     plane.bash("echo kept > file")
-    with screen(plane) as one:
-        assert one.opened()
-        one.send("input", "pwd -P | wc -l; cat file; tty | cut -c1-5; echo $((6 * 7))x\n")
-        shown = one.until("42x\r\n")
+    with screen(plane) as terminal:
+        assert terminal.opened()
+        terminal.send("input", "pwd -P | wc -l; cat file; tty | cut -c1-5; echo $((6 * 7))x\n")
+        output = terminal.until("42x\r\n")
 
-    assert "gem@agentdouble:" in shown
-    assert "1\r\nkept\r\n/dev/\r\n42x\r\n" in shown
+    assert "gem@agentdouble:" in output
+    assert "1\r\nkept\r\n/dev/\r\n42x\r\n" in output
 
 
 def test_keys_and_size_are_a_terminal_s(double: Emulator) -> None:
     """Ctrl-C interrupts, and jobs are told of a new size."""
-    with screen(data_plane(double)) as one:
-        one.opened()
-        one.send("resize", {"cols": 100, "rows": 30})
-        one.send("input", "stty size; sh -c 'echo asl''eep; exec sleep 600'\n")
-        assert "30 100" in one.until("asleep\r\n")
-        one.send("input", "\x03")
-        one.send("pong", {"timestamp": 1})
-        one.send("input", "echo st''ill\n")
+    with screen(data_plane(double)) as terminal:
+        terminal.opened()
+        terminal.send("resize", {"cols": 100, "rows": 30})
+        terminal.send("input", "stty size; sh -c 'echo asl''eep; exec sleep 600'\n")
+        assert "30 100" in terminal.until("asleep\r\n")
+        terminal.send("input", "\x03")
+        terminal.send("pong", {"timestamp": 1})
+        terminal.send("input", "echo st''ill\n")
 
-        assert "^C" in one.until("still\r\n")
+        assert "^C" in terminal.until("still\r\n")
 
 
 def test_a_terminal_outlives_its_client(double: Emulator) -> None:
     """By its name it is found again, with what it had shown; two may look at one."""
     plane = data_plane(double)
-    with screen(plane) as one:
-        name = one.opened()
-        one.send("input", "x=4''2; echo do''ne\n")
-        one.until("done\r\n")
-    with screen(plane, session_id=name) as one, screen(plane, session_id=name) as other:
-        restored = one.until("done\r\n", "restore_output")
+    with screen(plane) as terminal:
+        name = terminal.opened()
+        terminal.send("input", "x=4''2; echo do''ne\n")
+        terminal.until("done\r\n")
+    with screen(plane, session_id=name) as terminal, screen(plane, session_id=name) as other:
+        restored = terminal.until("done\r\n", "restore_output")
         other.opened()
-        one.send("input", "echo $x.\n")
+        terminal.send("input", "echo $x.\n")
 
         assert "gem@agentdouble:" in restored
-        assert ("42.\r\n" in one.until("42.\r\n"), "42.\r\n" in other.until("42.\r\n")) == (
+        assert ("42.\r\n" in terminal.until("42.\r\n"), "42.\r\n" in other.until("42.\r\n")) == (
             True,
             True,
         )
@@ -107,15 +107,15 @@ def test_a_terminal_outlives_its_client(double: Emulator) -> None:
 def test_a_terminal_ends_with_its_bash(double: Emulator) -> None:
     """Its client is told by a close, and the name begins anew."""
     plane = data_plane(double)
-    with screen(plane, session_id="t") as one:
-        one.opened()
-        one.send("input", "x=1; exit\n")
+    with screen(plane, session_id="t") as terminal:
+        terminal.opened()
+        terminal.send("input", "x=1; exit\n")
         with pytest.raises(ConnectionClosed) as closed:
-            one.until("never")
-    with screen(plane, session_id="t") as one:
-        one.opened()
-        one.send("input", "echo [$x]\n")
-        one.until("[]\r\n")
+            terminal.until("never")
+    with screen(plane, session_id="t") as terminal:
+        terminal.opened()
+        terminal.send("input", "echo [$x]\n")
+        terminal.until("[]\r\n")
 
     assert closed.value.rcvd is not None
     assert 1000 == closed.value.rcvd.code
@@ -124,14 +124,14 @@ def test_a_terminal_ends_with_its_bash(double: Emulator) -> None:
 def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
     """And with it what was begun there; its client is told why."""
     plane = data_plane(double)
-    with screen(plane) as one:
-        one.opened()
-        one.send("input", "sleep 600 & echo p''id:$!:e''nd\n")
-        shown = one.until(":end\r\n")
-        pid = plane.pid_outside(int(shown.rpartition("pid:")[2].partition(":")[0]))
+    with screen(plane) as terminal:
+        terminal.opened()
+        terminal.send("input", "sleep 600 & echo p''id:$!:e''nd\n")
+        output = terminal.until(":end\r\n")
+        pid = plane.pid_outside(int(output.rpartition("pid:")[2].partition(":")[0]))
         double.reset()
         with pytest.raises(ConnectionClosed) as closed:
-            one.until("never")
+            terminal.until("never")
 
     assert has_gone(pid, timeout_s=30)
     assert closed.value.rcvd is not None
@@ -151,12 +151,12 @@ def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
 )
 def test_a_frame_that_is_none_is_an_error(shared: Emulator, frame: str | bytes) -> None:
     """It is told, and the terminal stays."""
-    with screen(data_plane(shared, "door"), session_id="frames") as one:
-        one.opened()
-        one.connection.send(frame)
-        while (answer := one.frame())["type"] != "error":
+    with screen(data_plane(shared, "door"), session_id="frames") as terminal:
+        terminal.opened()
+        terminal.connection.send(frame)
+        while (answer := terminal.frame())["type"] != "error":
             pass
-        one.send("input", "echo st''ays\n")
-        one.until("stays")
+        terminal.send("input", "echo st''ays\n")
+        terminal.until("stays")
 
     assert answer["data"]

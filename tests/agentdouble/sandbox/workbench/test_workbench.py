@@ -27,15 +27,15 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks 
 def workbench_of(plane: DataPlane) -> psutil.Process:
     """Return the process whose child a bash of the session is."""
     bash = psutil.Process(plane.pid_outside(int(plane.bash("echo $$", "whose")["stdout"])))
-    found = bash.parent()
-    assert found is not None
-    return found
+    parent = bash.parent()
+    assert parent is not None
+    return parent
 
 
 def stray_of(plane: DataPlane) -> int:
     """Have a bash leave a process alone and return that one."""
-    told = plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"]
-    return plane.pid_outside(int(told))
+    pid = plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"]
+    return plane.pid_outside(int(pid))
 
 
 def test_it_is_started_when_it_is_needed(double: Emulator) -> None:
@@ -117,7 +117,7 @@ def test_its_socket_is_out_of_the_session_s_reach(double: Emulator) -> None:
     plane.bash(":")
     socket = home_of(double, "s1").parent / "workbench.sock"
 
-    seen = plane.bash(f"ls -d {socket} {socket.parent}/*", max_output_length=0)
+    listing = plane.bash(f"ls -d {socket} {socket.parent}/*", max_output_length=0)
 
     assert socket.is_socket()
-    assert f"{socket}\n" not in seen["stdout"]
+    assert f"{socket}\n" not in listing["stdout"]

@@ -116,7 +116,7 @@ def test_what_is_no_image_is_left_out() -> None:
 
 def test_what_is_huge_is_bounded() -> None:
     """A page that a notebook cannot hold helps nobody; its text says so."""
-    shown, _ = safe(
+    bundle, _ = safe(
         {
             "text/plain": "x" * 1_000_000,
             "text/html": "x" * 9_000_000,
@@ -124,8 +124,8 @@ def test_what_is_huge_is_bounded() -> None:
         }
     )
 
-    assert {"text/plain"} == set(shown)
+    assert {"text/plain"} == set(bundle)
     assert [
         "… 800,000 more characters",
         "… text/html has 9,000,000 characters, too many to be shown here (8,000,000)",
-    ] == shown["text/plain"].splitlines()[-2:]
+    ] == bundle["text/plain"].splitlines()[-2:]

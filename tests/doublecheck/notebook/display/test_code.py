@@ -35,12 +35,12 @@ def test_a_value_that_is_all_there_is_passes_in_its_own_shapes() -> None:
     data = {"text/plain": "<Chart>", "application/vnd.vegalite.v5+json": {"mark": "bar"}}
     chart = Output("execute_result", data=data)
     alone = CodeResult(True, "ok", "", (chart,), 1, "s-1", "")
-    beside = CodeResult(True, "ok", "", (chart, chart), 1, "s-1", "")
+    two_charts = CodeResult(True, "ok", "", (chart, chart), 1, "s-1", "")
 
     assert {"text/plain", "text/html", "application/vnd.vegalite.v5+json"} == set(
         alone._repr_mimebundle_()
     )
-    assert {"text/plain", "text/html"} == set(beside._repr_mimebundle_())
+    assert {"text/plain", "text/html"} == set(two_charts._repr_mimebundle_())
     assert repr(alone) == alone._repr_mimebundle_()["text/plain"]
 
 
@@ -54,9 +54,9 @@ def test_html_of_a_value_does_not_reach_the_page() -> None:
 
 def test_what_was_printed_is_shown_as_far_as_it_can_be_read() -> None:
     """The result has all of it."""
-    shown = render(*[Output("stream", name="stdout", text="x" * 10_000)] * 3)
+    html = render(*[Output("stream", name="stdout", text="x" * 10_000)] * 3)
 
-    assert "… 10,000 more characters; result.stdout has it all" in shown
+    assert "… 10,000 more characters; result.stdout has it all" in html
 
 
 def test_an_image_is_inline() -> None:
@@ -72,17 +72,17 @@ def test_a_traceback_keeps_its_colours() -> None:
     """ANSI colours become spans in tones that light and dark pages show."""
     error = Output("error", ename="E", evalue="v", traceback=("\x1b[31mE\x1b[0m: <v>",))
 
-    shown = render(error, status="error")
+    html = render(error, status="error")
 
-    assert "border-left:3px solid #d0453c" in shown
+    assert "border-left:3px solid #d0453c" in html
     assert (
-        '<span style="color: #d0453c; text-decoration-color: #d0453c">E</span>: &lt;v&gt;' in shown
+        '<span style="color: #d0453c; text-decoration-color: #d0453c">E</span>: &lt;v&gt;' in html
     )
 
 
 def test_a_failure_without_an_error_shows_its_message() -> None:
     """A timeout has no traceback; the platform's sentence is shown instead."""
-    shown = render(status="timeout")
+    html = render(status="timeout")
 
-    assert ">too long</pre>" in shown
-    assert "border-left:3px solid #d0453c" in shown
+    assert ">too long</pre>" in html
+    assert "border-left:3px solid #d0453c" in html

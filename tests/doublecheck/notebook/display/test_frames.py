@@ -51,15 +51,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def chromium_path() -> str:
-    found = chromium.find(None)
-    if found is None:
+    executable = chromium.find(None)
+    if executable is None:
         lacking = pytest.fail if "CI" in os.environ else pytest.skip
         lacking(f"needs Chromium: {chromium.INSTALL}")
-    return found
+    return executable
 
 
 @pytest.fixture
-def asked() -> Iterator[Asked]:
+def requests() -> Iterator[Asked]:
     with Asked() as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -69,17 +69,17 @@ def asked() -> Iterator[Asked]:
 
 
 def test_html_in_a_frame_asks_nobody_and_reaches_no_page(
-    chromium_path: str, asked: Asked, tmp_path: Path
+    chromium_path: str, requests: Asked, tmp_path: Path
 ) -> None:
     """Neither by its content nor by going elsewhere; the image of the page itself is fetched."""
-    url = f"http://127.0.0.1:{asked.server_port}"
+    url = f"http://127.0.0.1:{requests.server_port}"
     frames = "".join(framed(attack.format(url=url)) for attack in ATTACKS)
     page = tmp_path / "page.html"
     page.write_text(
         f"<title>calm</title>{frames}<img src='{url}/own'>".replace(' loading="lazy"', "")
     )
 
-    shown = subprocess.run(
+    result = subprocess.run(
         [
             chromium_path,
             "--headless=new",
@@ -96,5 +96,5 @@ def test_html_in_a_frame_asks_nobody_and_reaches_no_page(
         check=True,
     ).stdout
 
-    assert {"/own"} == asked.paths
-    assert "<title>calm</title>" in shown
+    assert {"/own"} == requests.paths
+    assert "<title>calm</title>" in result

@@ -82,11 +82,11 @@ def test_a_value_is_a_line_of_text_and_escaped_html(value: Any) -> None:
 def test_increments_of_a_text_are_folded() -> None:
     """What is said once more as a whole stands below them."""
     increments = [AgentEvent("model", ({"text": text},), "coder", partial=True) for text in "abc"]
-    whole = AgentEvent("model", ({"text": "abc"},), "coder")
+    complete = AgentEvent("model", ({"text": "abc"},), "coder")
 
-    shown = AgentEvents([*increments, whole])._repr_mimebundle_()["text/html"]
+    html = AgentEvents([*increments, complete])._repr_mimebundle_()["text/html"]
 
-    assert (1, 1) == (shown.count("<details"), shown.count("3 increments"))
+    assert (1, 1) == (html.count("<details"), html.count("3 increments"))
 
 
 def test_null_stands_for_nothing() -> None:
@@ -107,19 +107,19 @@ def test_an_image_of_a_tool_is_shown() -> None:
     image = {"type": "image", "mimeType": "image/png", "data": PNG}
     broken = {"type": "image", "mimeType": "image/png", "data": '"><script>'}
 
-    shown = McpResult(False, None, (image, broken))._repr_mimebundle_()["text/html"]
+    html = McpResult(False, None, (image, broken))._repr_mimebundle_()["text/html"]
 
     assert [f'data:image/png;base64,{PNG}"'] == [
-        part.partition(" ")[0] for part in shown.split('<img src="')[1:]
+        part.partition(" ")[0] for part in html.split('<img src="')[1:]
     ]
 
 
 def test_a_journal_shows_the_newest() -> None:
     """It says how many are left out, and where they are."""
-    shown = Journal((ENTRY,) * 203)._repr_mimebundle_()["text/html"]
+    html = Journal((ENTRY,) * 203)._repr_mimebundle_()["text/html"]
 
-    assert "journal[:3] has the others" in shown
-    assert 200 == shown.count("12:00:00")
+    assert "journal[:3] has the others" in html
+    assert 200 == html.count("12:00:00")
 
 
 def test_one_request_has_the_width_of_the_page() -> None:
@@ -127,16 +127,16 @@ def test_one_request_has_the_width_of_the_page() -> None:
     several, _, _ = Journal((ENTRY,))._repr_mimebundle_()["text/html"].partition("</table>")
     assert ">curl</summary>" in several
 
-    for one in (ENTRY, EXCHANGE):
-        row, _, below = one._repr_mimebundle_()["text/html"].partition("</table>")
+    for value in (ENTRY, EXCHANGE):
+        row, _, below = value._repr_mimebundle_()["text/html"].partition("</table>")
         assert (False, True) == (">curl<" in row, ">curl<" in below)
 
 
 def test_json_in_a_string_is_a_tree_too() -> None:
     """Envelopes carry their results so."""
-    shown = StreamEvent('{"Result": "[' + '\\"abcdefgh\\", ' * 20 + '1]"}')
+    html = StreamEvent('{"Result": "[' + '\\"abcdefgh\\", ' * 20 + '1]"}')
 
-    assert "JSON in a string" in shown._repr_mimebundle_()["text/html"]
+    assert "JSON in a string" in html._repr_mimebundle_()["text/html"]
 
 
 def test_exchanges_show_what_was_asked() -> None:

@@ -90,17 +90,17 @@ def test_the_result_is_put_into_a_variable(notebook: NotebookKernel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "code", "said"),
+    ("language", "code", "expected"),
     [
-        ("bash", "echo said; echo warned >&2", "said\n"),
-        ("typescript", "const said: string = 'said'; console.log(said)", "said\n"),
+        ("bash", "echo said; echo warned >&2", "expected\n"),
+        ("typescript", "const said: string = 'said'; console.log(said)", "expected\n"),
     ],
 )
 def test_cells_are_in_other_languages_too(
-    notebook: NotebookKernel, language: str, code: str, said: str
+    notebook: NotebookKernel, language: str, code: str, expected: str
 ) -> None:
     """A command's exit code fails its cell."""
-    assert said == notebook.run(f"%%sandbox --language {language}\n{code}").stdout
+    assert expected == notebook.run(f"%%sandbox --language {language}\n{code}").stdout
     failed = notebook.run("%%sandbox --language bash\nexit 3").error
     assert "The command ended with exit code 3." == failed
 
@@ -118,7 +118,7 @@ def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "message"),
     [
         ("%%sandbox\n  \n", "The cell is empty"),
         ("%%sandbox --language rust\n1", "argument --language: invalid choice: 'rust'"),
@@ -134,25 +134,25 @@ def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(
-    notebook: NotebookKernel, cell: str, told: str
+    notebook: NotebookKernel, cell: str, message: str
 ) -> None:
     """It says what to do, and shows no traceback."""
     ran = notebook.run(cell)
 
     assert None is ran.error
     assert 1 == len(ran.stderr.splitlines())
-    assert told in ran.stderr
+    assert message in ran.stderr
 
 
 def test_a_platform_is_named_by_its_url(notebook: NotebookKernel) -> None:
     """For one cell; the others stay where they were."""
     notebook.run("with_url = doublecheck.connect()")
 
-    there = notebook.run("get_ipython().run_cell_magic('sandbox', f'--on {with_url.url}', 'x = 1')")
+    cell = notebook.run("get_ipython().run_cell_magic('sandbox', f'--on {with_url.url}', 'x = 1')")
     served = notebook.run("[len(one.sessions()) for one in (with_url, platform)]").text
     notebook.run("with_url.close()\ndel with_url")
 
-    assert (None, "[1, 0]") == (there.error, served)
+    assert (None, "[1, 0]") == (cell.error, served)
     nowhere = notebook.run("%%sandbox --on http://127.0.0.1:1\n1").error or ""
     assert nowhere.startswith("UnreachableError: Nothing answers at http://127.0.0.1:1")
 
@@ -161,10 +161,10 @@ def test_cells_that_move_by_themselves_say_so_once(notebook: NotebookKernel) -> 
     """They ran on a double of their own until the notebook had a platform."""
     notebook.run("%unload_ext doublecheck\n%load_ext doublecheck\nkept = platform\ndel platform")
 
-    said = [notebook.run("%%sandbox\nprint(1)").stdout]
+    outputs = [notebook.run("%%sandbox\nprint(1)").stdout]
     notebook.run("platform = kept\ndel kept")
-    said += [notebook.run("%%sandbox\nprint(1)").stdout for _ in range(2)]
+    outputs += [notebook.run("%%sandbox\nprint(1)").stdout for _ in range(2)]
     url = notebook.run("print(platform.url, end='')").stdout
 
     moved = f"Cells run on platform, double at {url} from now on; %sandbox use double goes back.\n"
-    assert ["1\n", f"{moved}1\n", "1\n"] == said
+    assert ["1\n", f"{moved}1\n", "1\n"] == outputs

@@ -11,9 +11,9 @@ def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> 
     """The sessions are there with their remaining life."""
     notebook.run("%%sandbox --session b\n1")
 
-    told = notebook.run("%sandbox").stdout
-    assert "Cells run on platform, double at http://127.0.0.1:" in told
-    assert "Sessions: agent_anonymous_b (" in told
+    output = notebook.run("%sandbox").stdout
+    assert "Cells run on platform, double at http://127.0.0.1:" in output
+    assert "Sessions: agent_anonymous_b (" in output
 
 
 def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
@@ -28,10 +28,10 @@ def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
 def test_a_session_returns_to_its_snapshot(notebook: NotebookKernel) -> None:
     """By the name that the snapshot was given."""
     notebook.run("%%sandbox --session b\nx = [1]")
-    taken = notebook.run("%sandbox snapshot loaded --session b").stdout
+    output = notebook.run("%sandbox snapshot loaded --session b").stdout
     notebook.run("%%sandbox --session b\nx.append(2)")
 
-    assert "The session 'b' is kept as 'loaded'." in taken
+    assert "The session 'b' is kept as 'loaded'." in output
     assert "as it was in 'loaded'" in notebook.run("%sandbox resume loaded").stdout
     assert "[1]" == notebook.run("%%sandbox --session b\nx").text
     assert "Did you mean 'loaded'?" in notebook.run("%sandbox resume loadd").stderr
@@ -72,8 +72,8 @@ def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
     assert "Cells run on live at http://" in used.stdout
 
     for command in ("sessions", "clock", "clock advance 1h", "log", "reset"):
-        told = notebook.run(f"%sandbox {command}").stderr
-        assert told.startswith(f"UsageError: %sandbox {command} is for doubles only, and http://")
+        error = notebook.run(f"%sandbox {command}").stderr
+        assert error.startswith(f"UsageError: %sandbox {command} is for doubles only, and http://")
     assert "42" == notebook.run("%%sandbox\n6 * 7").text
     notebook.run("live.close()")
 

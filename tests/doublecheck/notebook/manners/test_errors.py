@@ -11,19 +11,19 @@ from tests.doublecheck.notebook.kernels import NotebookKernel
 
 def test_an_error_shows_the_line_of_the_cell_and_the_message(notebook: NotebookKernel) -> None:
     """No frame of ours is there, nor of httpx or asyncio."""
-    shown = (notebook.run("1 + 1\nplatform.get_session('nope', 'x')").error or "").splitlines()
+    traceback = (notebook.run("1 + 1\nplatform.get_session('nope', 'x')").error or "").splitlines()
 
-    assert "----> 2 platform.get_session('nope', 'x')" in shown
-    assert shown[-1].startswith("RefusedError: GET http://127.0.0.1:")
-    assert [] == [line for line in shown if line.startswith("File ")]
+    assert "----> 2 platform.get_session('nope', 'x')" in traceback
+    assert traceback[-1].startswith("RefusedError: GET http://127.0.0.1:")
+    assert [] == [line for line in traceback if line.startswith("File ")]
 
 
 def test_code_that_was_generated_for_ours_does_not_show(notebook: NotebookKernel) -> None:
     """A dataclass's own lines are in no file, and not the user's."""
-    shown = notebook.run("doublecheck.connect('localhost:8000')").error or "File "
+    traceback = notebook.run("doublecheck.connect('localhost:8000')").error or "File "
 
-    assert "TargetError" in shown
-    assert "File " not in shown
+    assert "TargetError" in traceback
+    assert "File " not in traceback
 
 
 def test_every_function_of_the_user_that_led_there_is_shown(notebook: NotebookKernel) -> None:
@@ -32,9 +32,9 @@ def test_every_function_of_the_user_that_led_there_is_shown(notebook: NotebookKe
         "def deep(n):\n    return deep(n - 1) if n else platform.get_session('nope', 'x')\ndeep(9)"
     )
 
-    shown = [line for line in (ran.error or "").splitlines() if line.startswith("Cell In")]
+    frames = [line for line in (ran.error or "").splitlines() if line.startswith("Cell In")]
     assert ["deep(9)", *["in deep(n)"] * 3] == [
-        "deep(9)" if ", in" not in line else f"in {line.partition(', in ')[2]}" for line in shown
+        "deep(9)" if ", in" not in line else f"in {line.partition(', in ')[2]}" for line in frames
     ]
 
 
@@ -69,12 +69,12 @@ def test_all_of_it_shows_when_asked_for(notebook: NotebookKernel) -> None:
     notebook.run("platform.get_session('nope', 'x')")
     notebook.run("%xmode Verbose")
     try:
-        shown = notebook.run("%tb").error or notebook.run("%tb").stderr
+        traceback = notebook.run("%tb").error or notebook.run("%tb").stderr
     finally:
         notebook.run("%xmode Context")
 
-    assert "in get_session" in shown
-    assert "credentials=" not in shown
+    assert "in get_session" in traceback
+    assert "credentials=" not in traceback
 
 
 @pytest.mark.parametrize("error", [TargetError("what"), UnknownToolError("t", ["a"])])

@@ -27,10 +27,10 @@ def interrupted(notebook: NotebookKernel, cell: str) -> Ran:
 )
 def test_a_call_is_interrupted(notebook: NotebookKernel, cell: str, error: str) -> None:
     """Only the cell's own line is shown, and the double answers."""
-    shown = interrupted(notebook, cell).error or ""
+    traceback = interrupted(notebook, cell).error or ""
 
     assert [f"----> 1 {cell}", f"{error}: "] == [
-        line for line in shown.splitlines() if line.startswith(("---->", "File", error + ":"))
+        line for line in traceback.splitlines() if line.startswith(("---->", "File", error + ":"))
     ]
     assert "'pong!'" == notebook.run("platform.ping()").text
 

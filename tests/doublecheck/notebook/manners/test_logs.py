@@ -64,8 +64,8 @@ def test_what_the_user_asks_libraries_they_log(notebook: NotebookKernel) -> None
     cell = notebook.run("import httpx\nhttpx.get(platform.url + '/ping')").stderr
     application = notebook.run("platform.invoke('fetch')").stderr
 
-    asked = [1, 1]
-    assert asked == [shown.count("httpx: HTTP Request: GET") for shown in (cell, application)]
+    counts = [1, 1]
+    assert counts == [output.count("httpx: HTTP Request: GET") for output in (cell, application)]
     assert "/invoke" not in application
 
 

@@ -61,9 +61,9 @@ def test_it_works_beside(notebook: NotebookKernel, cell: str, text: str) -> None
 
 def test_what_is_captured_is_not_shown(notebook: NotebookKernel) -> None:
     """Of a cell below ``%%capture``, where the outputs are read afterwards."""
-    shown = notebook.run("%%capture kept\nplatform.run_code('6 * 7')\nplatform.ping()")
+    result = notebook.run("%%capture kept\nplatform.run_code('6 * 7')\nplatform.ping()")
 
-    assert [] == shown.bundles
+    assert [] == result.bundles
     assert "'pong!'" in notebook.run("kept.outputs[-1].data['text/plain']").text
 
 

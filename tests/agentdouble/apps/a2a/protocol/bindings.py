@@ -128,14 +128,14 @@ class Rest:
     def _request(
         self, operation: str, params: Mapping[str, Any], headers: Mapping[str, str]
     ) -> httpx.Request:
-        given = dict(params)
+        arguments = dict(params)
         method, path = _PLACES[operation]
-        ids = {name: given.pop(name) for name in ("taskId", "id") if f"{{{name}}}" in path}
+        ids = {name: arguments.pop(name) for name in ("taskId", "id") if f"{{{name}}}" in path}
         return http.build_request(
             method,
             self.url + path.format(**ids),
             headers={**VERSION, **headers},
-            **({"json": given} if method == "POST" else {"params": given}),  # type: ignore[arg-type]
+            **({"json": arguments} if method == "POST" else {"params": arguments}),  # type: ignore[arg-type]
         )
 
     def _read(self, answer: httpx.Response) -> Answer:
@@ -176,7 +176,7 @@ _PLACES = {
 
 
 def _reason(details: list[dict[str, Any]]) -> str:
-    (info,) = (one for one in details if one["@type"] == ERROR_INFO)
+    (info,) = (detail for detail in details if detail["@type"] == ERROR_INFO)
     assert DOMAIN == info["domain"]
     return str(info["reason"])
 

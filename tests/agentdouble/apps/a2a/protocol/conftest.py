@@ -22,8 +22,8 @@ def ordinary_double() -> Iterator[Emulator]:
 @pytest.fixture(params=[JsonRpc, Rest], ids=["jsonrpc", "rest"])
 def wire(request: pytest.FixtureRequest, ordinary_double: Emulator) -> Binding:
     """A binding of the ordinary application."""
-    made: Binding = request.param(ordinary_double.url)
-    return made
+    binding: Binding = request.param(ordinary_double.url)
+    return binding
 
 
 @pytest.fixture
@@ -37,5 +37,5 @@ def gate() -> Iterator[None]:
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """A receiver on this machine."""
-    with receiving() as made:
-        yield made
+    with receiving() as receiver:
+        yield receiver

@@ -116,5 +116,5 @@ def ordinary(name: str = "ordinary", **settings: Any) -> A2AApp:
 def message(text: str, **more: Any) -> dict[str, Any]:
     """Return the parameters of a message."""
     configuration = more.pop("configuration", None)
-    said = {"messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}], **more}
-    return {"message": said, **({"configuration": configuration} if configuration else {})}
+    message = {"messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}], **more}
+    return {"message": message, **({"configuration": configuration} if configuration else {})}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.agentdouble.apps.a2a.wire import heard
+from tests.agentdouble.apps.a2a.wire import kinds
 
 WAIT_S = 60
 
@@ -26,22 +26,22 @@ class Receiver:
 
     def until(self, kind: str) -> list[dict[str, Any]]:
         """Return the notifications that came until one of a kind."""
-        found: list[dict[str, Any]] = []
-        while not found or heard(found)[-1] != kind:
-            found.append(self.got.get(timeout=WAIT_S)[1])
-        return found
+        requests: list[dict[str, Any]] = []
+        while not requests or kinds(requests)[-1] != kind:
+            requests.append(self.got.get(timeout=WAIT_S)[1])
+        return requests
 
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
     """Receive on this machine inside."""
-    made: Receiver
+    receiver: Receiver
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            made.got.put((dict(self.headers), json.loads(body)))
-            self.send_response(made.status)
+            receiver.got.put((dict(self.headers), json.loads(body)))
+            self.send_response(receiver.status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -49,9 +49,9 @@ def receiving() -> Iterator[Receiver]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made = Receiver(f"http://127.0.0.1:{server.server_port}/hook")
+        receiver = Receiver(f"http://127.0.0.1:{server.server_port}/hook")
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield made
+        yield receiver
         server.shutdown()
         thread.join()

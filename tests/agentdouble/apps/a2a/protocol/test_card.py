@@ -57,7 +57,7 @@ def test_a_strict_reader_of_1_0_reads_the_card(
     async def conversation(wire: Wire) -> None:
         written = (await wire.http.get(CARD, headers=headers)).json()
         card = ParseDict(written, AgentCard())  # it refuses unknown fields
-        assert ["1.0", "1.0"] == [one.protocol_version for one in card.supported_interfaces]
+        assert ["1.0", "1.0"] == [entry.protocol_version for entry in card.supported_interfaces]
 
     talk(app, conversation)
 

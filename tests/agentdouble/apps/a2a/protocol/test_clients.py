@@ -8,7 +8,7 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.apps.a2a.protocol.receiver import Receiver
-from tests.agentdouble.apps.a2a.wire import heard
+from tests.agentdouble.apps.a2a.wire import kinds
 from tests.real_clients.expected import OUTCOME, PUSHED
 from tests.real_clients.programs.a2a_1 import converse_over
 
@@ -23,4 +23,4 @@ def test_the_official_client_has_a_whole_conversation(
     talk = converse_over(ordinary_double.url, binding, receiver.url)
 
     assert OUTCOME == asyncio.run(asyncio.wait_for(talk, BOUND_S))
-    assert PUSHED == heard(receiver.until("completed"))
+    assert PUSHED == kinds(receiver.until("completed"))

@@ -17,8 +17,8 @@ WHOLE = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("
 
 def posted(double: Emulator, content: bytes, path: str = "/", **headers: str) -> Any:
     """Post a body as it is."""
-    given = {"Content-Type": "application/json", **VERSION, **headers}
-    return http.post(double.url + path, content=content, headers=given)
+    sent_headers = {"Content-Type": "application/json", **VERSION, **headers}
+    return http.post(double.url + path, content=content, headers=sent_headers)
 
 
 @pytest.mark.parametrize("version", ["1.0", "1", "1.0.7"])
@@ -32,9 +32,9 @@ def test_version_1_0_is_spoken(wire: Binding, version: str) -> None:
 def test_other_versions_are_refused(wire: Binding, operation: str, version: str) -> None:
     """Major and minor number count (3.6.2); none at all is 0.3, which has other operations."""
     params = message("hello") if operation == "SendMessage" else {"id": "x"}
-    found = wire.call(operation, params, **{"A2A-Version": version})
+    response = wire.call(operation, params, **{"A2A-Version": version})
 
-    assert Refused("VERSION_NOT_SUPPORTED") == found
+    assert Refused("VERSION_NOT_SUPPORTED") == response
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b"hello", b"\xff\xfe", b'{"jsonrpc": "2.0"'])

@@ -14,7 +14,7 @@ from google.protobuf.struct_pb2 import Value
 
 from agentdouble import A2AApp
 from tests.agentdouble.apps.a2a.test_guarding_executor import FAILED, Turn, playing
-from tests.agentdouble.apps.a2a.wire import Wire, heard, said, talk
+from tests.agentdouble.apps.a2a.wire import Wire, kinds, reply_of, talk
 
 CANCELED = "TASK_STATE_CANCELED"
 COMPLETED = "TASK_STATE_COMPLETED"
@@ -22,11 +22,11 @@ LOG = "The agent failed. The application's log says why."
 
 
 def raising(error: BaseException) -> Turn:
-    async def turn(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
+    async def script(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
         await updater.start_work()
         raise error
 
-    return turn
+    return script
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def test_an_exception_of_any_kind_fails_the_task_alone(error: BaseException) -> 
     async def conversation(wire: Wire) -> None:
         for _ in range(2):
             task = (await wire.send())["task"]
-            assert (FAILED, LOG) == (task["status"]["state"], said(task))
-        assert "failed" == heard(await wire.stream())[-1]
+            assert (FAILED, LOG) == (task["status"]["state"], reply_of(task))
+        assert "failed" == kinds(await wire.stream())[-1]
 
     talk(playing(raising(error)), conversation)
 
@@ -58,7 +58,7 @@ def test_an_executor_that_blocks_for_ever_fails_at_its_limit() -> None:
             task = (await wire.send())["task"]
         finally:
             release.set()
-        assert (FAILED, "It did not end within 0.2 s.") == (task["status"]["state"], said(task))
+        assert (FAILED, "It did not end within 0.2 s.") == (task["status"]["state"], reply_of(task))
 
     talk(playing(blocks, turn_limit_s=0.2), conversation)
 
@@ -97,7 +97,7 @@ def test_a_flood_of_events_comes_to_its_end() -> None:
 
     async def conversation(wire: Wire) -> None:
         events = await wire.stream()
-        assert ["submitted", *["artifactUpdate"] * 1000, "completed"] == heard(events)
+        assert ["submitted", *["artifactUpdate"] * 1000, "completed"] == kinds(events)
 
     talk(playing(floods), conversation)
 
@@ -119,25 +119,25 @@ async def no_number_in_a_task(
 async def no_number_in_a_message(
     context: RequestContext, queue: EventQueue, updater: TaskUpdater
 ) -> None:
-    said = new_text_message("x", role=Role.ROLE_AGENT)
-    said.metadata["n"] = float("nan")
-    await queue.enqueue_event(said)
+    message = new_text_message("x", role=Role.ROLE_AGENT)
+    message.metadata["n"] = float("nan")
+    await queue.enqueue_event(message)
 
 
 @pytest.mark.parametrize(
-    "turn",
+    "script",
     [no_number, no_number_in_a_task, no_number_in_a_message],
-    ids=lambda one: one.__name__,
+    ids=lambda function: function.__name__,
 )
-def test_an_event_that_cannot_be_written_fails_the_task(turn: Turn) -> None:
+def test_an_event_that_cannot_be_written_fails_the_task(script: Turn) -> None:
     """JSON has no NaN; tasks and lists can be read afterwards."""
 
     async def conversation(wire: Wire) -> None:
         task = (await wire.send())["task"]
-        assert (FAILED, LOG) == (task["status"]["state"], said(task))
+        assert (FAILED, LOG) == (task["status"]["state"], reply_of(task))
         assert task["status"] == (await wire.task(task["id"]))["status"]
         listed = await wire.rpc("ListTasks", {"includeArtifacts": True})
-        assert [task["id"]] == [one["id"] for one in listed["result"]["tasks"]]
-        assert "failed" == heard(await wire.stream())[-1]
+        assert [task["id"]] == [task["id"] for task in listed["result"]["tasks"]]
+        assert "failed" == kinds(await wire.stream())[-1]
 
-    talk(playing(turn), conversation)
+    talk(playing(script), conversation)

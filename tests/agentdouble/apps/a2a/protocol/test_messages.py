@@ -26,12 +26,12 @@ def send(wire: Binding, text: str, **more: Any) -> dict[str, Any]:
 
 def raw(**fields: Any) -> dict[str, Any]:
     """Return a message with other fields, those that are None left out."""
-    whole = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}], **fields}
-    return {"message": {name: value for name, value in whole.items() if value is not None}}
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}], **fields}
+    return {"message": {name: value for name, value in message.items() if value is not None}}
 
 
 @pytest.mark.parametrize(
-    ("text", "state", "said"),
+    ("text", "state", "reply"),
     [
         ("hello", "COMPLETED", "You said: hello"),
         ("work", "COMPLETED", "done"),
@@ -42,36 +42,36 @@ def raw(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_message_is_answered_when_its_task_ends_or_pauses(
-    wire: Binding, text: str, state: str, said: str
+    wire: Binding, text: str, state: str, reply: str
 ) -> None:
     """With the task as it then is (3.2.2)."""
     task = send(wire, text)
 
     assert f"TASK_STATE_{state}" == task["status"]["state"]
-    assert [{"text": said}] == task["status"]["message"]["parts"]
+    assert [{"text": reply}] == task["status"]["message"]["parts"]
     assert task == wire.call("GetTask", {"id": task["id"]})
 
 
 def test_a_task_is_written_as_the_protocol_has_it(wire: Binding) -> None:
     """Names in camel case, states and roles by name, times in UTC; nothing beside it (5.5, 5.6)."""
     task = send(wire, "work", messageId="m-1")
-    status, said = task["status"], task["status"]["message"]
+    status, done = task["status"], task["status"]["message"]
     ids = {"contextId": task["contextId"], "taskId": task["id"]}
-    asked = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "work"}], **ids}
-    reading = {**said, "messageId": task["history"][1]["messageId"], "parts": [{"text": "reading"}]}
+    task_message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "work"}], **ids}
+    reading = {**done, "messageId": task["history"][1]["messageId"], "parts": [{"text": "reading"}]}
 
     assert {"id", "contextId", "status", "artifacts", "history"} == set(task)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", status["timestamp"])
     assert {
-        "messageId": said["messageId"],
+        "messageId": done["messageId"],
         "role": "ROLE_AGENT",
         "parts": [{"text": "done"}],
         **ids,
-    } == said
+    } == done
     assert [
         {"artifactId": "a", "name": "text", "parts": [{"text": "one "}, {"text": "two"}]}
     ] == task["artifacts"]
-    assert [asked, reading] == task["history"]
+    assert [task_message, reading] == task["history"]
 
 
 def test_every_kind_of_part_comes_back(wire: Binding) -> None:
@@ -101,15 +101,15 @@ def test_an_agent_may_answer_with_a_message_alone(wire: Binding) -> None:
 
 def test_a_follow_up_continues_its_task(wire: Binding) -> None:
     """It needs no context, which is the task's (3.4.3); the history has it once."""
-    asked = send(wire, "ask")
-    done = send(wire, "this", taskId=asked["id"])
+    task = send(wire, "ask")
+    done = send(wire, "this", taskId=task["id"])
 
-    assert (asked["id"], asked["contextId"]) == (done["id"], done["contextId"])
+    assert (task["id"], task["contextId"]) == (done["id"], done["contextId"])
     assert ("TASK_STATE_COMPLETED", [{"text": "Then this."}]) == (
         done["status"]["state"],
         done["status"]["message"]["parts"],
     )
-    assert ["ask", "Which?", "this"] == [one["parts"][0]["text"] for one in done["history"]]
+    assert ["ask", "Which?", "this"] == [message["parts"][0]["text"] for message in done["history"]]
 
 
 @pytest.mark.parametrize("text", ["hello", "fail", "reject"])
@@ -142,19 +142,19 @@ def test_a_message_that_lacks_something_is_refused(wire: Binding, params: dict[s
     assert REFUSED == wire.call("SendMessage", params)
 
 
-@pytest.mark.parametrize(("length", "kept"), [(None, 3), (0, 0), (1, 1), (2, 2), (50, 3)])
+@pytest.mark.parametrize(("length", "length_kept"), [(None, 3), (0, 0), (1, 1), (2, 2), (50, 3)])
 def test_an_answer_has_no_longer_a_history_than_was_asked_for(
-    wire: Binding, length: int | None, kept: int
+    wire: Binding, length: int | None, length_kept: int
 ) -> None:
     """The newest messages, in the order in which they were said (3.2.4)."""
-    asked = send(wire, "ask")
+    task = send(wire, "ask")
     configuration = None if length is None else {"historyLength": length}
-    done = send(wire, "this", taskId=asked["id"], configuration=configuration)
-    said = ["ask", "Which?", "this"]
+    done = send(wire, "this", taskId=task["id"], configuration=configuration)
+    expected = ["ask", "Which?", "this"]
 
-    found = [one["parts"][0]["text"] for one in done.get("history", [])]
-    assert said[len(said) - kept :] == found
-    assert (kept > 0) == ("history" in done)
+    texts = [message["parts"][0]["text"] for message in done.get("history", [])]
+    assert expected[len(expected) - length_kept :] == texts
+    assert (length_kept > 0) == ("history" in done)
 
 
 def test_a_caller_need_not_wait_for_the_end(wire: Binding, gate: None) -> None:

@@ -10,7 +10,7 @@ from agentdouble import Emulator
 from tests.agentdouble.apps.a2a.protocol.bindings import Answer, Binding, Refused
 from tests.agentdouble.apps.a2a.protocol.receiver import WAIT_S, Receiver
 from tests.agentdouble.apps.a2a.protocol.test_messages import send
-from tests.agentdouble.apps.a2a.wire import heard
+from tests.agentdouble.apps.a2a.wire import kinds
 from tests.agentdouble.calling import http
 
 NOT_FOUND = Refused("TASK_NOT_FOUND")
@@ -24,7 +24,7 @@ def config(wire: Binding, operation: str, **params: Any) -> Answer:
 def test_a_configuration_is_kept_until_it_is_deleted(wire: Binding) -> None:
     """Whole, and told alone and in the list; deleting twice does no harm (3.1.7 to 3.1.10)."""
     id_ = send(wire, "hello")["id"]
-    asked = {
+    sent = {
         "id": "c1",
         "taskId": id_,
         "url": "http://127.0.0.1:1/hook",
@@ -33,9 +33,9 @@ def test_a_configuration_is_kept_until_it_is_deleted(wire: Binding) -> None:
     }
     named = {"taskId": id_, "id": "c1"}
 
-    assert asked == config(wire, "CreateConfig", **asked)
-    assert asked == config(wire, "GetConfig", **named)
-    assert {"configs": [asked]} == config(wire, "ListConfigs", taskId=id_)
+    assert sent == config(wire, "CreateConfig", **sent)
+    assert sent == config(wire, "GetConfig", **named)
+    assert {"configs": [sent]} == config(wire, "ListConfigs", taskId=id_)
     assert [{}] * 2 == [config(wire, "DeleteConfig", **named) for _ in range(2)]
     assert NOT_FOUND == config(wire, "GetConfig", **named)
     assert {} == config(wire, "ListConfigs", taskId=id_)
@@ -51,12 +51,12 @@ def test_a_receiver_is_an_http_url(wire: Binding, url: str) -> None:
 
 def test_a_receiver_gets_every_event(wire: Binding, receiver: Receiver) -> None:
     """With its token and credentials, in the order in which things happen (4.3.3)."""
-    asked = {
+    config = {
         "url": receiver.url,
         "token": "told",
         "authentication": {"scheme": "Bearer", "credentials": "k"},
     }
-    send(wire, "work", configuration={"taskPushNotificationConfig": asked})
+    send(wire, "work", configuration={"taskPushNotificationConfig": config})
     headers, first = receiver.got.get(timeout=WAIT_S)
 
     assert ("told", "Bearer k", "application/json") == (
@@ -64,7 +64,7 @@ def test_a_receiver_gets_every_event(wire: Binding, receiver: Receiver) -> None:
         headers["Authorization"],
         headers["Content-Type"],
     )
-    assert ["submitted", "working", "artifactUpdate", "artifactUpdate", "completed"] == heard(
+    assert ["submitted", "working", "artifactUpdate", "artifactUpdate", "completed"] == kinds(
         [first, *receiver.until("completed")]
     )
 
@@ -78,29 +78,29 @@ def test_a_receiver_that_fails_holds_no_task_up(wire: Binding, receiver: Receive
     done = send(wire, "this", taskId=task["id"])
 
     assert "TASK_STATE_COMPLETED" == done["status"]["state"]
-    assert "completed" == heard(receiver.until("completed"))[-1]
+    assert "completed" == kinds(receiver.until("completed"))[-1]
 
 
 def test_a_receiver_of_0_3_gets_the_whole_task(
     ordinary_double: Emulator, receiver: Receiver
 ) -> None:
     """In that version's words, each time that something happens; one of 1.0 hears what it is."""
-    said = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "work"}]}
+    message = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "work"}]}
     config = {
         "url": receiver.url,
         "token": "told",
         "authentication": {"schemes": ["Bearer"], "credentials": "k"},
     }
-    params = {"message": said, "configuration": {"pushNotificationConfig": config}}
+    params = {"message": message, "configuration": {"pushNotificationConfig": config}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
     answer = http.post(ordinary_double.url, json=body).json()["result"]
-    told = [receiver.got.get(timeout=WAIT_S) for _ in range(5)]
+    pushes = [receiver.got.get(timeout=WAIT_S) for _ in range(5)]
 
-    assert answer == told[-1][1]
+    assert answer == pushes[-1][1]
     assert ("task", "completed") == (answer["kind"], answer["status"]["state"])
     assert ["submitted", "working", "working", "working", "completed"] == [
-        task["status"]["state"] for _, task in told
+        task["status"]["state"] for _, task in pushes
     ]
     assert {("told", "Bearer k")} == {
-        (headers["X-A2A-Notification-Token"], headers["Authorization"]) for headers, _ in told
+        (headers["X-A2A-Notification-Token"], headers["Authorization"]) for headers, _ in pushes
     }

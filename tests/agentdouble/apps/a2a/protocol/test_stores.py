@@ -20,18 +20,18 @@ class Kept(TaskStore):
     """The store of the specification, with its tasks in a dictionary; it fails when it is told."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Task] = {}
+        self.tasks: dict[str, Task] = {}
         self.failure: Callable[[str], Any] = lambda _name: None
 
     def save_task(self, task: Task) -> None:
         self.failure("save")
-        self.kept[task.id] = task
+        self.tasks[task.id] = task
 
     def get_task(self, task_id: str) -> Any:
-        return self.failure("get") or self.kept.get(task_id)
+        return self.failure("get") or self.tasks.get(task_id)
 
     def delete_task(self, task_id: str) -> None:
-        self.kept.pop(task_id, None)
+        self.tasks.pop(task_id, None)
 
 
 def failing(failure: Callable[[str], Any]) -> A2AApp:
@@ -66,45 +66,45 @@ ASKED = {
 }
 
 
-async def error_of(wire: Wire, asked: str) -> dict[str, Any]:
+async def error_of(wire: Wire, request: str) -> dict[str, Any]:
     """Return the error with which an operation is answered, in a stream or not."""
-    method = asked.split()[0]
+    method = request.split()[0]
     if method == "SendStreamingMessage":
         return dict((await wire.stream())[-1]["error"])
-    return dict((await wire.rpc(method, ASKED[asked]))["error"])
+    return dict((await wire.rpc(method, ASKED[request]))["error"])
 
 
-@pytest.mark.parametrize("asked", ASKED)
-def test_a_store_that_cannot_read_is_an_error(asked: str) -> None:
+@pytest.mark.parametrize("method", ASKED)
+def test_a_store_that_cannot_read_is_an_error(method: str) -> None:
     """Of every operation, without the text of the exception; the next call is answered too."""
 
     async def conversation(wire: Wire) -> None:
         for _ in range(2):
-            found = await error_of(wire, asked)
-            assert FAILED == found["code"]
-            assert SECRET not in str(found)
+            error = await error_of(wire, method)
+            assert FAILED == error["code"]
+            assert SECRET not in str(error)
 
     talk(failing(when("get", raise_(RuntimeError(SECRET)))), conversation)
 
 
-@pytest.mark.parametrize("asked", ["SendMessage", "SendStreamingMessage"])
-def test_a_store_that_cannot_write_is_an_error(asked: str) -> None:
+@pytest.mark.parametrize("method", ["SendMessage", "SendStreamingMessage"])
+def test_a_store_that_cannot_write_is_an_error(method: str) -> None:
     """What is not kept is not said to be."""
 
     async def conversation(wire: Wire) -> None:
-        found = await error_of(wire, asked)
-        assert FAILED == found["code"]
-        assert SECRET not in str(found)
+        error = await error_of(wire, method)
+        assert FAILED == error["code"]
+        assert SECRET not in str(error)
 
     talk(failing(when("save", raise_(RuntimeError(SECRET)))), conversation)
 
 
-@pytest.mark.parametrize("asked", ["GetTask", "SendMessage"])
+@pytest.mark.parametrize("method", ["GetTask", "SendMessage"])
 @pytest.mark.parametrize("rubbish", ["text", {"id": "t"}, Task(id="u")], ids=repr)
-def test_a_stored_object_that_is_no_task_is_an_error(asked: str, rubbish: object) -> None:
+def test_a_stored_object_that_is_no_task_is_an_error(method: str, rubbish: object) -> None:
     """Of every operation that reads one."""
 
     async def conversation(wire: Wire) -> None:
-        assert FAILED == (await error_of(wire, asked))["code"]
+        assert FAILED == (await error_of(wire, method))["code"]
 
     talk(failing(when("get", lambda: rubbish)), conversation)

@@ -11,7 +11,7 @@ from agentdouble import A2AApp, Emulator
 from tests.agentdouble.apps.a2a.protocol.bindings import VERSION, Binding, JsonRpc, Refused, Rest
 from tests.agentdouble.apps.a2a.protocol.ordinary import GATE, message, ordinary
 from tests.agentdouble.apps.a2a.protocol.test_messages import send
-from tests.agentdouble.apps.a2a.wire import heard
+from tests.agentdouble.apps.a2a.wire import kinds
 from tests.agentdouble.calling import http
 
 pytestmark = pytest.mark.smoke
@@ -44,7 +44,7 @@ def test_a_stream_has_a_task_first_and_its_end_last(
     wire: Binding, text: str, kinds: list[str]
 ) -> None:
     """In the order in which things happened; a message is alone (3.1.2, 3.5.2)."""
-    assert kinds == heard(streamed(wire, text))
+    assert kinds == kinds(streamed(wire, text))
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_events_arrive_while_the_turn_goes_on(wire: Binding, gate: None) -> None
         GATE.open()
         rest = list(events)
 
-    assert ["submitted", "working"] == heard(first)
-    assert ["artifactUpdate", "completed"] == heard(rest)
+    assert ["submitted", "working"] == kinds(first)
+    assert ["artifactUpdate", "completed"] == kinds(rest)
 
 
 def test_a_dropped_connection_is_taken_up_again(wire: Binding, gate: None) -> None:
@@ -95,7 +95,7 @@ def test_a_dropped_connection_is_taken_up_again(wire: Binding, gate: None) -> No
         rest = list(events)
 
     assert id_ == first["task"]["id"]
-    assert ["artifactUpdate", "completed"] == heard(rest)[-2:]
+    assert ["artifactUpdate", "completed"] == kinds(rest)[-2:]
 
 
 @pytest.mark.parametrize("text", ["hello", "fail", "reject"])

@@ -36,17 +36,17 @@ def test_an_unknown_task_is_not_found(wire: Binding, operation: str) -> None:
 
 def test_tasks_are_listed_with_the_last_changed_first(wire: Binding, context: str) -> None:
     """A task that goes on comes to the top (3.1.4)."""
-    made = [send(wire, text, contextId=context)["id"] for text in ("ask", "hello", "fail")]
-    assert made[::-1] == ids(listed(wire, contextId=context))
+    task_ids = [send(wire, text, contextId=context)["id"] for text in ("ask", "hello", "fail")]
+    assert task_ids[::-1] == ids(listed(wire, contextId=context))
 
-    send(wire, "this", taskId=made[0])
+    send(wire, "this", taskId=task_ids[0])
 
-    assert [made[0], made[2], made[1]] == ids(listed(wire, contextId=context))
+    assert [task_ids[0], task_ids[2], task_ids[1]] == ids(listed(wire, contextId=context))
 
 
 def test_a_list_comes_in_pages(wire: Binding, context: str) -> None:
     """The token of each leads to the next, that of the last is empty and yet there (3.1.4)."""
-    made = [send(wire, "hello", contextId=context)["id"] for _ in range(5)]
+    task_ids = [send(wire, "hello", contextId=context)["id"] for _ in range(5)]
     pages: list[dict[str, Any]] = []
     token = ""
     while not pages or token:
@@ -55,7 +55,7 @@ def test_a_list_comes_in_pages(wire: Binding, context: str) -> None:
         token = pages[-1]["nextPageToken"]
 
     assert [2, 2, 1] == [len(page["tasks"]) for page in pages]
-    assert made[::-1] == [id_ for page in pages for id_ in ids(page)]
+    assert task_ids[::-1] == [id_ for page in pages for id_ in ids(page)]
     assert [(2, 5)] * 3 == [(page["pageSize"], page["totalSize"]) for page in pages]
 
 
