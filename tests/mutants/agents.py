@@ -200,12 +200,12 @@ def words(change: Callable[[str], str]) -> Change:
 def segment(index: int, change: Callable[[str], str], route: str) -> Change:
     """Change a segment of the path: apps, app, users, user, sessions, session."""
 
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         segments = request.path.strip("/").split("/")
         segments[index] = change(segments[index])
         request.path = "/" + "/".join(segments)
 
-    return requested(route, in_place)
+    return requested(route, change_request)
 
 
 def owner_of(request: Request, session: str = "") -> Owner:
@@ -345,14 +345,14 @@ def answer_deleted(route: str, *, times: int = 10**6) -> list[Change]:
     last: dict[str, bytes] = {}
     again: dict[str, int] = {}
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         if answer.status == 200:
             last[request.path] = answer.body
         elif request.path in last and again.get(request.path, 0) < times:
             again[request.path] = again.get(request.path, 0) + 1
             answer.set(200, json.loads(last[request.path]))
 
-    return [in_place(route, in_place)]
+    return [in_place(route, change_answer)]
 
 
 def still_listed() -> list[Change]:
@@ -470,12 +470,12 @@ def first_key_alone() -> Change:
     """Know the first key of a runtime alone."""
     keys_seen: dict[str, str] = {}
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         own = request.header("authorization")
         if answer.status < 400 and own != keys_seen.setdefault(runtime_of(request), own):
             answer.set(401, {"error": {"message": "No."}})
 
-    return in_place(f"* {HOSTED}/*", in_place)
+    return in_place(f"* {HOSTED}/*", change_answer)
 
 
 TABLE: dict[str, dict[str, Any]] = {

@@ -86,13 +86,13 @@ def headers(change: Callable[[Headers], Any]) -> Change:
 def custom(change: Callable[[str, str], str | None]) -> Change:
     """Change the values of custom headers; None loses one."""
 
-    def in_place(all_headers: Headers) -> None:
+    def change_headers(all_headers: Headers) -> None:
         for name in set(all_headers) - {*USUAL, *OF_HTTP}:
             changed = change(name, all_headers.pop(name))
             if changed is not None:
                 all_headers[name] = changed
 
-    return headers(in_place)
+    return headers(change_headers)
 
 
 def header(name: str, change: Callable[[str], str]) -> Change:
@@ -134,11 +134,11 @@ def string(change: Callable[[str], Any]) -> Change:
 def raised(change: Callable[[Answer, Request], None], kind: str = "") -> Change:
     """Change the answers to exceptions of the entrypoint, or to those of one kind, in place."""
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         if answer.status == 500 and f'"{kind}'.encode() in answer.body:
             change(answer, request)
 
-    return in_place(INVOKE, in_place)
+    return in_place(INVOKE, change_answer)
 
 
 def after_exception(route: str, *, failures: int = 1, session: bool = False) -> tuple[Change, ...]:
@@ -159,34 +159,34 @@ def error_again() -> Change:
     """Repeat an error to the next request."""
     pending: list[bytes] = []
 
-    def in_place(answer: Answer, _request: Request) -> None:
+    def change_answer(answer: Answer, _request: Request) -> None:
         if answer.status == 500:
             pending.append(answer.body)
         elif pending:
             answer.status, answer.body = 500, pending.pop()
 
-    return in_place(INVOKE, in_place)
+    return in_place(INVOKE, change_answer)
 
 
 def no_json(change: Callable[[Answer], None]) -> Change:
     """Change the refusals of bodies that are not JSON in place."""
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         if answer.status == 400 and request.json is None:
             change(answer)
 
-    return in_place(INVOKE, in_place)
+    return in_place(INVOKE, change_answer)
 
 
 def accept_text(change: Callable[[str], Any]) -> Change:
     """Take a body that is not JSON for an object, unless the function returns None."""
 
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         if request.json is None and request.body != b"null":
             document = change(request.body.decode("utf-8", "replace"))
             request.body = request.body if document is None else json.dumps(document).encode()
 
-    return requested(INVOKE, in_place)
+    return requested(INVOKE, change_request)
 
 
 def loose(text: str) -> Any:
@@ -333,11 +333,11 @@ HOSTED = f"POST {RUNTIME}/invoke"
 def session(change: Callable[[str], str]) -> Change:
     """Change the session of requests to runtimes."""
 
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         if "session_id" in request.headers:
             request.headers["session_id"] = change(request.headers["session_id"])
 
-    return requested(f"* {RUNTIME}/*", in_place)
+    return requested(f"* {RUNTIME}/*", change_request)
 
 
 def environment(document: Any, request: Request) -> Any:
@@ -366,10 +366,10 @@ def answer_of_a_body() -> Change:
     """Answer the same body with the same answer."""
     answers: dict[Any, bytes] = {}
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         answer.body = answers.setdefault((request.path, request.body), answer.body)
 
-    return in_place(HOSTED, in_place)
+    return in_place(HOSTED, change_answer)
 
 
 def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Change, ...]:
@@ -380,24 +380,24 @@ def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Ch
         down[0] = down[0] or not document["Result"].get("InstanceItems", True)
         return document
 
-    def in_place(answer: Answer, _request: Request) -> None:
+    def change_answer(answer: Answer, _request: Request) -> None:
         if down[0]:
             spoil(answer)
             down[0] = always
 
-    return actions("ListRuntimeInstances", note), in_place(f"* {RUNTIME}/*", in_place)
+    return actions("ListRuntimeInstances", note), in_place(f"* {RUNTIME}/*", change_answer)
 
 
 def first_runtime() -> Change:
     """Send the requests to all runtimes to the first."""
     ids: list[str] = []
 
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         name = request.path.split("/")[2]
         ids.append(name)
         request.path = request.path.replace(f"/{name}/", f"/{ids[0]}/", 1)
 
-    return requested(f"* {RUNTIME}/*", in_place)
+    return requested(f"* {RUNTIME}/*", change_request)
 
 
 def logs(change: Callable[[str], str]) -> Change:

@@ -157,14 +157,14 @@ def first_session_alone() -> Change:
     """Know the session that was opened first alone."""
     opened: list[str] = []
 
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         session = request.header("mcp-session-id")
         if session and session not in opened:
             opened.append(session)
         if session in opened[1:]:
             del request.headers["mcp-session-id"]
 
-    return requested(f"POST {ENDPOINT[2:]}", in_place)
+    return requested(f"POST {ENDPOINT[2:]}", change_request)
 
 
 def bearer(request: Request) -> str:

@@ -123,13 +123,13 @@ def refused_first(select: Callable[[Any], bool]) -> Change:
     """Refuse the first invocation of a session, if it is such."""
     ids: set[Any] = set()
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         name = request.json.get("UserSessionId")
         if name not in ids and select(request.json):
             answer.set(404, {"ResponseMetadata": {"Error": {"Code": "NotFound", "Message": "No"}}})
         ids.add(name)
 
-    return Change(action(INVOKE), answer=in_place)
+    return Change(action(INVOKE), answer=change_answer)
 
 
 def nameless() -> OfValue:
@@ -297,7 +297,7 @@ def tools(is_meant: Callable[[str, str], bool], select: Callable[[Any], bool] = 
 def spoken(select: Callable[[str, str], bool]) -> Change:
     """Take other actions and versions for InvokeTool."""
 
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         if select(request.query["Action"], request.query.get("Version", "")):
             request.query = {**request.query, "Action": INVOKE, "Version": VERSION}
             request.sign()
@@ -308,28 +308,28 @@ def spoken(select: Callable[[str, str], bool]) -> Change:
             and "Action" in request.query
             and "OperationPayload" in (request.json or {})
         ),
-        request=in_place,
+        request=change_request,
     )
 
 
 def unnamed(name: str) -> Change:
     """Refuse actions and versions without naming them."""
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         if answer.status >= 400 and request.query.get(name):
             answer.body = answer.body.replace(request.query[name].encode(), b"it")
 
-    return Change(lambda request: "Action" in request.query, answer=in_place)
+    return Change(lambda request: "Action" in request.query, answer=change_answer)
 
 
 def required(select: Callable[[Request], Any]) -> Change:
     """Refuse requests that are not such."""
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         if not select(request):
             answer.set(400, {"ResponseMetadata": {"Error": {"Code": "No", "Message": "No."}}})
 
-    return Change(action(INVOKE), answer=in_place)
+    return Change(action(INVOKE), answer=change_answer)
 
 
 # ---- files and the browser
@@ -342,34 +342,34 @@ NOT_ASCII = re.compile(rb"[\x80-\xff]")
 def uploaded(change: Callable[[bytes], bytes], part: re.Pattern[bytes] = PART) -> Change:
     """Change the content of uploads, or their path."""
 
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         request.body = part.sub(lambda m: m[1] + change(m[2]) + m[3], request.body, count=1)
 
-    return requested(UPLOAD, in_place)
+    return requested(UPLOAD, change_request)
 
 
 def downloaded(change: Callable[[bytes], bytes]) -> Change:
     """Change the content of downloads."""
 
-    def in_place(answer: Answer, _request: Request) -> None:
+    def change_answer(answer: Answer, _request: Request) -> None:
         if answer.status == 200:
             answer.body = change(answer.body)
 
-    return in_place(DOWNLOAD, in_place)
+    return in_place(DOWNLOAD, change_answer)
 
 
 def download_of_others() -> Change:
     """Download a file of another session where one is missing."""
     bodies: dict[str, bytes] = {}
 
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         path = request.query.get("path", "")
         if answer.status == 200:
             bodies[path] = answer.body
         elif path in bodies:
             answer.status, answer.body = 200, bodies[path]
 
-    return in_place(DOWNLOAD, in_place)
+    return in_place(DOWNLOAD, change_answer)
 
 
 def empty_if_missing(answer: Answer, _request: Request) -> None:

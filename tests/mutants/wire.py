@@ -408,20 +408,20 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _on_body(change: Callable[..., Any]) -> Callable[[Request], None]:
-    def in_place(request: Request) -> None:
+    def change_request(request: Request) -> None:
         if request.json is not None:
             request.body = json.dumps(_called(change, request.json, request)).encode()
 
-    return in_place
+    return change_request
 
 
 def _on_answer(change: Callable[..., Any]) -> Callable[[Answer, Request], None]:
-    def in_place(answer: Answer, request: Request) -> None:
+    def change_answer(answer: Answer, request: Request) -> None:
         document = answer.json
         if document is not None or answer.body == b"null":
             answer.body = json.dumps(_called(change, document, request)).encode()
 
-    return in_place
+    return change_answer
 
 
 def _on_event(change: Callable[..., Any]) -> Callable[[bytes, Request], list[bytes]]:

@@ -112,21 +112,21 @@ def of_streams(route: str, *names: str) -> dict[str, Change]:
 def status(route: str, of: int, new: int) -> Change:
     """Answer with another status."""
 
-    def in_place(answer: Answer, _request: Request) -> None:
+    def change_status(answer: Answer, _request: Request) -> None:
         if answer.status == of:
             answer.status = new
             answer.body = b"" if new == 204 else answer.body
 
-    return in_place(route, in_place)
+    return in_place(route, change_status)
 
 
 def as_text(route: str, text: Callable[[Any], str]) -> Change:
     """Answer with plain text."""
 
-    def in_place(answer: Answer, _request: Request) -> None:
+    def change_type(answer: Answer, _request: Request) -> None:
         answer.body, answer.headers["content-type"] = text(answer.json).encode(), "text/plain"
 
-    return in_place(route, in_place)
+    return in_place(route, change_type)
 
 
 def plain_refusal(answer: Answer, _request: Request) -> None:

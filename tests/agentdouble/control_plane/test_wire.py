@@ -28,7 +28,7 @@ def unread(
     monkeypatch: pytest.MonkeyPatch, document: dict[str, Any], prefix: str = ""
 ) -> list[str]:
     noted: list[str] = []
-    monkeypatch.setattr(wire.journal, "note_unread", noted.extend)
+    monkeypatch.setattr(wire, "note_unread", noted.extend)
     wire.read(Outer, document, prefix)
     return noted
 

@@ -6,7 +6,7 @@ import pytest
 
 from agentdouble import Settings
 from agentdouble.core import ledger, profiles
-from agentdouble.errors import ProfileError
+from agentdouble.errors import LedgerError, ProfileError
 
 PROFILE = """
 [unknowns]
@@ -85,7 +85,7 @@ def test_a_ledger_can_be_changed_and_goes_back(file: Path) -> None:
     """On top of what it was made with; what is wrong changes nothing."""
     changed = ledger.Ledger({"U-EXEC-SUCCESS": "true"})
     changed.change({"U-TTL-EXTENDS": "sliding"})
-    with pytest.raises(ledger.LedgerError):
+    with pytest.raises(LedgerError):
         changed.change({"U-TTL-EXTENDS": "none"})
     during = changed.answers()
     changed.change({})

@@ -60,11 +60,11 @@ def table(directory: Path, source: str = ANSWERING, **keys: Any) -> dict[str, An
 
 @asynccontextmanager
 async def runtimes(
-    clock: Clock | None = None, taken_names: Collection[str] = ()
+    clock: Clock | None = None, reserved: Collection[str] = ()
 ) -> AsyncIterator[RuntimeRegistry]:
     """Yield runtimes that nobody reaps, confined by nothing."""
     launcher = Launcher(Settings.load(isolation="none"), dict)
-    registry = RuntimeRegistry(clock or Clock(), Monitor(), launcher.launch, taken=taken_names)
+    registry = RuntimeRegistry(clock or Clock(), Monitor(), launcher.launch, reserved=reserved)
     yield registry
     await registry.close()
     await launcher.close()

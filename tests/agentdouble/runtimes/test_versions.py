@@ -165,7 +165,7 @@ async def test_versions_are_bounded(
 
 async def test_a_name_is_had_once(first: Table) -> None:
     """By one runtime, or by an application of the double itself; it is a segment of a path."""
-    async with small.runtimes(taken=["hosted"]) as runtimes:
+    async with small.runtimes(reserved=["hosted"]) as runtimes:
         managed = await runtimes.create(first)
         attempts: list[tuple[Any, str]] = [
             (runtimes.create(first), "there is one of that name"),

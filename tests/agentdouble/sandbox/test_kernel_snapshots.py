@@ -168,7 +168,7 @@ def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
         copy = await source.pool.copy(snapshot)
         assert expected == await value_of(copy.kernel, use)
         if omitted is not None:
-            assert omitted in ", ".join(snapshot.left_out)
+            assert omitted in ", ".join(snapshot.omitted)
         await copy.kernel.kill("the test is over")
 
     with_pool(test)

@@ -138,7 +138,7 @@ def test_the_producer_waits_for_the_consumer() -> None:
                 created.append(number)
                 if out.full:
                     waits.set()
-                    await out.room()
+                    await out.wait_for_room()
 
         making = asyncio.ensure_future(loop.run(make()))
         await asyncio.to_thread(waits.wait, 30)

@@ -57,10 +57,10 @@ class Liar:
         headers = {n: v for n, v in reply.headers.items() if n not in _OF_THE_CONNECTION}
         name = operation(Call(request.method, url, {}, body))
         self._requested[name] = self._requested.get(name, 0) + 1
-        status, content = self._answer(name, reply)
+        status, content = self._altered(name, reply)
         return Response(content, status, headers)
 
-    def _answer(self, name: str, reply: httpx.Response) -> tuple[int, bytes]:
+    def _altered(self, name: str, reply: httpx.Response) -> tuple[int, bytes]:
         if self._lie is None:
             return reply.status_code, reply.content
         streamed = reply.headers.get("content-type", "").startswith("text/event-stream")

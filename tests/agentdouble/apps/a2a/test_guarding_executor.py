@@ -15,7 +15,7 @@ from a2a.types import Artifact, Task, TaskState, TaskStatus, TaskStatusUpdateEve
 from a2a.utils.errors import TaskNotCancelableError
 
 from agentdouble import A2AApp
-from tests.agentdouble.apps.a2a.wire import Wire, reply_of, talk
+from tests.agentdouble.apps.a2a.wire import Wire, kinds, reply_of, talk
 
 Turn = Callable[[RequestContext, EventQueue, TaskUpdater], Awaitable[None]]
 
@@ -145,18 +145,22 @@ STREAMS: list[tuple[Turn, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("script", "kinds"), STREAMS, ids=[case.__name__ for case, _ in STREAMS])
-def test_a_stream_has_the_events_that_the_protocol_allows(script: Turn, kinds: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("script", "expected"), STREAMS, ids=[case.__name__ for case, _ in STREAMS]
+)
+def test_a_stream_has_the_events_that_the_protocol_allows(
+    script: Turn, expected: list[str]
+) -> None:
     """A task first, an end last, nothing after it; a message only alone. What was sent is stored."""
 
     async def conversation(wire: Wire) -> None:
-        assert kinds == kinds(await wire.stream())
+        assert expected == kinds(await wire.stream())
         tasks = (await wire.rpc("ListTasks", {}))["result"]["tasks"]
-        if kinds[-1] in ("completed", "failed"):
+        if expected[-1] in ("completed", "failed"):
             (task,) = tasks
-            assert f"TASK_STATE_{kinds[-1].upper()}" == task["status"]["state"]
+            assert f"TASK_STATE_{expected[-1].upper()}" == task["status"]["state"]
             hidden = "The agent failed. The application's log says why."
-            assert (hidden if kinds[-1] == "failed" else "") == reply_of(task)
+            assert (hidden if expected[-1] == "failed" else "") == reply_of(task)
 
     talk(playing(script), conversation)
 

@@ -36,7 +36,9 @@ REFUSE = get("/refuse/{status}", "body")
 
 def test_an_object_is_structured_and_text(api: str) -> None:
     """Structured content for programs, the same as text for a model."""
-    result = call(TYPED, api, given={"text": '{"a": [1, 2.5, null]}', "type": "application/json"})
+    result = call(
+        TYPED, api, arguments={"text": '{"a": [1, 2.5, null]}', "type": "application/json"}
+    )
 
     assert {"a": [1, 2.5, None]} == result.structured_content
     assert '{"a": [1, 2.5, null]}' == text(result)
@@ -45,7 +47,7 @@ def test_an_object_is_structured_and_text(api: str) -> None:
 @pytest.mark.parametrize("body", ["[1, 2]", "null"])
 def test_other_json_is_text(api: str, body: str) -> None:
     """Structured content is an object until 2026-07-28."""
-    result = call(TYPED, api, given={"text": body, "type": "application/problem+json"})
+    result = call(TYPED, api, arguments={"text": body, "type": "application/problem+json"})
 
     assert (body, None, False) == (text(result), result.structured_content, result.is_error)
 
@@ -55,7 +57,7 @@ def test_other_json_is_text(api: str, body: str) -> None:
 )
 def test_json_that_cannot_be_sent_on_is_text(api: str, body: str) -> None:
     """The client is told what the API said all the same."""
-    result = call(TYPED, api, given={"text": body, "type": "application/json"})
+    result = call(TYPED, api, arguments={"text": body, "type": "application/json"})
 
     assert (body, None, False) == (text(result), result.structured_content, result.is_error)
 
@@ -81,7 +83,7 @@ def test_json_that_is_none_is_an_error(api: str, body: str, times: int) -> None:
 )
 def test_text_is_text(api: str, arguments: dict[str, Any], expected: str) -> None:
     """In the charset it says, where Python knows it."""
-    assert expected == text(call(TYPED, api, given=arguments))
+    assert expected == text(call(TYPED, api, arguments=arguments))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_images_and_sounds_are_what_they_are(
     api: str, media_type: str, expected: dict[str, str]
 ) -> None:
     """As the content that MCP has for them."""
-    result = call(TYPED, api, given={"hex": PNG.hex(), "type": media_type})
+    result = call(TYPED, api, arguments={"hex": PNG.hex(), "type": media_type})
 
     (block,) = result.model_dump(by_alias=True, exclude_none=True)["content"]
     assert {**expected, "data": base64.b64encode(PNG).decode()} == block
@@ -101,7 +103,7 @@ def test_images_and_sounds_are_what_they_are(
 def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
     """In base64, with a name that tells nothing of the API."""
     arguments = {"hex": PNG.hex(), **({"type": media_type} if media_type else {})}
-    result = call(TYPED, api, given=arguments)
+    result = call(TYPED, api, arguments=arguments)
 
     (block,) = result.model_dump(by_alias=True, exclude_none=True)["content"]
     assert {
@@ -116,7 +118,7 @@ def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
 )
 def test_an_answer_without_a_body_says_so(api: str, status: int, expected: str) -> None:
     """A model reads that it has worked."""
-    result = call(REFUSE, api, given={"status": str(status)})
+    result = call(REFUSE, api, arguments={"status": str(status)})
 
     assert (expected, False) == (text(result), result.is_error)
 
@@ -204,7 +206,7 @@ def test_what_is_not_http_is_an_error(garbage: str) -> None:
 
 def test_an_unknown_tool_is_an_error(api: str) -> None:
     """It is named."""
-    result = call(TYPED, api, tool="other", given={})
+    result = call(TYPED, api, tool="other", arguments={})
 
     assert (True, "There is no tool 'other'.") == (result.is_error, text(result))
 

@@ -41,10 +41,10 @@ def started(wire: Binding) -> dict[str, Any]:
     ],
 )
 def test_a_stream_has_a_task_first_and_its_end_last(
-    wire: Binding, text: str, kinds: list[str]
+    wire: Binding, text: str, expected: list[str]
 ) -> None:
     """In the order in which things happened; a message is alone (3.1.2, 3.5.2)."""
-    assert kinds == kinds(streamed(wire, text))
+    assert expected == kinds(streamed(wire, text))
 
 
 @pytest.mark.parametrize(
