@@ -214,7 +214,7 @@ def test_applications_need_names_of_their_own() -> None:
     with pytest.raises(ApplicationLoadError, match="several are called 'one'"):
         Emulator(named("one"), named("one"))
     once = named("one")
-    with pytest.raises(ApplicationLoadError, match="The application 'one' is given twice"):
+    with pytest.raises(ApplicationLoadError, match="The application 'one' is listed twice"):
         Emulator(once, once)
 
 

@@ -67,10 +67,10 @@ def test_an_agent_is_found_in_the_package_or_its_module(folder: Path) -> None:
         ("\nimport nothing_here", r"ModuleNotFoundError: No module .*/__init__.py:2\)"),
         ("def f(:", r"SyntaxError: .*/broken_agent/__init__.py:1\)"),
         ("import sys; sys.exit(3)", r"SystemExit: 3 \(.*/__init__.py:1\)"),
-        ("root_agent = 5", r"root_agent of 'broken_agent' is int, and no agent"),
-        ("async def root_agent(message):\n    yield 1", r"does not take \(message, session\)"),
-        ("def root_agent(message, session):\n    return 1", r"is root_agent, and no agent"),
-        ("async def root_agent(message, session):\n    return 1", r"is root_agent, and no agent"),
+        ("root_agent = 5", r"root_agent of 'broken_agent' is int, not an agent"),
+        ("async def root_agent(message):\n    yield 1", r"does not accept \(message, session\)"),
+        ("def root_agent(message, session):\n    return 1", r"is root_agent, not an agent"),
+        ("async def root_agent(message, session):\n    return 1", r"is root_agent, not an agent"),
     ],
 )
 def test_an_application_that_does_not_load_is_refused_with_the_reason_and_the_place(
@@ -101,7 +101,7 @@ def test_the_name_of_another_module_is_refused(folder: Path, name: str) -> None:
     """Importing it would hide that module from everybody else."""
     write(folder, name, AGENT)
 
-    with pytest.raises(AgentLoadError, match=f"another module of that name, .*{name}"):
+    with pytest.raises(AgentLoadError, match=f"the name of another module, .*{name}"):
         AgentsDirectory(folder).load(name)
 
 

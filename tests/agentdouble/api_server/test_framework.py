@@ -133,7 +133,7 @@ def test_a_client_that_disconnects_lets_the_runner_say_so(
     double: Emulator, agent: ModuleType, user: str, route: str
 ) -> None:
     """It knows that the run was aborted, and its last event is stored."""
-    post_and_leave(double, route, body_of(user, f"forever {user}"), agent.begun[user])
+    post_and_leave(double, route, body_of(user, f"forever {user}"), agent.started[user])
     events = eventually(
         lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 2
     )
@@ -145,7 +145,7 @@ def test_a_client_that_disconnects_lets_the_runner_say_so(
 def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, user: str) -> None:
     """With the refusal of an unknown session."""
     waiting = background(lambda: run(double.url, body_of(user, f"wait {user}")))
-    assert agent.begun[user].wait(WITHIN_S)
+    assert agent.started[user].wait(WITHIN_S)
     http.delete(double.url + path(user))
     agent.go[user].set()
 

@@ -67,7 +67,7 @@ def test_a_held_call_is_released(double: Emulator, faults: Any) -> None:
     [
         (("arm", "fial", "/ping"), "Did you mean 'fail'?"),
         (("arm", "fail", "/ping", "503"), "'503' is not NAME=VALUE."),
-        (("arm", "delay", "/ping", "seconds=1e999"), "a value that JSON cannot have"),
+        (("arm", "delay", "/ping", "seconds=1e999"), "a value that is not JSON"),
         (("remove",), "Name a fault"),
         (("remove", "f99"), "There is no armed fault 'f99'"),
     ],

@@ -137,8 +137,11 @@ def _api(double: Emulator, name: str) -> tuple[Any, Any]:
         (("http://a:b@h/",), "BACKEND is an address such as http://HOST:PORT/mcp, without user"),
         (("none.json",), "none.json cannot be read: No such file or directory."),
         (("a.json", "--base-url", "h"), "--base-url is an address"),
-        (("http://h/", "--bearer", "s3cret"), "--bearer takes env:NAME or file:PATH, not the key"),
-        (("http://h/", "--api-key", "s3cret"), "--api-key takes env:NAME or file:PATH"),
+        (
+            ("http://h/", "--bearer", "s3cret"),
+            "--bearer must be env:NAME or file:PATH, not the key",
+        ),
+        (("http://h/", "--api-key", "s3cret"), "--api-key must be env:NAME or file:PATH"),
         (("http://h/", "--bearer", "env:NO_SUCH"), "--bearer: the environment has no NO_SUCH."),
         (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Use --bearer or --api-key"),
     ],

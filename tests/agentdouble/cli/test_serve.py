@@ -168,8 +168,8 @@ def test_wrong_options_are_one_line(
     assert expected in _refusal(command_line, *words)
 
 
-_NOT_A_KEY = "--api-key takes env:NAME or file:PATH, not the key itself"
-_NOT_A_URL = "--state has a password in it"
+_NOT_A_KEY = "--api-key must be env:NAME or file:PATH, not the key itself"
+_NOT_A_URL = "--state contains a password"
 
 
 @pytest.mark.parametrize(

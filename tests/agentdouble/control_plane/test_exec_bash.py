@@ -99,7 +99,7 @@ def test_an_operation_that_fails_says_so_inside(double: Emulator) -> None:
         ({"command": "x" * (2 << 20)}, "InvalidParameter", "the limit is 1048576"),
         ({"command": "x", "timeout": 301}, "InvalidParameter", "larger than 300 seconds"),
         ({"command": "x", "env": {"A": 1}}, "InvalidParameter", "OperationPayload.env.A"),
-        ("{", "InvalidParameter", "it holds no JSON"),
+        ("{", "InvalidParameter", "it is not valid JSON"),
     ],
     ids=lambda value: str(value)[:40],
 )

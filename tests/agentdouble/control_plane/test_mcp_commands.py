@@ -125,12 +125,12 @@ def test_a_command_outlives_a_restart(tmp_path: Path) -> None:
     [
         ("no", "it is not JSON"),
         ({"mcpServers": {"a": SERVER, "b": SERVER}}, "with one server"),
-        ({"url": "http://127.0.0.1/mcp"}, "a server with an address is a CustomConfiguration"),
-        ({"args": ["x"]}, "its command is wrong"),
+        ({"url": "http://127.0.0.1/mcp"}, "use CustomConfiguration for a server with an address"),
+        ({"args": ["x"]}, "its command is invalid"),
         ({"command": "x", "env": {"a b": ""}}, "'a b' is no name of an environment variable"),
-        ({"command": "x", "shell": True}, "its shell is wrong"),
+        ({"command": "x", "shell": True}, "its shell is invalid"),
         ({"command": "x", "cwd": "/etc"}, "the setting runtime_sources names"),
-        ({"command": "x", "cwd": str(HERE / "none")}, "there is no directory"),
+        ({"command": "x", "cwd": str(HERE / "none")}, "is not the absolute path of a directory"),
     ],
 )
 def test_what_cannot_be_run_is_refused(double: Emulator, raw: Any, reason: str) -> None:
@@ -151,4 +151,4 @@ def test_other_packages_and_credentials_are_refused(double: Emulator) -> None:
     _, code, message = refusal(
         double, "CreateMCPService", OutboundAuthorizerConfiguration=outbound, **body(SERVER)
     )
-    assert ("InvalidParameter", True) == (code, "gets its credentials as env" in message)
+    assert ("InvalidParameter", True) == (code, "gets its credentials from env" in message)

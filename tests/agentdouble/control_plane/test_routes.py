@@ -258,5 +258,5 @@ def test_an_action_that_is_not_posted_is_told_how(shared: Emulator) -> None:
     assert (405, "POST") == (answer.status_code, answer.headers["Allow"])
     assert ("MethodNotAllowed", True) == (
         error["Code"],
-        "Actions are sent by POST" in error["Message"],
+        "Send actions by POST" in error["Message"],
     )

@@ -115,7 +115,7 @@ def test_a_session_token_is_sent_and_signed() -> None:
 
 
 @pytest.mark.parametrize(
-    "request",
+    "signed",
     [
         pytest.param(VEADK, id="veadk: the token is sent and not signed"),
         pytest.param(SDK, id="SDK: every X- header is signed"),
@@ -160,9 +160,9 @@ def test_a_session_token_is_sent_and_signed() -> None:
         ),
     ],
 )
-def test_every_client_variant_verifies(request: Request) -> None:
+def test_every_client_variant_verifies(signed: Request) -> None:
     """The verifier follows the client's own SignedHeaders."""
-    assert ACCESS == verify(request).access_key
+    assert ACCESS == verify(signed).access_key
 
 
 def with_headers(request: Request, **headers: str) -> Request:
@@ -246,7 +246,7 @@ TEMPORARY = Credentials(ACCESS, SECRET, "token")
 
 
 @pytest.mark.parametrize(
-    ("request", "credentials", "expected"),
+    ("signed", "credentials", "expected"),
     [
         (VEADK, TEMPORARY, ACCESS),
         (SDK, TEMPORARY, ACCESS),
@@ -259,12 +259,12 @@ TEMPORARY = Credentials(ACCESS, SECRET, "token")
     ],
 )
 def test_temporary_credentials_need_their_token(
-    request: Request, credentials: Credentials, expected: str
+    signed: Request, credentials: Credentials, expected: str
 ) -> None:
     """Signed or not, the token must be the right one; a wrong signature comes first."""
     try:
         user = signing.verify(
-            request, credentials_of={ACCESS: credentials}.get, wall=WHEN
+            signed, credentials_of={ACCESS: credentials}.get, wall=WHEN
         ).access_key
     except SignatureError as error:
         user = error.code

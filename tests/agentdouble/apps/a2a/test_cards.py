@@ -78,7 +78,7 @@ def test_a_card_that_is_given_is_served_as_it_is() -> None:
     [
         ({}, "lacks name, description"),
         ({"name": "x"}, "lacks description"),
-        ({"name": 7}, "This is no agent card"),
+        ({"name": 7}, "This is not an agent card"),
         ("text", "is an AgentCard or its JSON, not str"),
         ({**MessageToDict(agent_card("x", URL)), "skills": [{"id": "s"}]}, r"skills\[?0?\]?"),
     ],

@@ -86,10 +86,13 @@ def _function() -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (NotAnExecutor, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
-        (_function, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
-        (InMemoryTaskStore, "takes a class derived from a2a.server.agent_execution.AgentExecutor"),
-        (SyncExecutor, "SyncExecutor.execute is not async"),
+        (NotAnExecutor, "requires a class derived from a2a.server.agent_execution.AgentExecutor"),
+        (_function, "requires a class derived from a2a.server.agent_execution.AgentExecutor"),
+        (
+            InMemoryTaskStore,
+            "requires a class derived from a2a.server.agent_execution.AgentExecutor",
+        ),
+        (SyncExecutor, "SyncExecutor.execute must be async"),
         (Needy, "Needy does not take the arguments of @app.agent_executor"),
     ],
     ids=["class", "function", "store", "sync", "init"],
@@ -145,7 +148,7 @@ def test_tasks_are_kept_by_the_store_of_the_specification(cls: type[Kept]) -> No
     """A2A-04: save_task and get_task, sync or async; what is listed is what was saved."""
     tasks: dict[str, Task] = {}
     app = A2AApp(runner="echo")
-    assert cls is app.task_store(kept=tasks)(cls)
+    assert cls is app.task_store(tasks=tasks)(cls)
 
     async def conversation(wire: Wire) -> None:
         task = (await wire.send())["task"]
@@ -182,8 +185,8 @@ class Half(TaskStore):
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (NotAnExecutor, "takes a class derived from a2a.server.tasks.TaskStore"),
-        (Says, "takes a class derived from a2a.server.tasks.TaskStore"),
+        (NotAnExecutor, "requires a class derived from a2a.server.tasks.TaskStore"),
+        (Says, "requires a class derived from a2a.server.tasks.TaskStore"),
         (Half, "it lacks get_task, delete_task"),
     ],
     ids=["class", "executor", "half"],

@@ -273,14 +273,14 @@ def test_an_application_is_an_asgi_application() -> None:
 
 
 def test_without_a_lifespan_the_error_says_so() -> None:
-    """A server that does not speak the lifespan protocol cannot host it."""
+    """A server that does not with the lifespan protocol cannot host it."""
 
     async def ask() -> None:
         transport = httpx2.ASGITransport(sample())
         async with httpx2.AsyncClient(transport=transport) as client:
             await client.post("http://testserver/mcp", json=mcp_wire.INITIALIZE)
 
-    with pytest.raises(RuntimeError, match="speak the lifespan protocol"):
+    with pytest.raises(RuntimeError, match="with the lifespan protocol"):
         asyncio.run(ask())
 
 

@@ -210,9 +210,12 @@ async def _two_contexts(a: Context, b: Context) -> str:
         (lambda app: app.prompt(dict), "a function that returns its result"),
         (lambda app: app.prompt(lambda: ""), "must provide a name"),
         (lambda app: app.completion(lambda ref: []), r"takes 'def f\(ref, argument, context\)'"),
-        (lambda app: app.resource("x://y", name="n")(lambda: ""), "has a resource 'x://y' already"),
-        (lambda app: app.prompt(name="p")(lambda: ""), "has a prompt 'p' already"),
-        (lambda app: app.completion(lambda a, b, c: []), "a completion 'for arguments' already"),
+        (lambda app: app.resource("x://y", name="n")(lambda: ""), "already has a resource 'x://y'"),
+        (lambda app: app.prompt(name="p")(lambda: ""), "already has a prompt 'p'"),
+        (
+            lambda app: app.completion(lambda a, b, c: []),
+            "already has a completion 'for arguments'",
+        ),
     ],
 )
 def test_what_cannot_be_offered_is_refused_when_it_is_decorated(decorate: Any, reason: str) -> None:

@@ -29,7 +29,7 @@ def started(wire: Binding) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "kinds"),
+    ("text", "expected"),
     [
         ("hello", ["submitted", "completed"]),
         ("work", ["submitted", "working", "artifactUpdate", "artifactUpdate", "completed"]),
