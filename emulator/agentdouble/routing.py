@@ -1,42 +1,45 @@
-"""The layers between the server and the surfaces, and the order of the routes."""
+"""The middleware between the server and the surfaces, and the order of the routes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
-from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+from starlette.types import ASGIApp, Lifespan
 
 from agentdouble import mcp_hosting
 from agentdouble.apps.a2a import paths as a2a_paths
 from agentdouble.control_plane import is_control_plane, render_refusal
-from agentdouble.core.code_tool import hosted_by
-from agentdouble.faults import FaultLayer
-from agentdouble.journal.failures import Failing
+from agentdouble.faults import FaultMiddleware
+from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.journal.middleware import JournalMiddleware
 from agentdouble.sandbox.data_plane import session_token
 from agentdouble.server import certificates, guard
 from agentdouble.server.guard import OWN
-from agentdouble.server.shutdown import ShutdownMiddleware
 from agentdouble.settings import Settings
 from agentdouble.surfaces import Context, HostedApplications, Runtimes
 
 
 def application(context: Context, policy: guard.Policy, lifespan: Lifespan[Starlette]) -> ASGIApp:
-    """Return the whole double: the surfaces and the layers in front of them, innermost first."""
-    render, own = policy.render, OWN + "/"
-    app: ASGIApp = Starlette(routes=_routes(context), lifespan=lifespan)
-    app = _Hosting(app, context.environment)
-    app = FaultLayer(app, context.faults, render, except_prefix=own)
-    app = ShutdownMiddleware(Failing(app, render), render)
-    app = JournalMiddleware(app, context.journal, context.ledger, except_prefix=own)
-    app = guard.Guard(app, policy, _shared(context.settings))
-    return Failing(app, render)  # also if the guard itself fails
+    """Return the whole double: the surfaces, and the middleware in front of them."""
+    own = OWN + "/"
+    middleware = [
+        *_cors(context.settings),
+        Middleware(guard.GuardMiddleware, policy),
+        Middleware(
+            JournalMiddleware,
+            context.journal,
+            context.ledger,
+            context.environment,
+            except_prefix=own,
+        ),
+        Middleware(ServerErrorMiddleware, policy.render),
+        Middleware(FaultMiddleware, context.faults, policy.render, except_prefix=own),
+    ]
+    return Starlette(routes=_routes(context), middleware=middleware, lifespan=lifespan)
 
 
 def _routes(context: Context) -> list[BaseRoute]:
@@ -46,29 +49,23 @@ def _routes(context: Context) -> list[BaseRoute]:
     return [*routes, Mount("/", refusing)]
 
 
-class _Hosting:
-    """A layer that makes run_code in hosted applications find this double."""
+def _cors(settings: Settings) -> list[Middleware]:
+    """Return what answers the browsers of allowed web pages, if there are any.
 
-    def __init__(self, app: ASGIApp, variables: Mapping[str, str]) -> None:
-        self._app = app
-        self._variables = variables
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with hosted_by(self._variables):
-            await self._app(scope, receive, send)
-
-
-def _shared(settings: Settings) -> guard.Wrap:
-    """Return the middleware that sends CORS headers for the allowed web pages, if there are any."""
+    It comes first, because a preflight request has no key, and a page must be able to read why a
+    request is refused.
+    """
     if not settings.allow_origins:
-        return lambda app: app
-    return partial(
-        CORSMiddleware,
-        allow_origins=settings.allow_origins,
-        allow_methods=["*"],
-        allow_headers=["*"],
-        expose_headers=["Mcp-Session-Id"],
-    )
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=settings.allow_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["Mcp-Session-Id"],
+        )
+    ]
 
 
 def policy_of(context: Context, token: str) -> guard.Policy:

@@ -32,13 +32,12 @@ from agentdouble.core.code_tool import (
     is_refused_for_its_id,
 )
 from agentdouble.errors import PlatformError
-from agentdouble.journal.failures import KIND, beneath
+from agentdouble.journal.failures import KIND, ServerErrorMiddleware, beneath
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.operation import EVENTS, TEXT
 from agentdouble.server import guard
 from agentdouble.server.application_loop import ApplicationLoop
 from agentdouble.server.disconnects import EventStreamResponse
-from agentdouble.server.shutdown import ShutdownMiddleware
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import serve
 
@@ -231,7 +230,7 @@ class SimpleApp:
         """
         listener = open_socket(host, port)
         print(f"{self.name} answers at {address_of(listener)}", flush=True)  # noqa: T201
-        guarded = guard.Guard(ShutdownMiddleware(self), guard.Policy(hosts=None))
+        guarded = guard.GuardMiddleware(ServerErrorMiddleware(self), guard.Policy(hosts=None))
         serve(guarded, listener, lambda: None)
 
     @asynccontextmanager

@@ -306,8 +306,8 @@ _EFFECTS: dict[type[Fault], Effect] = {
 }
 
 
-class FaultLayer:
-    """An ASGI application in front of the surfaces; ``render`` makes errors in their formats.
+class FaultMiddleware:
+    """A middleware that injects the armed faults; ``render`` makes errors in a surface's format.
 
     Requests below ``except_prefix`` and those that are ``UNSEEN`` have no faults.
     """

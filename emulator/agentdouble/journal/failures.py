@@ -6,6 +6,7 @@ an error of status 500 in the surface's own format, and its message has the refe
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -18,10 +19,17 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.errors import PlatformError, StateError
 from agentdouble.journal.entries import note_failure
-from agentdouble.server.guard import Refusal, Render
+from agentdouble.server.guard import Refusal, Render, render_json
+from agentdouble.server.protocols import TRANSPORT, hang_up
 
 KIND = "InternalError"
 STATE = "StateError"  # the code if the state cannot be kept, which has its own status
+STOPPING = Refusal(
+    503,
+    "ServerStopping",
+    "The server is stopping, and ended this request before it had an answer. "
+    "Send it again when the server is back.",
+)
 INTERNAL = 1011  # the close code of a WebSocket whose server fails
 _REFERENCE = re.compile(r"\bfailure-[0-9a-f]{12}\b")
 
@@ -65,10 +73,15 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-class Failing:
-    """An ASGI application in front of another that answers if the other fails."""
+class ServerErrorMiddleware:
+    """A middleware that answers if the application fails, or when the server stops.
 
-    def __init__(self, app: ASGIApp, render: Render) -> None:
+    If the answer has started, the connection is closed before the answer ends, so that no client
+    takes a part of an answer for the whole. A request that other code in this process cancels
+    stays cancelled.
+    """
+
+    def __init__(self, app: ASGIApp, render: Render = render_json) -> None:
         self._app = app
         self._render = render
 
@@ -90,6 +103,14 @@ class Failing:
             elif not sender.started:
                 await self._render(HTTPConnection(scope), refusal)(scope, receive, send)
             return  # the server breaks off an answer that had started
+        except asyncio.CancelledError:  # only a server that stops cancels its requests
+            if scope["type"] != "http" or TRANSPORT not in scope:
+                raise
+            if sender.started:
+                await hang_up(scope, receive)
+            else:
+                await self._render(HTTPConnection(scope), STOPPING)(scope, receive, send)
+            return
         await sender.flush()
 
     async def _close(self, websocket: WebSocket, refusal: Refusal, sender: _Sender) -> None:

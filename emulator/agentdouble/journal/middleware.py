@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.core import causes, ledger
+from agentdouble.core.code_tool import hosted_by
 from agentdouble.core.ledger import Ledger
 from agentdouble.core.log_filters import printable
 from agentdouble.journal.entries import UNSEEN, Entry, Journal, Start, current_entry
@@ -25,39 +28,51 @@ FAULTS_HEADER = b"x-agentdouble-faults"
 
 
 class JournalMiddleware:
-    """A middleware that sets the ledger in force and writes each request into the journal.
+    """A middleware that writes each request into the journal.
 
+    Inside, ``in_force`` is the ledger in force, and ``run_code`` finds the double by ``variables``.
     Requests below ``except_prefix`` and those that are ``UNSEEN`` are not written.
     """
 
     def __init__(
-        self, app: ASGIApp, journal: Journal, in_force: Ledger, *, except_prefix: str
+        self,
+        app: ASGIApp,
+        journal: Journal,
+        in_force: Ledger,
+        variables: Mapping[str, str],
+        *,
+        except_prefix: str,
     ) -> None:
         self._app = app
         self._journal = journal
         self._ledger = in_force
+        self._variables = variables
         self._except_prefix = except_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        if UNSEEN in scope or scope["path"].startswith(self._except_prefix):
-            with ledger.using(self._ledger):
+        with ledger.using(self._ledger) as noted, hosted_by(self._variables):
+            if UNSEEN in scope or scope["path"].startswith(self._except_prefix):
                 await self._app(scope, receive, send)
-            return
+            else:
+                await self._record(scope, receive, send, noted)
+
+    async def _record(
+        self, scope: Scope, receive: Receive, send: Send, noted: AbstractSet[str]
+    ) -> None:
         entry = self._journal.open(scope)
         kind = _Recorder if scope["type"] == "http" else _WebSocketRecorder
-        recorder = kind(self._journal, entry, receive, send)
+        recorder = kind(self._journal, entry, noted, receive, send)
         token = current_entry.set(entry)
         cause = causes.current.set((self._journal.name, entry.id))
-        with ledger.using(self._ledger) as recorder.noted:
-            try:
-                await self._app(scope, recorder.receive, recorder.send)
-            finally:
-                causes.current.reset(cause)
-                current_entry.reset(token)
-                recorder.close()
+        try:
+            await self._app(scope, recorder.receive, recorder.send)
+        finally:
+            causes.current.reset(cause)
+            current_entry.reset(token)
+            recorder.close()
 
 
 class _Recorder:
@@ -66,8 +81,15 @@ class _Recorder:
     ``noted`` are the unknowns on which the answer rests.
     """
 
-    def __init__(self, journal: Journal, entry: Entry, receive: Receive, send: Send) -> None:
-        self.noted: set[str] = set()
+    def __init__(
+        self,
+        journal: Journal,
+        entry: Entry,
+        noted: AbstractSet[str],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        self._noted = noted
         self._journal = journal
         self._entry = entry
         self._started = time.perf_counter()
@@ -89,8 +111,8 @@ class _Recorder:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", ()))
-            if self.noted:
-                headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self.noted)).encode()))
+            if self._noted:
+                headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self._noted)).encode()))
             if self._entry.faults:
                 headers.append((FAULTS_HEADER, ", ".join(self._entry.faults).encode()))
             message = {**message, "headers": headers}
@@ -111,7 +133,7 @@ class _Recorder:
         if entry.duration_ms is not None:
             return
         entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
-        entry.unknowns = sorted(self.noted)
+        entry.unknowns = sorted(self._noted)
         if self._journal.events.watched:
             self._journal.publish(entry, "answered")
         if not _log.isEnabledFor(logging.INFO):

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.core import log_filters as mistakes
+from agentdouble.core import log_filters
 
 OWN = "/_emulator"  # the prefix of the double's own routes
 HEALTH = f"{OWN}/health"  # the only one without the token
@@ -78,56 +78,8 @@ class Policy:
         return self.body_limit
 
 
-Wrap = Callable[[ASGIApp], ASGIApp]
-
-
-def _as_it_is(app: ASGIApp) -> ASGIApp:
-    return app
-
-
-class Guard:
-    """An ASGI application in front of another that passes on the requests that the policy allows.
-
-    ``shared`` runs after the check of the page and before all other checks. So it can answer the
-    browser of an allowed page, which sends a preflight request without a key, and the page can
-    read why a request is refused.
-    """
-
-    def __init__(self, app: ASGIApp, policy: Policy, shared: Wrap = _as_it_is) -> None:
-        self._inside = shared(_Admission(app, policy))
-        self._policy = policy
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await self._inside(scope, receive, send)
-            return
-        connection = HTTPConnection(scope)
-        refusal = self._refusal(connection)
-        with mistakes.serving():
-            if refusal is None:
-                await self._inside(scope, receive, send)
-            else:
-                await self._policy.render(connection, refusal)(scope, receive, send)
-
-    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
-        headers = connection.headers
-        origin, host = headers.get("origin"), headers.get("host", "")
-        if origin is None:
-            page = "another site" if _is_of_another_site(headers, self._policy) else None
-        else:
-            page = None if _origin_allowed(origin, host, self._policy) else repr(origin)
-        if page is None:
-            return None
-        return Refusal(
-            403,
-            "ForbiddenOrigin",
-            f"Requests from the web page {page} are refused. "
-            "Name the page's origin in the setting allow_origins to let it call.",
-        )
-
-
-class _Admission:
-    """The checks of the host, the key and the size of a request."""
+class GuardMiddleware:
+    """A middleware that passes on the requests that the policy allows."""
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
         self._app = app
@@ -138,29 +90,36 @@ class _Admission:
             await self._app(scope, receive, send)
             return
         connection = HTTPConnection(scope)
-        refusal = self._refusal(connection)
+        limit = self._policy.limit_of(connection)
+        refusal = self._refusal(connection, limit)
+        meter = _Meter(receive, send, limit)
+        if refusal is None:
+            with log_filters.serving():
+                try:
+                    await self._app(scope, meter.receive, meter.send)
+                except _BodyTooLargeError:
+                    if meter.response_started:
+                        raise
+                except ClientDisconnect:  # the client no longer waits, and nothing has failed
+                    return
+            if meter.exceeded and not meter.response_started:
+                refusal = _body_too_large(limit)
         if refusal is not None:
             await self._policy.render(connection, refusal)(scope, receive, send)
-            return
-        limit = self._policy.limit_of(connection)
-        meter = _Meter(receive, send, limit)
-        try:
-            await self._app(scope, meter.receive, meter.send)
-        except _BodyTooLargeError:
-            if meter.response_started:
-                raise
-        except ClientDisconnect:  # the client does not wait any more, and nothing has failed
-            return
-        if meter.exceeded and not meter.response_started:
-            refusal = _body_too_large(limit)
-            await self._policy.render(connection, refusal)(scope, receive, send)
 
-    def _refusal(self, connection: HTTPConnection) -> Refusal | None:
+    def _refusal(self, connection: HTTPConnection, limit: int) -> Refusal | None:
         policy, headers = self._policy, connection.headers
+        page, host = _foreign_page(headers, policy), headers.get("host", "")
+        if page is not None:
+            return Refusal(
+                403,
+                "ForbiddenOrigin",
+                f"Requests from the web page {page} are refused. "
+                "Name the page's origin in the setting allow_origins to let it call.",
+            )
         malformed = _host_error(connection)
         if malformed is not None:
             return Refusal(400, "BadHost", malformed)
-        host = headers.get("host", "")
         if not _host_allowed(host, policy):
             return Refusal(
                 403,
@@ -171,10 +130,7 @@ class _Admission:
         unauthorized = self._unauthorized(connection)
         if unauthorized is not None:
             return Refusal(401, "Unauthorized", unauthorized)
-        limit = policy.limit_of(connection)
-        if _announced_length(headers) > limit:
-            return _body_too_large(limit)
-        return None
+        return _body_too_large(limit) if _announced_length(headers) > limit else None
 
     def _unauthorized(self, connection: HTTPConnection) -> str | None:
         """Return why the key or token of a request is refused, or None."""
@@ -278,17 +234,17 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_of_another_site(headers: Headers, policy: Policy) -> bool:
-    """Return whether a page of another site sends a request without an Origin, not as a link."""
-    return (
-        headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        and headers.get("sec-fetch-mode") != "navigate"
-        and "*" not in policy.origins
-    )
-
-
-def _origin_allowed(origin: str, host: str, policy: Policy) -> bool:
-    return is_same_origin(origin, host) or origin in policy.origins or "*" in policy.origins
+def _foreign_page(headers: Headers, policy: Policy) -> str | None:
+    """Return the web page that sends a request and may not, or None."""
+    if "*" in policy.origins:
+        return None
+    origin = headers.get("origin")
+    if origin is not None:
+        allowed = is_same_origin(origin, headers.get("host", "")) or origin in policy.origins
+        return None if allowed else repr(origin)
+    # a page of another site sends no Origin with some requests; a link to the double is harmless
+    foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    return "another site" if foreign and headers.get("sec-fetch-mode") != "navigate" else None
 
 
 def is_same_origin(origin: str, host: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import Emulator
-from agentdouble.journal.failures import Failing
+from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.sandbox.instances import Instances
 from agentdouble.server.guard import render_json
 from tests.agentdouble import mcp_wire
@@ -155,7 +155,7 @@ async def test_an_answer_that_has_begun_is_broken_off(caplog: pytest.LogCaptureF
             sent.append(message)
 
         scope = {"type": kind, "path": "/", "headers": [], "query_string": b""}
-        await Failing(application, render_json)(scope, nothing, send)
+        await ServerErrorMiddleware(application, render_json)(scope, nothing, send)
 
         (reference,) = REFERENCE.findall(caplog.text)
         caplog.clear()
@@ -180,7 +180,7 @@ async def test_a_client_that_has_gone_is_no_failure(caplog: pytest.LogCaptureFix
 
     scope = {"type": "websocket", "path": "/", "headers": [], "query_string": b""}
     with pytest.raises(GoneError):
-        await Failing(application, render_json)(scope, nothing, send)
+        await ServerErrorMiddleware(application, render_json)(scope, nothing, send)
     assert "" == caplog.text
 
 

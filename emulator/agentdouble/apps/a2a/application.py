@@ -26,9 +26,9 @@ from agentdouble.core.clock import Clock
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import DecorationError
+from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.server import guard
 from agentdouble.server.forwarded_prefix import Forwarded
-from agentdouble.server.shutdown import ShutdownMiddleware
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import serve
 from agentdouble.state import Change, Store
@@ -194,8 +194,8 @@ class A2AApp:
         def started() -> None:
             print(f"{self.name} answers at {address_of(listener)}", flush=True)  # noqa: T201
 
-        guarded = guard.Guard(
-            ShutdownMiddleware(Forwarded(self), _render), guard.Policy(hosts=None)
+        guarded = guard.GuardMiddleware(
+            ServerErrorMiddleware(Forwarded(self), _render), guard.Policy(hosts=None)
         )
         serve(guarded, listener, started)
 
@@ -228,9 +228,9 @@ class A2AApp:
             raise
 
     @cached_property
-    def _guarded(self) -> guard.Guard:
+    def _guarded(self) -> guard.GuardMiddleware:
         policy = guard.Policy(hosts=None, origins=frozenset({"*"}), render=_render)
-        return guard.Guard(self._answer, policy)
+        return guard.GuardMiddleware(self._answer, policy)
 
     @cached_property
     def _lifespans(self) -> Starlette:

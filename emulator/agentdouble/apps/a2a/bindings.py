@@ -26,8 +26,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble.apps.a2a import paths
-from agentdouble.core import log_filters as mistakes
-from agentdouble.core import strict_json
+from agentdouble.core import log_filters, strict_json
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
 from agentdouble.server.guard import Refusal
@@ -54,7 +53,7 @@ for _logger in (
     "a2a.server.routes.jsonrpc_dispatcher",
     "a2a.utils.error_handlers",
 ):
-    mistakes.tell_in_short(
+    log_filters.tell_in_short(
         _logger,
         *(A2AError, HTTPException, ClientDisconnect, ParseError, ValidationError),
         *(JSONRPCInvalidRequestException, UnicodeError, RecursionError),

@@ -11,7 +11,8 @@ import datetime as dt
 import inspect
 import logging
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from a2a.server.agent_execution import AgentExecutor
@@ -72,24 +73,23 @@ class PersistentTaskStore(InMemoryTaskStore):
     async def save(self, task: Task, context: ServerCallContext) -> None:
         """Save a task, so that it cannot be lost after this returns. Raises InternalError."""
         record = {"task": MessageToDict(task)}
-        await unbroken(self._save(task.id, record, super().save(_copy(task), context)))
+        await unbroken(self._save(task.id, record, partial(super().save, _copy(task), context)))
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
         """Delete a task of the caller."""
         if await self.get(task_id, context) is not None:
-            await unbroken(self._save(task_id, None, super().delete(task_id, context)))
+            await unbroken(self._save(task_id, None, partial(super().delete, task_id, context)))
 
     async def _save(
-        self, task_id: str, record: Record | None, save: Coroutine[Any, Any, None]
+        self, task_id: str, record: Record | None, save: Callable[[], Awaitable[None]]
     ) -> None:
         """Write a record to the state, then to memory."""
         try:
             await self._state.write(Change(KIND, f"{self._app}/{task_id}", record))
         except StateError as error:
-            save.close()
             _log.error("Task %s: %s", task_id, error)
             raise InternalError(str(error)) from None
-        await save
+        await save()
 
 
 def _abandoned(task: Task, now: dt.datetime) -> Task:

@@ -22,11 +22,11 @@ from agentdouble.apps.mcp import checks
 from agentdouble.apps.mcp.checks import Offered, names_at
 from agentdouble.core.imports import import_now
 from agentdouble.errors import DecorationError
+from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.mcp_hosting import OPERATIONS, Endpoint, render_refusal
 from agentdouble.openapi.operation import described
 from agentdouble.server import guard
 from agentdouble.server.application_loop import ApplicationLoop, containing_exit
-from agentdouble.server.shutdown import ShutdownMiddleware
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import serve
 
@@ -322,7 +322,7 @@ class MCPApp:
         listener = open_socket(host, port)
         print(f"{self.name} answers at {address_of(listener)}{PATH}", flush=True)  # noqa: T201
         policy = guard.Policy(hosts=None, render=_render)
-        guarded = guard.Guard(ShutdownMiddleware(self, policy.render), policy)
+        guarded = guard.GuardMiddleware(ServerErrorMiddleware(self, policy.render), policy)
         serve(guarded, listener, lambda: None, stopping=self._hosted.begin_shutdown)
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import Emulator, SimpleApp
-from agentdouble.server.shutdown import STOPPING, ShutdownMiddleware
+from agentdouble.journal.failures import STOPPING, ServerErrorMiddleware
 
 pytestmark = pytest.mark.smoke
 
@@ -90,7 +90,9 @@ def test_a_call_that_its_caller_cancels_stays_cancelled() -> None:
         raise AssertionError(message)
 
     async def cancelled() -> None:
-        called = asyncio.ensure_future(ShutdownMiddleware(sleep)({"type": "http"}, unused, unused))
+        called = asyncio.ensure_future(
+            ServerErrorMiddleware(sleep)({"type": "http"}, unused, unused)
+        )
         await asyncio.sleep(0)
         called.cancel()
         await called
