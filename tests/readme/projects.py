@@ -26,9 +26,7 @@ def forget(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
 def conftest(page: str, named: str) -> str:
     """Return a conftest with a page's PlatformConfig that names something."""
     (config,) = (
-        call
-        for call in re.findall(r"^with `(PlatformConfig\(.*\))`", read(page), re.M)
-        if named in call
+        call for call in re.findall(r"`(PlatformConfig\(.*?\))`", read(page)) if named in call
     )
     return (
         "import pytest\nfrom doublecheck import PlatformConfig\n\n"

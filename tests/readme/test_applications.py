@@ -14,12 +14,12 @@ from agentdouble import Emulator
 from agentdouble.apps.loading import load
 from doublecheck import Platform, Target
 from tests.readme.consoles import commands_of, run
-from tests.readme.pages import DOUBLE, block
+from tests.readme.pages import DOUBLE, FRONT, block
 from tests.readme.projects import conftest, forget, pytest_in
 
 pytestmark = pytest.mark.once
 
-MY_AGENT = block(DOUBLE, "python", "# my_agent.py")
+MY_AGENT = block(FRONT, "python", "# my_agent.py")
 ASKED = block(DOUBLE, "console", "$ curl http://127.0.0.1:8000/invoke")
 MY_A2A = block(DOUBLE, "python", "# my_a2a.py")
 GREETER = block(DOUBLE, "python", "# agents/greeter/__init__.py")
@@ -60,7 +60,7 @@ def test_the_application_answers_and_its_session_opens(
 def test_the_a2a_application_answers_in_the_double(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The executor says it louder, and its turn is ended for it."""
+    """The executor answers in upper case, and its turn is ended for it."""
     forget(monkeypatch, "my_a2a")
     file = tmp_path / "my_a2a.py"
     file.write_text(MY_A2A)

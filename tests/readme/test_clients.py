@@ -45,7 +45,7 @@ def test_the_variables_are_those_that_are_set() -> None:
         for client, names in re.findall(r"^\| (agentkit|veadk|both) \| (.*) \|$", read(FRONT), re.M)
     }
 
-    (others,) = re.findall(r"^\| its other services.* of (.*) \|$", read(FRONT), re.M)
+    (others,) = re.findall(r"^\| agentkit, for other services.* of (.*) \|$", read(FRONT), re.M)
     for name in re.findall(r"`(\w+)`", others):
         by_tool["agentkit"] |= {f"VOLCENGINE_{name}_{end}" for end in ("HOST", "SCHEME")}
 

@@ -12,7 +12,7 @@ from agentdouble.apps import simple
 from doublecheck.cli.app import app
 from doublecheck.run import pytest_run
 from tests.readme.consoles import commands_of
-from tests.readme.pages import DOUBLE, HARNESS, block
+from tests.readme.pages import FRONT, HARNESS, block
 from tests.readme.projects import pytest_in
 
 pytestmark = pytest.mark.once
@@ -22,7 +22,7 @@ TESTS = {
     for name in ("sandbox", "client", "retries", "clock", "data", "model", "sales")
 }
 APPLICATION = {
-    "my_agent.py": block(DOUBLE, "python", "# my_agent.py"),
+    "my_agent.py": block(FRONT, "python", "# my_agent.py"),
     "conftest.py": block(HARNESS, "python", "# conftest.py"),
     "test_my_application.py": block(HARNESS, "python", "# test_my_application.py"),
 }
@@ -36,12 +36,12 @@ def test_the_tests_pass(tmp_path: Path) -> None:
     for name, text in TESTS.items():
         (tmp_path / name).write_text(text)
 
-    assert "13 passed" in pytest_in(tmp_path)
+    assert "11 passed" in pytest_in(tmp_path)
 
 
 @pytest.mark.slow
 def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
-    """The override serves the application of the double's page."""
+    """The override serves the application of the front page."""
     for name, text in APPLICATION.items():
         (tmp_path / name).write_text(text)
 

@@ -14,7 +14,7 @@ from tests.readme.pages import FRONT, HARNESS, block, read
 pytestmark = pytest.mark.once
 
 LOAD, PLOT = (block(FRONT, "python", start) for start in ("%load_ext", "%%sandbox"))
-(FROM_PYTHON,) = re.findall(r"^From Python that is .*?\.$", read(FRONT), re.M | re.S)
+(FROM_PYTHON,) = re.findall(r"^From Python, use .*?\.$", read(FRONT), re.M | re.S)
 *CONNECT, RUN = re.findall(r"`(.*?)`", FROM_PYTHON)
 WITHOUT_MAGICS = [
     block(HARNESS, "python", start) for start in ("import doublecheck\n", "platform = await ")
@@ -33,7 +33,8 @@ WITH_MAGICS = [
 ]
 
 CHECK, CALIBRATE = (
-    block(HARNESS, "python", start) for start in ("report = doublecheck.", "found = doublecheck.")
+    block(HARNESS, "python", start)
+    for start in ("report = doublecheck.", "findings = doublecheck.")
 )
 
 

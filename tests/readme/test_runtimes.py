@@ -9,12 +9,12 @@ import pytest
 
 from agentdouble import Emulator, Settings
 from tests.readme.consoles import commands_of, run
-from tests.readme.pages import DOUBLE, block
+from tests.readme.pages import DOUBLE, FRONT, block
 from tests.readme.projects import forget
 
 pytestmark = pytest.mark.once
 
-MY_AGENT = block(DOUBLE, "python", "# my_agent.py")
+MY_AGENT = block(FRONT, "python", "# my_agent.py")
 RUNTIMES = block(DOUBLE, "toml", "# runtimes.toml")
 DECLARED = block(DOUBLE, "console", "$ agentdouble serve --config runtimes")
 CHANGED = block(DOUBLE, "console", "$ agentdouble call ListRuntimes")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ pytestmark = pytest.mark.once
 
 JAVASCRIPT = block(DOUBLE, "python", "# test_my_javascript.py")
 BROWSER = block(DOUBLE, "python", "# test_my_browser.py")
-WHAT_ANSWERS = block(DOUBLE, "python", "# what_answers.py")
 SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")
 
 
@@ -31,18 +28,6 @@ def test_the_tests_of_javascript_and_the_browser_pass(tmp_path: Path) -> None:
         (tmp_path / "test_my_browser.py").write_text(BROWSER)
 
     assert f"{1 + with_a_browser} passed" in pytest_in(tmp_path)
-
-
-@pytest.mark.slow
-def test_the_double_says_what_answers_where(tmp_path: Path) -> None:
-    """Each surface with its paths."""
-    script = tmp_path / "what_answers.py"
-    script.write_text(WHAT_ANSWERS)
-
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-
-    assert "Applications: /invoke /mcp /ping\n" in done.stdout
-    assert "Runtimes: /runtimes/<name>\n" in done.stdout
 
 
 def test_the_settings_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
