@@ -116,7 +116,7 @@ def run() -> int:
         f"\n[bold green]All {stage.passed} steps gave the expected result[/], in {seconds:.1f} s."
     )
     console.print("Next: [bold]agentdouble serve[/bold], or your own app: agentdouble serve my:app")
-    console.print("It prints the address of the web console; [bold]--open[/bold] opens it in a browser.")
+    console.print("It prints the web console's address; [bold]--open[/bold] opens it in a browser.")
     return 0
 
 
