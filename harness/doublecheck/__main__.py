@@ -1,4 +1,4 @@
-"""``python -m doublecheck``: the command line, run by this interpreter."""
+"""The command line as ``python -m doublecheck``."""
 
 from doublecheck.cli import main
 

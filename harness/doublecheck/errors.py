@@ -55,12 +55,12 @@ class ArgumentError(DoubleCheckError, TypeError):
 
 
 class ClosedError(DoubleCheckError, RuntimeError):
-    """A platform was used after it was closed; ``url`` is its URL."""
+    """A platform was used after it was closed. ``url`` is its URL."""
 
     def __init__(self, url: str) -> None:
         super().__init__(
-            f"The platform at {url} has been closed. A double that connect() started has "
-            "stopped then too. Call connect() again."
+            f"The platform at {url} has been closed, and so has any double that connect() "
+            "started. Call connect() again."
         )
         self.url = url
 
@@ -70,7 +70,7 @@ class TargetError(DoubleCheckError):
 
 
 class ConfigurationError(TargetError):
-    """A configuration cannot be used; ``source`` is the file, option or variable with the error.
+    """A configuration cannot be used. ``source`` is the file, option or variable with the error.
 
     ``key`` is the key of the wrong value, if there is one.
     """
@@ -90,16 +90,16 @@ class CredentialsRefusedError(DoubleCheckError):
 
     def __init__(self, url: str, detail: str, variables: tuple[str, str]) -> None:
         super().__init__(
-            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: {detail}. "
-            "Nothing was checked. Correct the two variables, or skip the checks that need a "
-            "signature: remove control_plane and sandbox from what the target offers."
+            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: "
+            f"{detail}. Nothing was checked. Correct the two variables, or skip the checks that "
+            "need a signature: remove control_plane and sandbox from what the target offers."
         )
         self.url = url
         self.variables = variables
 
 
 class MissingExtraError(DoubleCheckError):
-    """A part needs a package that is not installed; ``command`` installs it."""
+    """A part needs a package that is not installed. ``command`` installs it."""
 
     def __init__(self, part: str, *, install: str) -> None:
         self.command = f"pip install '{install}'"
@@ -107,32 +107,32 @@ class MissingExtraError(DoubleCheckError):
 
 
 class UnreachableError(DoubleCheckError):
-    """Nothing answers at an address; ``url`` is the requested URL."""
+    """Nothing answers at an address. ``url`` is the requested URL."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
-            f"Nothing answers at {url} ({reason}). Is the platform running, and is that its "
-            "address? 'agentdouble serve' starts a double; without an address one starts by itself."
+            f"Nothing answers at {url} ({reason}). Is the platform running, and is the address "
+            "correct? 'agentdouble serve' starts a double, and so does leaving out the address."
         )
         self.url = url
 
 
 class WrongAddressError(DoubleCheckError):
-    """The server at an address is not a platform; ``url`` is the requested URL."""
+    """The server at an address is not a platform. ``url`` is the requested URL."""
 
     def __init__(self, url: str, expected: str) -> None:
         super().__init__(
-            f"{url} {expected}, so it is not a platform. Is the address correct? Redirects are not "
-            "followed, because keys would be sent along."
+            f"{url} {expected}, so it is not a platform. Is the address correct? Redirects are "
+            "not followed, because they would receive the keys."
         )
         self.url = url
 
 
 class AbsentSurfaceError(WrongAddressError):
-    """The server at ``url`` answers, but shows nothing of a surface; ``surface`` is its name.
+    """The server at ``url`` answers, but does not show a surface, whose name is ``surface``.
 
-    ``answers`` are the requests that it was asked, and its answers to them. ``offered`` says that
-    the platform was declared to have it, so that this speaks against it.
+    ``answers`` holds the requests and the server's answers. ``offered`` says that the platform was
+    declared to have the surface, so that its absence counts against it.
     """
 
     offered = False
@@ -140,8 +140,8 @@ class AbsentSurfaceError(WrongAddressError):
     def __init__(self, url: str, surface: str, answers: Sequence[str]) -> None:
         DoubleCheckError.__init__(
             self,
-            f"Nothing at {url} answers as {surface}: {'; '.join(answers)}. If it is elsewhere, name "
-            "its address; if there is none, remove it from what the target offers.",
+            f"Nothing at {url} answers as {surface}: {'; '.join(answers)}. If it is elsewhere, "
+            "give its address; if it does not exist, remove it from what the target offers.",
         )
         self.url = url
         self.surface = surface
@@ -149,18 +149,18 @@ class AbsentSurfaceError(WrongAddressError):
 
 
 class NoAnswerError(DoubleCheckError):
-    """A request was sent, but its answer broke off or never came; ``url`` is the requested URL."""
+    """A request was sent, but its answer broke off or never came. ``url`` is the requested URL."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
-            f"{url} accepted the request but did not finish its answer ({reason}). The platform's "
-            "log says why; if it is only slow, raise timeout_s."
+            f"{url} accepted the request but did not finish its answer ({reason}). See the "
+            "platform's log; if it is only slow, raise timeout_s."
         )
         self.url = url
 
 
 class AnswerError(DoubleCheckError):
-    """An answer is not what its route promises; ``status`` and ``body`` are the answer's."""
+    """An answer does not have its route's format. ``status`` and ``body`` are the answer's."""
 
     def __init__(self, message: str, *, status: int, body: str = "") -> None:
         super().__init__(message)
@@ -169,7 +169,7 @@ class AnswerError(DoubleCheckError):
 
 
 class RefusedError(AnswerError):
-    """The platform refuses; ``code`` is its error code, if there is one."""
+    """The platform refuses. ``code`` is its error code, if there is one."""
 
     def __init__(self, message: str, *, status: int, body: str = "", code: str = "") -> None:
         super().__init__(message, status=status, body=body)
@@ -180,7 +180,7 @@ class ResultError(DoubleCheckError):
     """A result is a failure: code raised, a command, a tool or an agent failed.
 
     ``result`` is that result. ``ename`` and ``evalue`` are the name and the message of its error,
-    ``traceback`` is the traceback; what a result does not have is "".
+    ``traceback`` is the traceback; each is "" if the result has none.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class FaultError(DoubleCheckError):
 
 
 class FailedCellError(DoubleCheckError):
-    """A notebook's cell failed in the sandbox; ``lines`` are the traceback from there."""
+    """A notebook's cell failed in the sandbox. ``lines`` are the traceback from there."""
 
     def __init__(self, message: str, lines: Sequence[str]) -> None:
         super().__init__(message)
@@ -233,16 +233,16 @@ class UnexpectedHostError(DoubleCheckError):
     def __init__(self, host: str, hosts: Sequence[str]) -> None:
         super().__init__(
             f"The code under test sent a request to {host}, which platform_mock blocked: it "
-            f"only answers for {', '.join(hosts)}. "
-            "If the platform is there too, have platform_config return "
-            f"PlatformConfig(cloud_hosts=[..., {host!r}]). If it is another service, answer "
-            f"for it: platform_mock.router.route(host={host!r}).respond(json=...)."
+            f"only answers for {', '.join(hosts)}. If the platform is there too, have "
+            f"platform_config return PlatformConfig(cloud_hosts=[..., {host!r}]). If it is "
+            "another service, mock it: "
+            f"platform_mock.router.route(host={host!r}).respond(json=...)."
         )
         self.host = host
 
 
 class UnseenRequestError(UnexpectedHostError):
-    """With platform_mock, another library than httpx was used; ``library`` names it, if known."""
+    """With platform_mock, another library than httpx was used. ``library`` names it, if known."""
 
     def __init__(self, host: str, hosts: Sequence[str], library: str | None) -> None:
         super().__init__(host, hosts)
@@ -261,7 +261,7 @@ class FolderError(DoubleCheckError):
 
 
 class ChecksCrashedError(DoubleCheckError):
-    """The process of the checks ended; ``lines`` are its last printed lines."""
+    """The process of the checks ended. ``lines`` are its last printed lines."""
 
     def __init__(self, code: int, lines: Sequence[str]) -> None:
         printed = "".join(f"\n  {line}" for line in lines) or " nothing."
@@ -286,7 +286,7 @@ class ReportError(DoubleCheckError):
 
 
 class InterruptedRunError(ShownShort, KeyboardInterrupt):
-    """Code that ran in a sandbox was interrupted; ``session_id`` is the caller's session.
+    """Code in a sandbox was interrupted. ``session_id`` is the caller's session.
 
     It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """
@@ -306,7 +306,7 @@ class InterruptedRunError(ShownShort, KeyboardInterrupt):
 
 
 class InterruptedChecksError(ShownShort, KeyboardInterrupt):
-    """Checks were interrupted; ``report`` is the Report of the checks so far.
+    """Checks were interrupted. ``report`` is the Report of the checks so far.
 
     It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """
@@ -317,7 +317,7 @@ class InterruptedChecksError(ShownShort, KeyboardInterrupt):
 
 
 class InterruptedTwinError(ShownShort, KeyboardInterrupt):
-    """A twin was interrupted; ``comparison`` is the Comparison of the parts so far.
+    """A twin was interrupted. ``comparison`` is the Comparison of the parts so far.
 
     It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """
@@ -328,7 +328,7 @@ class InterruptedTwinError(ShownShort, KeyboardInterrupt):
 
 
 class InterruptedCalibrationError(ShownShort, KeyboardInterrupt):
-    """A calibration was interrupted; ``findings`` are the Findings so far.
+    """A calibration was interrupted. ``findings`` are the Findings so far.
 
     It is a KeyboardInterrupt, so ``except Exception`` does not catch it.
     """

@@ -1,10 +1,10 @@
 """A double answers httpx's calls to the cloud's hosts; no call reaches the network.
 
-The double answers in httpx's transports, so streams are still streams, and starlette's test client
-is not affected, because it sends nothing. A request to a host of the cloud goes to the double with
-the Host that was signed. Any other goes on to the test's own mocks, such as respx's and
+The double answers in httpx's transports, so streams are still streams. Starlette's test client is
+not affected, because it sends nothing. A request to a host of the cloud goes to the double with the
+Host that was signed. Any other request goes to the test's own mocks, such as respx's and
 pytest-httpx's; without one, a request to this machine passes, and any other is refused. This only
-sees httpx: ``offline()`` refuses the requests of other libraries.
+affects httpx: ``offline()`` refuses the requests of other libraries.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _NO_KEPT = httpx.Limits(max_keepalive_connections=0)  # its loop may end before 
 class PlatformMock:
     """The cloud as code with httpx sees it, while a double answers for it.
 
-    ``router`` is a router of respx: its routes come first. ``requests`` are the requests that the
+    ``router`` is a router of respx; its routes come first. ``requests`` are the requests that the
     double received, ``unexpected`` the errors of refused requests.
     """
 
@@ -167,7 +167,7 @@ class PlatformMock:
 
     @contextmanager
     def _passing(self, request: httpx.Request, send: Any, pool: Any) -> Iterator[None]:
-        """Let a request go on to the mocks below, or to this machine; refuse any other."""
+        """Pass a request to the mocks below, or to this machine. Refuse any other."""
         if not (_is_mocked(send, pool) or is_loopback(str(request.url))):
             raise self.refused(UnexpectedHostError(request.url.host, self.hosts))
         try:
@@ -193,12 +193,12 @@ def mocking(target: Target, hosts: Sequence[str]) -> Iterator[PlatformMock]:
 
 
 def _is_unix(pool: httpx.HTTPTransport | httpx.AsyncHTTPTransport) -> bool:
-    """Whether a transport uses a Unix socket, which leads to no other machine."""
+    """Whether a transport uses a Unix socket, which cannot reach another machine."""
     return getattr(pool._pool, "_uds", None) is not None
 
 
 def _is_mocked(send: Any, pool: httpx.HTTPTransport | httpx.AsyncHTTPTransport) -> bool:
-    """Whether a mock has replaced the method of httpx, or the one of httpcore that it calls."""
+    """Whether a mock has replaced httpx's method, or the httpcore method that it calls."""
     below = type(pool._pool)
     method = getattr(below, "handle_request", None) or getattr(below, "handle_async_request", None)
     return not (_is_of("httpx", send) and _is_of("httpcore", method))
@@ -210,7 +210,7 @@ def _is_of(package: str, method: Any) -> bool:
 
 
 def _unread(response: httpx.Response) -> httpx.Response:
-    """Return a route's response, which respx has read, as a transport returns one."""
+    """Return a route's response, which respx has read, as an unread one."""
     return httpx.Response(
         response.status_code,
         headers=response.headers,

@@ -1,6 +1,6 @@
 """The pytest plugin: its hooks. The fixtures are in ``doublecheck.fixtures``.
 
-Every test run of an environment with the harness loads this module, so it imports nothing heavy.
+Every test run of an environment with the harness loads this module, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    result = yield  # an error of the test is raised here; it says more
+    result = yield  # an error in the test is raised here; it says more
     from doublecheck.fixtures import faults  # not before pytest has rewritten its asserts
 
     faults.check(item)

@@ -77,7 +77,7 @@ def test_checks_that_pass_exit_with_0(process: Command) -> None:
         "clause  level  verdict",
         "DEC-03  must   passed   async_task is planned and not implemented, and says so.",
         "",
-        "a double of its own: 1 passed. 84 of 85 clauses were not checked.",
+        "a temporary double: 1 passed. 84 of 85 clauses were not checked.",
     ] == [_untimed(line) for line in ended.stdout.strip().splitlines()]
 
 
@@ -95,7 +95,7 @@ def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.M
     assert 1 == ended.returncode
     assert "DEC-03  must   failed   async_task is planned and not implemented" in ended.stdout
     assert "DEC-03 (must): async_task is planned and not implemented, and says so." in ended.stderr
-    assert "a double of its own: 1 failed, 1 passed." in ended.stdout
+    assert "a temporary double: 1 failed, 1 passed." in ended.stdout
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_a_run_is_written_as_a_page(doublecheck: Command, tmp_path: Path) -> Non
 
     refused = doublecheck("run", "-k", "DEC-03", "--html", "told.html/told.html")
 
-    message = "doublecheck: No report can be written to told.html/told.html: Not a directory."
+    message = "doublecheck: The report cannot be written to told.html/told.html: Not a directory."
     assert (2, "", [message]) == (refused.returncode, refused.stdout, refused.stderr.splitlines())
 
 
@@ -172,7 +172,7 @@ def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_p
     )
     ended = process("run", "-k", "DEC-02 or DEC-03", "--html", "told.html", before=interrupt)
 
-    message = "Interrupted: 2 of 3 checks were carried out. The others were not checked."
+    message = "Interrupted: 2 of 3 checks ran. The others were not checked."
     assert (130, message) == (ended.returncode, ended.stdout.splitlines()[-1]), ended.stderr
     assert message in (tmp_path / "told.html").read_text("utf-8")
 
@@ -280,7 +280,7 @@ def test_a_run_without_any_verdict_is_not_green(
     [
         (["--url", "http://127.0.0.1:1"], 3, "Nothing answers at http://127.0.0.1:1"),
         (["--url", "foo"], 2, "--url must be an address: http://host[:port] or https://host, not"),
-        (["--target", "stagin"], 2, "There is no target 'stagin'"),
+        (["--target", "stagin"], 2, "Unknown target 'stagin'"),
         (["--target", "live"], 2, "--target live needs a running platform"),
         (["-k", "NOBODY"], 2, "No check matches --only 'NOBODY'"),
         (["--offers", "nothing"], 2, "--offers must be surfaces out of a2a, api_server"),

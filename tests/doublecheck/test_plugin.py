@@ -149,7 +149,7 @@ def test_the_project_and_the_environment_have_a_say(
     ("project", "message"),
     [
         ("[tool.doublecheck]\nregion = 'x'", "*pyproject.toml*tool.doublecheck*has two keys*"),
-        ("[tool.doublecheck]\ntarget = 'x'", "*There is no target 'x'*"),
+        ("[tool.doublecheck]\ntarget = 'x'", "*Unknown target 'x'*"),
     ],
 )
 def test_a_wrong_configuration_is_wrong_usage(

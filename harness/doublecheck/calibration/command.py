@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
     from tomlkit.items import Table
 
-_HEAD = "What a deployment answers where the specification leaves it open: doublecheck calibrate."
+_HEAD = "doublecheck calibrate: how a deployment behaves where the specification leaves it open."
 
 
 def check(file: Path) -> None:
-    """Raise an error if the profile could not be written, before any request is sent.
+    """Raise an error if the profile could not be written, before the first request.
 
     Raises CalibrationError for an invalid profile or a missing folder, and MissingExtraError.
     """
@@ -47,13 +47,13 @@ def check(file: Path) -> None:
             "tomlkit, which writes profiles,", install="agentdouble[calibrate]"
         ) from None
     if not file.absolute().parent.is_dir():
-        raise CalibrationError(f"There is no folder {file.absolute().parent} to write {file} to.")
+        raise CalibrationError(f"The folder {file.absolute().parent} for {file} does not exist.")
     if file.exists():
         _read(file)
 
 
 def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
-    """Write the settled unknowns; keep the rest of an existing profile, with its comments.
+    """Write the settled unknowns, and keep the rest of an existing profile with its comments.
 
     An answer that the double does not support yet is only added as evidence. Raises
     CalibrationError.
@@ -121,7 +121,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 SETTLED, NOTHING_SETTLED = 0, 3
-_COLUMNS = 120  # of a notebook
+_COLUMNS = 120  # in a notebook
 
 
 def calibrate(
@@ -221,7 +221,7 @@ def _sum(results: Sequence[Finding], output: Path) -> str:
     summary = f"{len(settled)} of {len(results)} settled"
     if not settled:
         return f"{summary}; no profile is written."
-    return f"{summary}, in {output}. A double lives it: agentdouble serve --profile {output}"
+    return f"{summary}, in {output}. Start a double: agentdouble serve --profile {output}"
 
 
 def _progress(finding: Finding) -> None:

@@ -18,16 +18,16 @@ from doublecheck.core.notebook_repr import Series, counted
 from doublecheck.errors import DoubleCheckError
 from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
 
-_KEPT = 12  # exchanges that are stored for an unknown
+_KEPT = 12  # the most exchanges stored for an unknown
 _BODY_CHARS = 2000  # characters of a body
 _KEY = re.compile(r'("(?:Key|ApiKey|Authorization)"\s*:\s*")[^"]*')
-_UNSEEN = "no probe can tell its answers apart from outside"
+_UNSEEN = "its answers cannot be told apart from outside"
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
 
 
 @dataclass(frozen=True, repr=False)
 class Finding:
-    """The result of a probe: the name of an answer, or "" and the reason why there is none."""
+    """The result of a probe: the name of an answer, or "" and the reason for its absence."""
 
     unknown: str
     answer: str = ""
@@ -59,7 +59,7 @@ class Finding:
 
 
 class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.render"):
-    """The findings of a calibration; ``target`` is the address of the platform."""
+    """The findings of a calibration. ``target`` is the address of the platform."""
 
     target: str
 
@@ -73,7 +73,7 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.re
 
     @property
     def settled(self) -> tuple[Finding, ...]:
-        """Those that have an answer."""
+        """The findings with an answer."""
         return tuple(finding for finding in self if finding.settled)
 
     def write(self, path: str | Path) -> Path:
@@ -101,8 +101,8 @@ def calibrate(
 ) -> Iterator[Finding]:
     """Yield the finding for each unknown that has alternatives, in the ledger's order.
 
-    ``only`` are the ids to probe; ``slow`` also runs the slow probes. ``patience`` says how time
-    passes on the platform. Raises LedgerError for an id that does not exist.
+    ``only`` holds the ids to probe; ``slow`` also runs the slow probes. ``patience`` is how time
+    passes on the platform. Raises LedgerError for an unknown id.
     """
     ids = [ledger.find(id_).id for id_ in only]
     patience = patience or Patience.of(platform)
@@ -126,14 +126,14 @@ def _finding(
 
 
 def _probe_answer(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, str]:
-    """Run a probe, clean up after it, and return its answer, or the reason why there is none."""
+    """Run a probe, clean up after it, and return its answer, or the reason for its absence."""
     with Probing(platform, patience) as at:
         try:
             return probe.look(at), ""
         except (NotSettledError, DoubleCheckError) as error:
             return "", str(error)
         except futures.TimeoutError:
-            return "", "an answer did not come in time"
+            return "", "an answer timed out"
         except _UNEXPECTED as error:
             return "", f"an answer has an unexpected shape: {error!r:.200}"
 

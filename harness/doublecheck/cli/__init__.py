@@ -1,4 +1,12 @@
-"""The command line ``doublecheck``."""
+"""The command line ``doublecheck``.
+
+``app`` is the typer application; ``check_commands`` and ``compare_commands`` have its commands, and
+``options`` the options that several commands share. Each command imports the package that does its
+work only when it runs, so that ``--help`` is fast.
+
+This package is at the top: it may use every other one except ``plugin``, ``fixtures`` and
+``notebook``, and none may import it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on stderr, never a traceback."""
+    """Run the command line. Print our own errors as one line on stderr, without a traceback."""
     from doublecheck.cli.app import app
     from doublecheck.core.exit_codes import ExitCode
     from doublecheck.errors import (

@@ -1,4 +1,4 @@
-"""The application of ``doublecheck``: its commands, in the order of its help."""
+"""The ``doublecheck`` application with its commands, in the order of its help text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from doublecheck.cli import check_commands, compare_commands
 EXAMPLES = """
 [bold]Examples[/bold]
 
-  doublecheck run                                 a double of its own, clause by clause
+  doublecheck run                                 a new double, clause by clause
 
   doublecheck run --url https://agent.example.com --target live
 
@@ -19,9 +19,9 @@ EXAMPLES = """
 
   doublecheck calibrate --url https://agent.example.com --target live
 
-  doublecheck COMMAND --help                      more of them, options and exit codes
+  doublecheck COMMAND --help                      more examples, options, exit codes
 
-A live platform is meant by --target live, and changed with --allow-writes only. Tests of your own take the same options as pytest --platform-url URL --platform-target live.
+--target live confirms that the platform is live; nothing on it changes without --allow-writes. For your own tests, pytest has the same options: --platform-url URL --platform-target live.
 """
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Put an agent platform, or its double, through the same checks.",
+    help="Run the same checks on an agent platform and on its double.",
     epilog=EXAMPLES,
 )
 

@@ -14,9 +14,9 @@ from doublecheck.target.facts import OPTIONS
 RUN_EXAMPLES = f"""
 [bold]Examples[/bold]
 
-  doublecheck run                                 a double of its own
+  doublecheck run                                 a new double
 
-  doublecheck run --url http://127.0.0.1:8000     a double that runs already
+  doublecheck run --url http://127.0.0.1:8000     a running double
 
   doublecheck run --url https://agent.example.com --target live
 
@@ -28,17 +28,17 @@ RUN_EXAMPLES = f"""
 
   doublecheck run --only "INV or PRB"             the clauses of two groups
 
-  doublecheck run --json > double.json            kept for [bold]doublecheck report[/bold]
+  doublecheck run --json > double.json            for [bold]doublecheck report[/bold]
 
   doublecheck run --html report.html
 
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
-and DOUBLECHECK_OTHER_API_KEY of another identity at runtimes
+and DOUBLECHECK_OTHER_API_KEY for another identity at runtimes
 
 [bold]Exit codes[/bold]  {exit_codes.listed()}
 """
 
-WHERE = "Where the platform is, and how it is asked"
+WHERE = "Platform and access"
 
 
 @options.with_facts(*(fact.name for fact in OPTIONS), panel=WHERE)
@@ -57,10 +57,10 @@ def run(
     ] = None,
     strict_should: Annotated[
         bool,
-        typer.Option("--strict-should", help="Failed recommendations (should) fail the run too."),
+        typer.Option("--strict-should", help="Make failed recommendations (should) fail the run."),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Name each check as it runs.")
+        bool, typer.Option("--verbose", "-v", help="Print the name of each check as it runs.")
     ] = False,
     as_json: options.AsJson = False,
     html: options.Html = None,
@@ -88,7 +88,7 @@ REPORT_EXAMPLES = """
 
   doublecheck report double.json live.json --html report.html
 
-[bold]Exit codes[/bold]  0: shown, whatever the verdicts, 2: a file that cannot be read or written
+[bold]Exit codes[/bold]  0: shown, whatever the verdicts, 2: a file cannot be read or written
 """
 
 
@@ -99,7 +99,7 @@ def report(
     as_json: options.AsJson = False,
     html: options.Html = None,
 ) -> None:
-    """Put the reports of several runs side by side, clause by clause."""
+    """Show the reports of several runs side by side, clause by clause."""
     from doublecheck.reports import document
     from doublecheck.run.command import Outputs
 
@@ -121,7 +121,7 @@ CALIBRATE_EXAMPLES = """
 
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
 
-[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is, or nothing answers
+[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or nothing answers
 """
 
 
@@ -133,13 +133,16 @@ def calibrate(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The profile; an existing one is extended."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help=("The profile to write; an existing one is extended."),
         ),
     ] = Path("profile.toml"),
     slow: Annotated[
         bool,
         typer.Option(
-            "--slow", help="Run probes that take minutes too; they move a double's clock."
+            "--slow", help="Also run probes that take minutes; on a double they move the clock."
         ),
     ] = False,
     only: Annotated[
@@ -165,7 +168,7 @@ APP_EXAMPLES = """
 
   doublecheck contracts app -o deploy --force
 
-[bold]Exit codes[/bold]  0: written, 2: not written, and why
+[bold]Exit codes[/bold]  0: written, 2: not written
 """
 
 contracts_app = typer.Typer(no_args_is_help=True, help="The contract checks and what they need.")
@@ -180,18 +183,16 @@ def _contracts() -> None:
 def app(
     sdk: Annotated[
         Literal["agentdouble", "agentkit"],
-        typer.Option("--for", help="The SDK that the applications are written with."),
+        typer.Option("--for", help="The SDK that the applications use."),
     ] = "agentdouble",
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write them.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder to write to.")
     ] = Path("reference-app"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files that are there already.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Write the reference applications, with what to deploy and how to check them."""
+    """Write the reference applications, with instructions to deploy and check them."""
     from doublecheck.contracts import reference_files
 
     for path in reference_files.write(sdk, output, force=force):
         typer.echo(path)
-    typer.echo(f"\n{output / 'README.md'} says how to run and check them.", err=True)
+    typer.echo(f"\nSee {output / 'README.md'} for how to run and check them.", err=True)

@@ -23,9 +23,9 @@ TWIN_EXAMPLES = """
 
   doublecheck twin --url http://127.0.0.1:8001 --json
 
-Without --allow-writes it only reads from a live platform, and says what it left out. Sandbox sessions that it makes are removed. A profile, which doublecheck calibrate writes, makes the double answer as a deployment does where the specification leaves that open.
+Without --allow-writes it only reads from a live platform, and lists what it skipped. The sandbox sessions that it creates are removed. A profile from doublecheck calibrate makes the double answer like a deployment where the specification is open.
 
-[bold]Exit codes[/bold]  0: the same, but for what the specification leaves open, 1: they diverge, 2: wrong usage, 3: a platform could not be asked, 5: nothing was compared
+[bold]Exit codes[/bold]  0: the same, except where the specification is open, 1: they diverge, 2: wrong usage, 3: a platform did not answer, 5: nothing was compared
 """
 
 
@@ -53,7 +53,7 @@ def twin(
     from doublecheck.run.platform import Platform
 
     if html is not None and not html.parent.is_dir():
-        raise TargetError(f"There is no folder {html.parent} to write {html.name} to.")
+        raise TargetError(f"The folder {html.parent} for {html.name} does not exist.")
     live = configured(**platform)
     with (
         double_of(double, apps or (), profile) as target,

@@ -1,6 +1,6 @@
-"""Options that several commands have, with the same meaning in each.
+"""Options shared by several commands.
 
-The options about a platform are made from the facts of a target.
+The options about a platform are generated from the facts of a target.
 """
 
 from __future__ import annotations
@@ -21,15 +21,13 @@ Double = Annotated[
 ]
 Apps = Annotated[
     list[str] | None,
-    typer.Option("--app", metavar="MODULE:APP", help="What the double serves; may be repeated."),
+    typer.Option("--app", metavar="MODULE:APP", help="The application to serve; may be repeated."),
 ]
 Profile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="What the double answers where it is left open, in TOML."),
+    typer.Option(metavar="FILE", help="A profile in TOML that the double uses."),
 ]
-Html = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a page for browsers as well.")
-]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write an HTML page.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -38,8 +36,8 @@ def with_facts(
 ) -> Callable[[Command], Command]:
     """Add the options of facts to a command before its own; it gets them as ``**platform``.
 
-    An option that is not given is None. ``help_texts`` replace the help texts of the facts; an
-    option of the command replaces the fact with the same name.
+    An omitted option is None. ``help_texts`` replace the help texts of the facts. An option of the
+    command replaces the fact with the same name.
     """
 
     def give(command: Command) -> Command:
@@ -49,7 +47,7 @@ def with_facts(
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         }
-        # typer reads the signature and accepts no ** for options
+        # typer reads the signature and does not accept ** for options
         command.__signature__ = inspect.Signature([*(of_facts | parameters).values()])  # type: ignore[attr-defined]
         return command
 

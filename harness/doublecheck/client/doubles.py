@@ -1,4 +1,4 @@
-"""Doubles: a double at an address, and a double that is started in this process."""
+"""A running double at an address, or a double that is started in this process."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def running_double(url: str) -> Target:
     target = Target.find(url, "double", environ=environment_of(url))
     if not is_double(target):
         raise TargetError(
-            f"{url} answers, but not as a double. A live platform is opted into twice: by its URL "
-            "and by --platform-target=live (doublecheck run: --target live)."
+            f"{url} answers, but not as a double. To use a live platform, give its URL and "
+            "--platform-target=live (doublecheck run: --target live)."
         )
     return target
 
 
 def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
-    """Return the environment; add the keys if ``url`` is a double of this user."""
+    """Return the environment, with the double's keys if ``url`` is a double of this user."""
     try:
         doubles = running.at(urlsplit(url).port) if is_loopback(url) else []
     except ValueError:  # the port is not valid, so the address will be refused
@@ -54,7 +54,7 @@ def answers_as_double(url: str) -> bool:
 
 
 def is_double(target: Target) -> bool:
-    """Whether the server at a target's address is a double; raise UnreachableError."""
+    """Whether the server at a target's address is a double. Raise UnreachableError."""
     call = admin.health(target)
     options = transport.options(target, ANSWER_WITHIN_S)
     with transport.translated(target.url), transport.client(**options) as client:
@@ -62,7 +62,7 @@ def is_double(target: Target) -> bool:
 
 
 def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
-    """Start a double in this process; ``module:app`` is also accepted as an application.
+    """Start a double in this process. An application may be given as ``module:app``.
 
     Raises MissingExtraError if the double is not installed.
     """

@@ -65,7 +65,7 @@ def run(
     outputs: Request | None,
     on_output: OnOutput | None,
 ) -> Ran:
-    """Do what ``run_async()`` does, blocking; raise InterruptedRunError for a KeyboardInterrupt."""
+    """Run ``run_async()`` and block. Raise InterruptedRunError for a KeyboardInterrupt."""
     try:
         if on_output is None:
             return connection.call(call)
@@ -100,7 +100,7 @@ class _Listener:
     options: Mapping[str, Any]
 
     async def listen(self, stack: AsyncExitStack) -> AsyncGenerator[ServerSentEvent, None] | None:
-        """Subscribe to the events of the session; return None if the double does not support it."""
+        """Subscribe to the session's events. Return None if the double does not support it."""
         try:
             http = await stack.enter_async_context(transport.client_async(**self.options))
             stream = http.stream(**transport.arguments(self.request))
@@ -150,7 +150,7 @@ async def _run(
 
 
 class _Receiver:
-    """Forwards the outputs of one run; ``begun`` after the first event, ``over`` at the end."""
+    """Forwards the outputs of one run. ``begun`` is set by the first event, ``over`` at the end."""
 
     def __init__(
         self, arriving: AsyncGenerator[ServerSentEvent, None], name: str, on_output: OnOutput
@@ -165,7 +165,7 @@ class _Receiver:
         self.task = asyncio.ensure_future(self._receive())
 
     async def to_its_end(self) -> None:
-        """Wait until the run is over or no more events arrive; raise the error of ``on_output``."""
+        """Wait until the run is over or no more events arrive. Raise the error of ``on_output``."""
         received = -1
         while not self.task.done() and received != self._received:
             received = self._received
@@ -224,5 +224,5 @@ async def _send(
 
 
 def _missed() -> LiveOutput:
-    text = "[some outputs came too fast to be shown live; the result has all of them]\n"
+    text = "[some outputs were too fast to be shown live; the result has all of them]\n"
     return LiveOutput("stream", {"name": "stderr", "text": text})

@@ -17,7 +17,7 @@ from agentdouble.errors import tracebacks
 from agentdouble.errors.code_origin import caller
 
 _NEVER = logging.CRITICAL + 1
-_LEAST = {  # from this level on, a record is shown although our code caused it
+_LEAST = {  # from this level on, records of our own code are also shown
     "agentdouble": logging.WARNING,
     "doublecheck": logging.WARNING,
     "asyncio": logging.WARNING,

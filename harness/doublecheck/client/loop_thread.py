@@ -18,9 +18,9 @@ Work = Callable[[OnOutput], Coroutine[Any, Any, T]]
 
 
 def run(work: Work[T], on_output: OnOutput) -> T:
-    """Return the result of ``work``; call ``on_output`` in this thread with each of its outputs.
+    """Return the result of ``work``. Call ``on_output`` in this thread with each of its outputs.
 
-    An error of ``on_output`` cancels the work, and is raised after the work has ended. After a
+    An error in ``on_output`` cancels the work, and is raised after the work has ended. After a
     KeyboardInterrupt the last outputs are still passed on; a second one stops that.
     """
     thread = _Thread(work)
@@ -64,7 +64,7 @@ class _Thread(Generic[T]):
         """Cancel the work if it is still running."""
         self._begun.wait()
         if not self._outcome.done():
-            with suppress(RuntimeError):  # the loop is just closed, so the work has ended
+            with suppress(RuntimeError):  # the loop has just been closed, so the work has ended
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
     def end(self) -> None:
@@ -89,7 +89,7 @@ class _Thread(Generic[T]):
 
 
 def _run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new loop and close it; nest_asyncio's ``asyncio.run`` does not."""
+    """Run a coroutine in a new loop and close it, which nest_asyncio's ``asyncio.run`` does not."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(main)

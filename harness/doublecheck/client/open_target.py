@@ -31,14 +31,14 @@ def opened(sources: Sources, planned: Plan) -> Target:
     target = require_answer(_located(sources, planned))
     if target.kind == "double" and not doubles.is_double(target):
         raise TargetError(
-            f"{target.url} answers, but not as a double. A live platform is opted into twice: by "
-            f"its URL and by {sources.option('target')}=live."
+            f"{target.url} answers, but not as a double. To use a live platform, give its URL "
+            f"and {sources.option('target')}=live."
         )
     return target
 
 
 def require_answer(target: Target) -> Target:
-    """Return a target with the problems of its surfaces; raise one if no surface answers."""
+    """Return a target with the problems of its surfaces. Raise one if no surface answers."""
     problems = preflight.problems(target)
     if preflight.none_left(target, problems):
         raise next(iter(problems.values()))
@@ -46,7 +46,7 @@ def require_answer(target: Target) -> Target:
 
 
 def _located(sources: Sources, planned: Plan) -> Target:
-    """Return the target; add the keys if it is a double of this user."""
+    """Return the target, with the double's keys if it is a double of this user."""
     if planned.kind == "live":
         return from_plan.target(planned, sources.environ)
     environ = doubles.environment_of(planned.value("url"), sources.environ)
@@ -88,11 +88,11 @@ class Wanted:
 
     def _double_of_apps(self) -> tuple[Target, Stop]:
         if isinstance(self.apps, str) or not isinstance(self.apps, Sequence):
-            raise TargetError("apps is a list: connect(apps=[app]).")
+            raise TargetError("apps must be a list: connect(apps=[app]).")
         if self.url is not None or self.target is not None:
             raise TargetError(
-                "apps are served by a double that connect() starts for them, and a platform was "
-                "named as well: leave out url and target, or apps."
+                "apps are served by a double that connect() starts, so they cannot be combined "
+                "with a running platform: remove url and target, or apps."
             )
         return _own_double(*self.apps)
 
@@ -107,7 +107,7 @@ class Wanted:
         return replace(target, **({} if self.url else self._named_addresses()))
 
     def _named_addresses(self) -> dict[str, Any]:
-        """Return the addresses of surfaces in the environment, which go with the URL there."""
+        """Return the addresses of surfaces in the environment, which belong to the URL there."""
         if not os.environ.get(variable("url")):
             return {}
         named = {name: os.environ.get(variable(name)) for name in _OF_SURFACES}
@@ -117,7 +117,7 @@ class Wanted:
     def _configured(self, name: str) -> tuple[Target, Stop | None]:
         """Return the platform with this name in the configuration."""
         if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
-            raise TargetError(f"The target {name!r} has its keys from the environment.")
+            raise TargetError(f"The keys of target {name!r} must come from the environment.")
         options = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
         sources = Sources(options, project=nearest_project(), spelled=str)
         planned = plan(sources, name)
@@ -127,11 +127,11 @@ class Wanted:
 
 
 def _target_of(double: Emulator) -> Target:
-    """Return the target of a double in this process; raise ArgumentError for anything else."""
+    """Return the target of a double in this process. Raise ArgumentError for anything else."""
     kind = sys.modules.get("agentdouble.emulator")
     if kind is None or not isinstance(double, kind.Emulator):
         raise ArgumentError(
-            "connect() takes url as str, as an Emulator or None, and was given "
+            "connect() takes url as a str, an Emulator or None, but got "
             f"{type(double).__name__}: {reprlib.repr(double)}."
         )
     return Target.of(double)

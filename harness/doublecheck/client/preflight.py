@@ -1,9 +1,9 @@
-"""Before the first check: test whether a platform answers soon at the addresses of a target.
+"""Before the first check: find out whether a platform answers soon at the addresses of a target.
 
-This sends up to three requests to an address, takes some seconds at most, and follows no redirect.
+This sends up to three requests to an address, takes a few seconds at most, and follows no redirect.
 So a run against a platform that is down or hangs, or against another server, ends at once with a
-reason, and not after a time limit for each check. One answer is enough for an address: if another
-surface hangs, its checks fail.
+reason, instead of one timeout per check. One answer is enough for an address: if another surface
+hangs, its checks fail.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ async def _ask_address(
         task.cancel()
     await asyncio.gather(*pending, return_exceptions=True)
     wrong = {surface: error for surface, error in answers.items() if error is not None}
-    if len(wrong) < len(answers):  # what hangs meanwhile is for the checks of its surface
+    if len(wrong) < len(answers):  # the checks of a surface report that it hangs
         return wrong
     problems = wrong or silent
     first = next(iter(problems.values()))
@@ -141,7 +141,7 @@ async def _ask_address(
 
 
 async def _probe(client: httpx.AsyncClient, request: calls.Request) -> DoubleCheckError | None:
-    """Return the error if something else than a platform answers; raise one without an answer."""
+    """Return the error if something other than a platform answers. Raise if there is no answer."""
     url = request.url
     with transport.translated(url):
         async with client.stream(**transport.arguments(request)) as response:
@@ -149,7 +149,7 @@ async def _probe(client: httpx.AsyncClient, request: calls.Request) -> DoubleChe
                 return WrongAddressError(url, f"redirects to {_redirect_target(response)}")
             if calls.media_type(response) == "text/html" and response.is_success:
                 return WrongAddressError(url, "answers with a web page")
-            if not is_stream(response):  # such an answer need not end
+            if not is_stream(response):  # such an answer may be endless
                 read = 0
                 async for chunk in response.aiter_raw():
                     read += len(chunk)
@@ -165,7 +165,7 @@ def _redirect_target(response: httpx.Response) -> str:
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
 
 
-_NO_TOOL = invoke_tool.RunCode(  # no tool has this id, so no code runs
+_NO_TOOL = invoke_tool.RunCode(  # no such tool exists, so no code runs
     "t-doublecheck-nobody-has-this", "doublecheck_doublecheck", "1"
 )
 

@@ -1,6 +1,6 @@
-"""The target of a test session: a double in this process, or the platform that the options name.
+"""The target of a test session: a double in this process, or the platform in the options.
 
-Every test run of an environment with the harness imports this module, so it imports nothing heavy.
+Every test run of an environment with the harness imports this module, so it must start fast.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ CLOUD_HOSTS = ("open.volcengineapi.com", "agentkit.cn-beijing.volces.com")
 
 @dataclass(frozen=True)
 class PlatformConfig:
-    """The configuration of a test session's double; return yours from ``platform_config``.
+    """The configuration of a test session's double. Return yours from ``platform_config``.
 
     ``apps`` are applications or their names, ``module:app``; ``settings`` are agentdouble's
     settings. ``reference_app`` declares that ``apps`` are the reference applications of the
-    contract checks. ``cloud_hosts`` are the host names that ``platform_mock`` answers for; the
-    control plane's is the first.
+    contract checks. ``cloud_hosts`` are the host names that ``platform_mock`` answers for, the
+    control plane's first.
     """
 
     apps: Sequence[SimpleApp | MCPApp | A2AApp | str] = ()
@@ -59,9 +59,9 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
 
 
 def _allowed(served: PlatformConfig) -> tuple[str, ...]:
-    """Return the allowed Host names; ``platform_mock`` sends the cloud's."""
+    """Return the allowed Host names, including those of the cloud that ``platform_mock`` sends."""
     try:
         from agentdouble.settings import Settings
-    except ImportError:  # no double is installed; starting one reports that
+    except ImportError:  # the double is not installed; starting one reports that
         return ()
     return (*Settings.load(**served.settings).allow_hosts, *served.cloud_hosts)

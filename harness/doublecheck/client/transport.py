@@ -1,6 +1,6 @@
-"""The transport of both clients: httpx's clients, their options, and its errors as doublecheck's.
+"""The transport of both clients: httpx's clients, their options, and the translation of its errors.
 
-Nothing that a test patches changes them.
+Patches of httpx in a test do not affect it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepal
 def options(target: Target, timeout_s: float) -> dict[str, Any]:
     """Return the options of an httpx client for a target.
 
-    On this machine no proxy is used, and plain http needs no certificate store, which takes 20 ms
-    to load.
+    Requests to this machine use no proxy, and plain http does not load the certificate store (20
+    ms).
     """
     return {
         "timeout": _timeout(timeout_s),
@@ -64,7 +64,7 @@ def client_async(**options: Any) -> httpx.AsyncClient:
 def _with_transports(
     kind: Callable[..., Any], *, loopback: bool, verify: Any, limits: httpx.Limits, **options: Any
 ) -> dict[str, Any]:
-    """Return httpx's options; it would ignore the environment's proxies beside a transport."""
+    """Return httpx's options. Given a transport, httpx would ignore the environment's proxies."""
     common = {"trust_env": not loopback, "verify": verify, "limits": limits}
     proxies = {} if loopback else get_environment_proxies()
     mounts = {
@@ -82,8 +82,8 @@ def _verify(target: Target) -> ssl.SSLContext | bool:
         return ssl.create_default_context(cafile=target.ca_file)
     except OSError as error:  # also an ssl.SSLError if the file contains no certificate
         raise TargetError(
-            f"The certificates to trust cannot be read from {target.ca_file}: {error}. "
-            f"The variable {environment.CA_FILE} names that file."
+            f"The CA file {target.ca_file} cannot be read: {error}. Set {environment.CA_FILE} "
+            "to a readable file."
         ) from None
 
 
@@ -162,11 +162,11 @@ def _timeout(seconds: float) -> httpx.Timeout:
 def _reason(error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return (
-            f"its certificate is not trusted: {error}; if it is the platform's, name its CA file by "
-            "SSL_CERT_FILE, by ca_file of the target's configuration, or by --ca-file"
+            f"its certificate is not trusted: {error}; if it is the platform's, name its CA "
+            "file with SSL_CERT_FILE, ca_file in the target's configuration, or --ca-file"
         )
     if "WRONG_VERSION_NUMBER" in str(error):
         return "the server does not speak TLS; try http://"
     if isinstance(error, httpx.RemoteProtocolError) and "without sending" in str(error):
-        return f"{error} Perhaps it speaks https"
+        return f"{error} The server may expect https"
     return str(error) or type(error).__name__

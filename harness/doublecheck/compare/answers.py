@@ -1,4 +1,4 @@
-"""Compare two answers to one call: status, content type, body or events, and how it ended."""
+"""Compare two answers to one call: status, content type, body or events, and how they ended."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Documents:
         self._fields = fields
 
     def compare(self, double: Any, live: Any, path: str = "$") -> Iterator[Difference]:
-        """Yield the differences of two documents in the order of the double's."""
+        """Yield the differences of two documents, in the order of the double's document."""
         if isinstance(double, Mapping) and isinstance(live, Mapping):
             yield from self._objects(double, live, path)
         elif isinstance(double, list) and isinstance(live, list):
@@ -87,7 +87,7 @@ class Documents:
             yield self.difference("value", path, double, live)
 
     def _match(self, double: Any, live: Any, path: str) -> bool:
-        """Whether two values are the same, or two ids of the same thing, or two times."""
+        """Whether two values are equal, two ids of the same thing, or two times."""
         noun, live_noun = self._fields.noun_of(double, path), self._fields.noun_of(live, path)
         if noun is None or live_noun is None or noun != live_noun:
             return bool(double == live)
@@ -126,7 +126,7 @@ def _step(name: str) -> str:
 UNKNOWNS = "x-agentdouble-unknowns"
 
 _SESSION = "mcp-session-id"
-_CUT = "longer than what is compared"
+_CUT = "longer than the compared limit"
 
 
 def relied_on(exchange: Exchange) -> frozenset[str]:
@@ -139,11 +139,11 @@ def _media_type(exchange: Exchange) -> str:
 
 
 def _document(exchange: Exchange) -> Any:
-    """Return the body as JSON, else as text; None if it is empty."""
+    """Return the body as JSON, or as text; None if it is empty."""
     body = exchange.body
     try:
         text = body.decode()
-    except UnicodeDecodeError:  # two pictures must not be the same by what replaces their bytes
+    except UnicodeDecodeError:  # replacement characters must not make two different images equal
         return f"{len(body)} bytes, SHA-256 {hashlib.sha256(body).hexdigest()}"
     try:
         return loaded(text) if text else None
@@ -152,9 +152,9 @@ def _document(exchange: Exchange) -> Any:
 
 
 def _events(exchange: Exchange) -> list[Any]:
-    """Return the data of the events, as JSON if possible; consecutive pieces of text are joined.
+    """Return the data of the events, as JSON if possible. Consecutive pieces of text are joined.
 
-    The places where a text is cut into pieces have no meaning.
+    Where a text is split into pieces has no meaning.
     """
     events: list[Any] = []
     for (kind, _), group in groupby(map(_piece, data_of(exchange.body)), key=itemgetter(0, 1)):
@@ -193,7 +193,7 @@ def differences(
 ) -> tuple[Difference, ...]:
     """Return the differences between two answers, each with the unknown that explains it.
 
-    Ids at the same place are matched on the way.
+    Ids at the same place are matched in passing.
     """
     request, answer = (
         content.decode("utf-8", "replace") for content in (double.request.content, double.body)

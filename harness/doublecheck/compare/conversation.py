@@ -1,6 +1,6 @@
 """A conversation: the requests to both platforms, part by part.
 
-The default conversation uses every surface. A live platform is only read from unless more is
+The default conversation uses every surface. On a live platform it only reads, unless writes are
 allowed.
 """
 
@@ -51,16 +51,16 @@ class Topic:
 def default(
     double: Platform, live: Platform, token: str, agent: str | None = None
 ) -> Sequence[Topic]:
-    """Return a conversation over all surfaces; ``token`` makes its names unique.
+    """Return a conversation over all surfaces. ``token`` makes its names unique.
 
-    First it reads from both platforms which agents and tools they have in common; ``agent`` selects
+    First it reads from both platforms which agents and tools they have in common. ``agent`` selects
     the agent to run.
     """
     agent = agent or _first(
         _common(double, live, "api_server", lambda platform: platform.list_apps())
     )
     tool = _first(_common(double, live, "mcp", _callable_tools))
-    named = partial(_without, "no application that both have")
+    named = partial(_without, "the platforms have no application in common")
     return (
         Topic("probes", ("application",), _probes),
         Topic(
@@ -69,8 +69,8 @@ def default(
             partial(_invocations, token=token),
             does="invokes an agent",
         ),
-        Topic("what the API server has", ("api_server",), _api_server),
-        Topic("refusals of runs", ("api_server",), _refused_runs, does="asks for runs"),
+        Topic("API server lists", ("api_server",), _api_server),
+        Topic("refused runs", ("api_server",), _refused_runs, does="requests runs"),
         Topic(
             "sessions and runs",
             ("api_server",),
@@ -87,11 +87,11 @@ def default(
         ),
         Topic("MCP", ("mcp",), _mcp),
         Topic(
-            "a tool of MCP",
+            "an MCP tool",
             ("mcp",),
             partial(_tool, name=tool or "", token=token),
             does="calls tools",
-            skipped=_without("no tool that both have and that is not destructive", tool),
+            skipped=_without("the platforms have no non-destructive tool in common", tool),
         ),
         Topic(
             "the agent card",
@@ -114,7 +114,7 @@ def _common(
 
 
 def _first(names: Collection[str]) -> str | None:
-    """Return ``echo`` if it is among the names, else the first one."""
+    """Return ``echo`` if it is among the names, otherwise the first name."""
     return _ECHO if _ECHO in names else min(names, default=None)
 
 
@@ -204,7 +204,7 @@ def _mcp(platform: Platform) -> None:
 
 
 def _tool(platform: Platform, name: str, token: str) -> None:
-    # an agent behind a tool names its sandbox session by these
+    # an agent behind a tool uses these to name its sandbox session
     who = {"user_id": "twin", "session_id": f"twin-{token}"}
     with platform.mcp(headers=who) as client:
         with suppress(RefusedError):

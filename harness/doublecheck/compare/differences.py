@@ -21,7 +21,7 @@ Kind = Literal["value", "type", "only double", "only live"]
 
 
 class Class(str, Enum):
-    """The class of a difference, an answer or a conversation; the worst comes first.
+    """The class of a difference, an answer or a conversation, worst first.
 
     A difference is assumed if an unknown that the double's answer relied on explains it.
     """
@@ -34,7 +34,7 @@ class Class(str, Enum):
 
     @property
     def harmless(self) -> bool:
-        """Whether the specification allows it."""
+        """Whether the specification allows the difference."""
         return self in (Class.ASSUMED, Class.SAME)
 
 
@@ -80,7 +80,7 @@ def worst(classes: Iterable[Class]) -> Class:
 
 @dataclass(frozen=True)
 class Compared:
-    """One call on both platforms, without secrets; None for a side that did not make it."""
+    """One call on both platforms, without secrets. A side that did not make it is None."""
 
     operation: str
     double: Exchange | None
@@ -113,7 +113,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Comparison(Shown, drawn_by="compare.rendering.frame"):
-    """A whole conversation on both platforms; ``double`` and ``live`` are their addresses."""
+    """A whole conversation on both platforms. ``double`` and ``live`` are their addresses."""
 
     double: str
     live: str
@@ -131,24 +131,24 @@ class Comparison(Shown, drawn_by="compare.rendering.frame"):
 
     @property
     def outcome(self) -> str:
-        """The class of the conversation in words; without a call it is no verdict."""
+        """The class of the conversation in words. Without a call there is no verdict."""
         return self.cls.value if self._compared else "nothing compared"
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the comparison comes to, as the exit code of ``doublecheck twin``."""
+        """The result of the comparison as the exit code of ``doublecheck twin``."""
         if not self._compared:
             return ExitCode.NOTHING_CHECKED
         return ExitCode.PASSED if self.cls.harmless else ExitCode.FAILED
 
     @property
     def _compared(self) -> bool:
-        """Whether a side has answered any call: two platforms that are gone are not the same."""
+        """Whether a side has answered any call: two platforms that are down are not the same."""
         sides = (side for call in self.calls for side in (call.double, call.live))
         return any(side is not None and side.status is not None for side in sides)
 
     def counts(self) -> Mapping[Class, int]:
-        """Count the calls by class, the worst first."""
+        """Count the calls by class, worst first."""
         counts = Counter(call.cls for call in self.calls)
         return {cls: counts[cls] for cls in Class if counts[cls]}
 
@@ -185,7 +185,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Explaining:
-    """What explains differences: the operation, both bodies on the double's side, its unknowns."""
+    """Explains differences by the operation, both bodies on the double's side, and its unknowns."""
 
     operation: str
     relied_on: frozenset[str] = frozenset()
@@ -194,7 +194,7 @@ class Explaining:
 
     def explained(self, differences: Sequence[Difference]) -> tuple[Difference, ...]:
         """Return the differences of an answer, each with the unknown that explains it, if any."""
-        # a field that both have somewhere is missing on neither platform
+        # a field that both have somewhere is not missing on either platform
         on_both = _fields(differences, "only double") & _fields(differences, "only live")
         return tuple(
             difference
@@ -205,7 +205,7 @@ class Explaining:
         )
 
     def contents(self, double: Any, live: Any, path: str) -> Contents | None:
-        """Return the contents of two documents that are in different envelopes, else None."""
+        """Return the contents of two documents in different envelopes, or None."""
         for unknown, effect in self._effects():
             if not effect.content or not is_path(path, effect.paths):
                 continue
@@ -223,7 +223,7 @@ class Explaining:
         return next(reasons, None)
 
     def _effects(self) -> Iterator[tuple[str, Effect]]:
-        """Yield the effects of the unknowns that may show in this answer, with their ids."""
+        """Yield the possible effects of the unknowns on this answer, with the unknowns' ids."""
         for id_ in sorted(self.relied_on & ledger.unknowns().keys()):
             for effect in ledger.unknowns()[id_].explains:
                 if self._applies(effect):
@@ -262,19 +262,19 @@ def _is_about(effect: Effect, difference: Difference) -> bool:
 
 
 def _are_of(group: Collection[str], double: str, live: str) -> bool:
-    """Whether two values are two different ones of a group, or both its only one."""
+    """Whether two values are two different members of a group, or both its only member."""
     pairs = permutations(group, 2) if len(group) > 1 else [(*group, *group)]
     return any(is_text(double, [a]) and is_text(live, [b]) for a, b in pairs)
 
 
 def _content_path(document: Any, places: Sequence[str]) -> str | None:
-    """Return the place of the content, the deepest first: any document has something at ``$``."""
+    """Return the path of the content, deepest first: any document has something at ``$``."""
     deepest = sorted(places, key=len, reverse=True)
     return next((path for path in deepest if _at(document, path) is not _ABSENT), None)
 
 
 def _at(document: Any, path: str) -> Any:
-    """Return what a document has at a place; ``[*]`` makes a list of what each element has."""
+    """Return the value of a document at a path; ``[*]`` returns a list with each element's value."""
     return _down(document, list(_STEP.finditer(path)))
 
 

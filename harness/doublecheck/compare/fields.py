@@ -1,4 +1,4 @@
-"""Which fields of an answer are compared, and which are ids or times that differ anyway."""
+"""Which fields of an answer are compared, and which are ids or times that always differ."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from doublecheck.wire.calls import Request
 Side = Literal["double", "live"]
 
 TIME = "time"
-CALL = "JSON-RPC id"  # the noun of the number of a request
+CALL = "JSON-RPC id"  # the noun for the number of a request
 
 _DEEPEST = 100
 _SHORTEST_IN_TEXT = 6  # a shorter id would also match parts of unrelated words
 _ADDRESS = r"\b0x[0-9a-fA-F]{6,16}\b"
 _PATTERNS = (
-    # a time in ISO 8601 or in an HTTP header, or an address in memory: no value of these is kept
+    # a time in ISO 8601 or in an HTTP header, or a memory address: none of these values is kept
     (
         r"(?P<time>\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
         rf"|\b[A-Z][a-z]{{2}}, \d\d [A-Z][a-z]{{2}} \d{{4}} \d\d:\d\d:\d\d GMT\b|{_ADDRESS})"
     ),
     r"\b(?:[a-z]{1,4}-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
-    # s-..., t-...: a short prefix, then a word that is in no language
+    # s-..., t-...: a short prefix, then a string that is not a word
     r"\b[a-z]{1,4}-(?=[a-zA-Z]*\d)[0-9a-zA-Z]{6,}\b",
     # long words of letters and digits, including hexadecimal and base64
     r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{16,}\b|\b\d{15,}\b",
@@ -43,7 +43,7 @@ _NAME = re.compile(r"\S{1,200}")
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a text; ``noun`` is ``id`` or ``time``, None for ordinary text."""
+    """A piece of a text. ``noun`` is ``id``, ``time``, or None for ordinary text."""
 
     text: str
     noun: str | None
@@ -61,7 +61,7 @@ def is_time(value: Any) -> bool:
 
 
 def pieces(text: str, *, prose: bool) -> Iterator[Piece]:
-    """Split prose at the ids and times in it, any other text at addresses in memory."""
+    """Split prose at the ids and times in it, and any other text at memory addresses."""
     end = 0
     for match in (_VOLATILE if prose else _MEMORY).finditer(text):
         yield Piece(text[end : match.start()], None)
@@ -79,16 +79,16 @@ class Pairs:
         self._double_of: dict[str, str] = {}
         self._names: dict[Side, dict[str, str]] = {"double": {}, "live": {}}
         self._same: set[str] = set()
-        self._call = ("", "")  # the numbers of the two requests that are being compared
+        self._call = ("", "")  # the numbers of the two requests under comparison
 
     def seed(self, name: str, double: str, live: str) -> None:
-        """Declare that two values mean the same, ``<name>``, before the comparison."""
+        """Declare, before the comparison, that two values mean the same, ``<name>``."""
         matched = double in self._live_of or live in self._double_of
         if double and live and double != live and not matched:
             self._match(double, live, f"<{name}>")
 
     def link(self, double: str, live: str, noun: str) -> bool:
-        """Return whether two ids match; two new ids are matched from now on."""
+        """Return whether two ids match. Two new ids are matched from now on."""
         if noun == CALL:
             return (double, live) == self._call
         if double in self._same or live in self._same:
@@ -103,9 +103,9 @@ class Pairs:
         return True
 
     def learn(self, double: Request, live: Request) -> None:
-        """Match the names and ids at the same places of two requests, before the answers come.
+        """Match the names and ids at the same places of two requests, before the answers arrive.
 
-        A platform that then answers for another name than the one asked for contradicts itself.
+        A platform that then answers for another name than the requested one contradicts itself.
         """
         double_parts, live_parts = _parts(double), _parts(live)
         self._call = (_number(double_parts[0]), _number(live_parts[0]))
@@ -122,7 +122,7 @@ class Pairs:
         return document
 
     def replaced(self, text: str, side: Side) -> str:
-        """Return a text of one side with the ids in it that have names."""
+        """Return a text of one side with its ids replaced by their names."""
         names = self._names[side]
         for value in sorted(names, key=len, reverse=True):
             if len(value) >= _SHORTEST_IN_TEXT and value in text:
@@ -145,7 +145,7 @@ class Pairs:
 
 
 def loaded(text: str) -> Any:
-    """Parse a text as JSON; raise ValueError if it is not JSON or is nested too deeply."""
+    """Parse a text as JSON. Raise ValueError if it is not JSON or is nested too deeply."""
     try:
         document = json.loads(text)
     except RecursionError:
@@ -159,7 +159,7 @@ def loaded(text: str) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """Parse a text as a JSON object or array; return None if it is neither."""
+    """Parse a text as a JSON object or array. Return None if it is neither."""
     try:
         return loaded(text) if text[:1] in ("{", "[") else None
     except ValueError:
@@ -216,9 +216,9 @@ _OUTPUT = "$.Result.Result.data.outputs[*]"
 class Field:
     """A field of the answers to some operations.
 
-    An ``id`` is compared by what it stands for, ``prose`` without the ids and times in it, ``json``
-    by its structure. A ``time`` and a ``traceback`` only have to be there. ``content`` is compared as
-    it is, whatever follows in the list.
+    An ``id`` is compared by its meaning, ``prose`` without the ids and times in it, ``json`` by its
+    structure. A ``time`` and a ``traceback`` must only be present. ``content`` is compared
+    unchanged, whatever follows in the list.
     """
 
     kind: Kind
@@ -238,7 +238,7 @@ def _of_tasks(*names: str) -> tuple[str, ...]:
 
 
 FIELDS = (
-    # the sandbox; what its code prints is content, and lines of a traceback name the platform's files
+    # the sandbox; printed text is content, and a traceback's lines name the platform's files
     Field("content", _INVOKE, (f"{_OUTPUT}.data**", f"{_OUTPUT}.text")),
     Field("json", _INVOKE, ("$.Result.Result",)),
     Field("id", _INVOKE, ("$.Result.SessionId", "$.Result.Result.data.session_id"), "session"),
@@ -339,7 +339,7 @@ class Fields:
 
 
 def is_operation(operation: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns matches an operation; ``actions`` are the control plane's."""
+    """Whether a pattern matches an operation. ``actions`` are the control plane's."""
     return any(
         "/" not in operation if pattern == _ACTIONS else fnmatchcase(operation, pattern)
         for pattern in patterns
@@ -347,17 +347,17 @@ def is_operation(operation: str, patterns: Iterable[str]) -> bool:
 
 
 def is_path(path: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns matches a path: * is a name, [*] an index, ** anything below."""
+    """Whether a pattern matches a path: * is a name, [*] an index, ** anything below."""
     return any(_compiled(pattern).fullmatch(path) for pattern in patterns)
 
 
 def is_text(text: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns matches a text."""
+    """Whether a pattern matches a text."""
     return any(fnmatchcase(text, pattern) for pattern in patterns)
 
 
 def text_of(value: Any) -> str:
-    """Return a value as patterns see it: a text itself, anything else as JSON."""
+    """Return a value as patterns see it: text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

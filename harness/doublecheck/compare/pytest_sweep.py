@@ -1,7 +1,7 @@
-"""--platform-sweep: run each test again under each alternative of each unknown it relied on.
+"""--platform-sweep: repeat each test under each alternative of each unknown it relied on.
 
 The double keeps running, because its ledger can be changed meanwhile: it gets the alternative, the
-test runs, and the answers are reset. Fixtures of the module and the session stay, too; those of the
+test runs, and the answers are reset. Fixtures of the module and the session also stay; those of the
 test are created again.
 """
 
@@ -26,14 +26,14 @@ Choice = tuple[str, str]
 
 
 class Sweeping:
-    """Runs tests under alternatives too, and adds the results to their reports."""
+    """Runs tests under alternatives as well, and adds the results to their reports."""
 
     def __init__(self, noting: Noting) -> None:
         self._noting = noting
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        """Run a test, and again under each alternative; only the first run is reported."""
+        """Run a test, then again under each alternative. Only the first run is reported."""
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         following = _NextItem(item, nextitem, lambda: bool(self._choices(item)))
         reports = _run(item, following)
@@ -69,7 +69,7 @@ class Sweeping:
     def _under(self, choice: dict[str, str], item: pytest.Item, following: _NextItem) -> str:
         """Run a test while the double behaves as an alternative says, and return the result."""
         target = self._noting.target
-        assert target is not None, "an alternative without a double"
+        assert target is not None, "an alternative that no double supports"
         _choose(target, choice)
         try:
             return _outcome(_run(item, following))
@@ -79,9 +79,9 @@ class Sweeping:
 
 
 class _NextItem:
-    """A replacement for the next test, by which pytest decides what to tear down.
+    """A stand-in for the next test, by which pytest decides what to tear down.
 
-    pytest calls it after a test. As long as the test has to run ``again``, the fixtures that it
+    pytest calls it after a test. While the test still has to run ``again``, the fixtures that it
     shares with other tests stay.
     """
 

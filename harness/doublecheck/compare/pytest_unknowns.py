@@ -1,4 +1,4 @@
-"""The options about unknowns, and the summary: which tests relied on which unknowns."""
+"""The options about unknowns, and the summary of tests by the unknowns they relied on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Noting:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Record the unknowns relied on; in strict mode, fail a test that would pass."""
+        """Record the unknowns relied on. In strict mode, fail a test that would pass."""
         try:
             result = yield
         finally:
@@ -132,8 +132,8 @@ def _refusal(relied_on: list[str]) -> str:
 
     return (
         f"--platform-strict: this test relies on {', '.join(relied_on)}, which the specification "
-        "leaves open and no profile settles. 'doublecheck calibrate' asks a deployment and writes "
-        "one; an answer that you know, of those of 'agentdouble unknowns', is a line of its "
+        "leaves open and no profile settles. 'doublecheck calibrate' writes a profile of a "
+        "deployment. If you know the answer (see 'agentdouble unknowns'), add it to the profile's "
         f'[unknowns]: {relied_on[0]} = "{ledger.find(relied_on[0]).default.name}".'
     )
 
@@ -158,22 +158,22 @@ def add(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--platform-sweep",
         action="store_true",
-        help="run tests again under each alternative of each unknown that they rely on",
+        help="repeat tests under each alternative of each unknown that they rely on",
     )
 
 
 def configure(config: pytest.Config) -> None:
-    """Apply the options; raise UsageError for a wrong combination."""
+    """Apply the options. Raise UsageError for a wrong combination."""
     strict, sweep = config.getoption("platform_strict"), config.getoption("platform_sweep")
     if strict and sweep:
         raise pytest.UsageError(
-            "--platform-strict and --platform-sweep exclude each other: choose one of them."
+            "--platform-strict and --platform-sweep cannot be combined: remove one of them."
         )
     if not pytest_options.in_process(config) and hasattr(config, "workerinput"):
         if strict or sweep:
             raise pytest.UsageError(
-                "--platform-strict and --platform-sweep need a double of their own, and these "
-                "workers share one that runs already: leave out -n, or --platform-url."
+                "--platform-strict and --platform-sweep need a separate double, but these "
+                "workers share a running one: remove -n, or --platform-url."
             )
         return  # the journal has the requests of all workers
     if config.getoption("platform_profile"):
@@ -188,11 +188,12 @@ def configure(config: pytest.Config) -> None:
 
 
 def _take_profile(config: pytest.Config) -> None:
-    """Make every double that is started from now on use the profile."""
+    """Make every double that starts from now on use the profile."""
     if not pytest_options.in_process(config):
         raise pytest.UsageError(
-            "--platform-profile is for a double that the tests start. The one at --platform-url "
-            "runs already: agentdouble serve --profile FILE."
+            "--platform-profile applies to a double that the tests start, but the one at "
+            "--platform-url is already running. Start it with: agentdouble serve --profile "
+            "FILE."
         )
     from agentdouble.core import profiles
     from agentdouble.errors import ProfileError
@@ -203,7 +204,7 @@ def _take_profile(config: pytest.Config) -> None:
     except ProfileError as error:
         raise pytest.UsageError(f"--platform-profile: {error}") from None
     patch = pytest.MonkeyPatch()
-    patch.setenv(_PROFILE_VARIABLE, str(file))  # also for a double of another interpreter
+    patch.setenv(_PROFILE_VARIABLE, str(file))  # also for a double in another interpreter
     config.add_cleanup(patch.undo)
 
 
@@ -228,7 +229,7 @@ def _reports(reporter: TerminalReporter) -> Iterator[pytest.TestReport]:
 
 
 def _relied_on(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[str]]:
-    """Return the tests by the unknowns that they relied on."""
+    """Return the tests, grouped by the unknowns that they relied on."""
     tests: dict[str, list[str]] = {}
     for report in reports:
         if report.when == "call":

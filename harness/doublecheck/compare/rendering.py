@@ -1,4 +1,4 @@
-"""A comparison as text for a terminal, and as a page for browsers."""
+"""A comparison as text for a terminal, and as an HTML page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH = 140  # of the page, in characters
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    """Print the parts, calls and differences as a tree, and a line that sums it up."""
+    """Print the parts, calls and differences as a tree, and a summary line."""
     tree = Tree(Text(f"double {comparison.double}, live {comparison.live}"))
     for part in comparison.parts:
         if part.skipped:
@@ -123,7 +123,7 @@ def _exchange(exchange: Exchange | None) -> dict[str, Any] | None:
 
 
 def page(comparison: Comparison) -> str:
-    """Return the tree as a page in HTML; answers of the platforms appear as text."""
+    """Return the tree as an HTML page; answers of the platforms appear as text."""
     console = Console(record=True, file=io.StringIO(), width=_WIDTH)
     show(comparison, console)
     return console.export_html(inline_styles=True)

@@ -22,7 +22,7 @@ from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import Exchange, without_secrets
 from doublecheck.wire.results import body_of, response_of
 
-_SHORTEST_NAME = 6  # a shorter name is part of other people's names, too
+_SHORTEST_NAME = 6  # a shorter name may occur in unrelated names
 _CONTEXT = re.compile(r'"contextId": ?"([^"]+)"')
 
 
@@ -30,7 +30,7 @@ class Leftovers:
     """The sandbox sessions of a conversation on one platform.
 
     A session is removed if it is new and was named by the conversation, or by an agent after one of
-    its ``names``, which nobody else uses.
+    its ``names``, which are unique.
     """
 
     def __init__(self, platform: Platform, names: Sequence[str] = ()) -> None:
@@ -51,7 +51,7 @@ class Leftovers:
             self._names.update(_CONTEXT.findall(exchange.body.decode("utf-8", "replace")))
 
     def remove(self) -> tuple[str, ...]:
-        """Remove the sessions; return the names of those that could not be removed."""
+        """Remove the sessions. Return the names of those that could not be removed."""
         remaining = []
         for id_, name in self._sessions().items() - self._before.items():
             if name in self._used or any(part in name for part in self._names):
@@ -63,7 +63,7 @@ class Leftovers:
         return tuple(remaining)
 
     def _sessions(self) -> Mapping[str, str]:
-        """Return the names of the living sandbox sessions by their ids; {} if there is no answer."""
+        """Return the names of the active sandbox sessions by id; {} if there is no answer."""
         with suppress(DoubleCheckError):
             return self._platform._sandbox_sessions()
         return {}
@@ -84,10 +84,10 @@ def run(
     names: Sequence[str] = (),
     on_part: Callable[[Part], None] = lambda _part: None,
 ) -> Comparison:
-    """Run each topic on both platforms, the double first; call ``on_part`` after each.
+    """Run each topic on both platforms, the double first. Call ``on_part`` after each.
 
-    The sandbox sessions that it makes are removed at the end; ``names`` are those that nobody else
-    uses. Raises UnreachableError.
+    The sandbox sessions that it creates are removed at the end; ``names`` are unique names. Raises
+    UnreachableError.
     """
     pairs, unknowns = _seeded(double.target, live.target), _Unknowns(double)
     skipped = [_why_not(topic, double, live, allow_writes=allow_writes) for topic in topics]
@@ -101,7 +101,7 @@ def run(
             part = Part(topic.name, skipped=why)
             if not why:
                 first, second = _exchanges_of(topic, double), _exchanges_of(topic, live)
-                # there are no leftovers if nothing is written
+                # without writes there are no leftovers
                 for resources, exchanges in zip(leftovers, (first, second)):  # noqa: B905
                     resources.note(exchanges)
                 part = Part(topic.name, tuple(_compared(unknowns.named(first), second, pairs)))
@@ -166,8 +166,7 @@ def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bo
 def _exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
     """Run a topic on a platform and return its exchanges, without secrets.
 
-    If an answer is not what its route promises, the topic ends there; the exchanges show that
-    answer.
+    If an answer has the wrong format, the topic ends there; the exchanges show that answer.
     """
     platform.exchanges.clear()
     try:
@@ -202,7 +201,7 @@ def _compared(
 class _Unknowns:
     """The unknowns that a double's answers rely on, without those that its profile settles.
 
-    What a profile settles is known from a deployment, so it explains no difference.
+    An answer in a profile comes from a deployment, so it explains no difference.
     """
 
     def __init__(self, double: Platform) -> None:

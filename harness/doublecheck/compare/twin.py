@@ -41,9 +41,9 @@ def twin(
     Each platform is an open one or a URL. Without ``double`` a new one is started; ``target`` names
     the other platform in the configuration. The requests use every surface and an agent: ``agent``,
     or one that both platforms have. A function, ``conversation``, replaces these requests: it is
-    called with each Platform. A new double answers as the file ``profile`` says, which
-    ``calibrate`` writes. Only with ``allow_writes`` is anything invoked or created on a live
-    platform; sandbox sessions that are made are removed.
+    called with each Platform. A new double behaves as in the file ``profile``, which ``calibrate``
+    writes. Only with ``allow_writes`` is anything invoked or created on a live platform. Sandbox
+    sessions that it creates are removed.
 
     Raises TargetError, UnreachableError, and InterruptedTwinError, which contains the results so
     far.
@@ -67,7 +67,7 @@ def compare(
     allow_writes: bool,
     progress: Callable[[int, int, str], object],
 ) -> Comparison:
-    """Compare two open platforms; call ``progress`` with the count, the total and each part."""
+    """Compare two open platforms. Call ``progress`` with the count, the total and each part."""
     token = secrets.token_hex(4)
     if conversation is None:
         topics = default(double, live, token, agent)
@@ -92,7 +92,7 @@ def compare(
 def double_of(
     url: str | None = None, apps: Sequence[str] = (), profile: Path | None = None
 ) -> Iterator[Target]:
-    """Yield the double at ``url``, or start one for the context; raise TargetError."""
+    """Yield the double at ``url``, or start one for the context. Raise TargetError."""
     if url is not None:
         for option, value in (("--app", apps), ("--profile", profile)):
             if value:
@@ -116,7 +116,7 @@ def configured(**options: Any) -> Target:
     sources = Sources(values, project=nearest_project(), spelled="--{}".format)
     planned = plan(sources)
     if planned.in_process:
-        raise TargetError("Name the platform to compare with: --url, or --target.")
+        raise TargetError("Name the other platform with --url or --target.")
     return open_target.opened(sources, planned)
 
 
@@ -127,7 +127,7 @@ def _double(
         file = None if profile is None else Path(profile)
         return stack.enter_context(double_of(profile=file))
     if profile is not None:
-        raise TargetError("profile= is about a double that is started here, not a running one.")
+        raise TargetError("profile= applies to a double started here, not to a running one.")
     if isinstance(double, str):
         return doubles.running_double(double)
     target = target_of(double)
@@ -140,13 +140,11 @@ def _double(
 
 def _other_target(other: Platform | AsyncPlatform | str | None, target: str | None) -> Target:
     if other is None and target is None:
-        raise TargetError(
-            "Name the platform to compare the double with: twin(double, other), or target=..."
-        )
+        raise TargetError("Name the other platform: twin(double, other), or target=...")
     if other is None:
         return configured(target=target)
     if target is not None:
-        raise TargetError(f"Both a platform and the target {target!r} are given: say one of them.")
+        raise TargetError(f"Both a platform and the target {target!r} are given: remove one.")
     if not isinstance(other, str):
         return open_target.require_answer(target_of(other))
     with connect(other) as platform:

@@ -1,4 +1,4 @@
-"""A user of an application in API-server mode, and what checks do with that user's sessions."""
+"""Users of an application in API-server mode, and their sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALONE = {**JSON, "Connection": "close"}  # a server may disconnect after an erro
 
 @dataclass(frozen=True)
 class User:
-    """A user of an application; ids of sessions are what the platform says they are."""
+    """A user of an application. The platform assigns the session ids."""
 
     platform: Platform
     app: str
@@ -43,13 +43,13 @@ class User:
         return replace(self, app=app)
 
     def create(self, session: str | None = None) -> str:
-        """Create a session, with this id or a generated one; return its id."""
+        """Create a session, with the given id or a generated one, and return its id."""
         path = self.path(session) if session else api_server.sessions_path(self.app, self.id)
         answer = self.platform.request("POST", path, headers=JSON, content=b"{}")
         return api_server.read_session(answer).id
 
     def may_create(self, session: str) -> bool:
-        """Whether the platform creates a session with this id; a refusal is its right."""
+        """Whether the platform accepts this session id. It may refuse it."""
         answer = self.platform.request("POST", self.path(session), headers=JSON, content=b"{}")
         assert answer.status_code < 500, answer.text
         if answer.is_success:
@@ -62,13 +62,13 @@ class User:
         return sorted(session.id for session in listed)
 
     def has(self, session: str) -> bool:
-        """Whether a session can be read; fail for an answer that tells neither."""
+        """Whether a session can be read. Fail if the answer is ambiguous."""
         answer = self._read(session)
         assert answer.status_code < 500, answer.text
         return answer.is_success
 
     def history(self, session: str) -> Sequence[AgentEvent]:
-        """Return the events of a session with content, as it is read."""
+        """Return the events with content in a session's history."""
         details = api_server.read_session(self._read(session))
         assert session == details.id, f"asked for {session!r}, got {details.id!r}"
         return [event for event in details.events if event.parts]
@@ -85,7 +85,10 @@ class User:
     def say(
         self, session: str, message: str, route: str = "/run", **fields: Any
     ) -> Sequence[AgentEvent]:
-        """Run a turn by one of the routes; return its events with content, none of them an error."""
+        """Run a turn by one of the routes and return its events with content.
+
+        None may be an error.
+        """
         answer = self.post(route, self.body(session, message, **fields))
         assert answer.is_success, answer.text
         events = api_server.read_events(answer) if route == "/run" else streamed(answer)
@@ -95,16 +98,16 @@ class User:
     def order(
         self, session: str, do: str, route: str = "/run", streaming: bool = False, **arguments: Any
     ) -> Sequence[AgentEvent]:
-        """Run a turn in which the reference agent does something."""
+        """Run a turn in which the reference agent performs an action."""
         fields = {"streaming": True} if streaming else {}
         return self.say(session, json.dumps({"do": do, **arguments}), route, **fields)
 
     def body(self, session: str, message: str, **fields: Any) -> dict[str, Any]:
-        """Return the body of a run."""
+        """Return the request body of a run."""
         return api_server.body(self._session(session), message, fields)
 
     def post(self, route: str, body: Any) -> httpx.Response:
-        """Send the body of a run to a route; return the answer, unchanged."""
+        """Post a run to a route and return the raw response."""
         content = json.dumps(body).encode()
         return self.platform.request("POST", route, headers=ALONE, content=content)
 
@@ -120,13 +123,13 @@ class User:
 
 
 def streamed(answer: httpx.Response) -> list[AgentEvent]:
-    """Return the events of a stream, each of which is JSON; fail if it is no stream of events."""
+    """Return the JSON events of a stream. Fail if the response is not an event stream."""
     assert is_stream(answer), answer.headers
     return [api_server.read_event(data) for data in data_of(answer.content)]
 
 
 def ends_in_error(answer: httpx.Response) -> bool:
-    """Whether a run ended in an error status or an error event."""
+    """Whether a run ended with an error status or an error event."""
     if answer.status_code >= 400:
         return True
     if is_stream(answer):
@@ -135,7 +138,7 @@ def ends_in_error(answer: httpx.Response) -> bool:
 
 
 def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:
-    """Stream chunks, the next of which is released once all before have been read.
+    """Stream chunks, releasing each one only after all previous ones were read.
 
     Returns the texts of all events, in order.
     """
@@ -155,7 +158,7 @@ def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:
 def streaming(
     user: User, session: str, chunks: Sequence[str]
 ) -> Iterator[tuple[Iterator[AgentEvent], Callable[[], object]]]:
-    """Stream chunks; yield the events, and a function that releases the next chunk."""
+    """Stream chunks; yield the events and a function that releases the next chunk."""
     gate, control = new_id(), user.create()
     order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
     running = AgentSession(session, user.app, user.id)
@@ -164,17 +167,17 @@ def streaming(
 
 
 def texts(events: Iterable[AgentEvent]) -> list[str]:
-    """Return the texts of the events that have any."""
+    """Return the texts of the events that have text."""
     return [event.text for event in events if event.text]
 
 
 def new_id() -> str:
-    """Return an id that nobody else uses."""
+    """Return a unique id."""
     return f"doublecheck-{uuid.uuid4().hex}"
 
 
 def new_user(platform: Platform, leftovers: Leftovers, app: str) -> User:
-    """Return a user that nobody else is, whose sessions are deleted when the check ends."""
+    """Return a new, unique user. Its sessions are deleted when the check ends."""
     user = User(platform, app, new_id())
     leftovers.user(app, user.id)
     return user
@@ -182,7 +185,7 @@ def new_user(platform: Platform, leftovers: Leftovers, app: str) -> User:
 
 @pytest.fixture
 def app(platform: Platform) -> str:
-    """The application to run: the reference agent, an echo, or the first in the list."""
+    """The application to run: the reference agent, an echo, or the first one listed."""
     names = platform.list_apps()
     assert names, "The platform lists no application."
     return next((name for name in (REFERENCE, HARMLESS) if name in names), names[0])
@@ -196,14 +199,14 @@ def user(platform: Platform, leftovers: Leftovers, app: str) -> User:
 
 @pytest.fixture
 def other_user(platform: Platform, leftovers: Leftovers, app: str, user: User) -> User:
-    """Another user of the same application; the id begins like the first one's."""
+    """Another user of the same application, whose id starts with the id of ``user``."""
     leftovers.user(app, f"{user.id}-other")
     return User(platform, app, f"{user.id}-other")
 
 
 @pytest.fixture
 def user_elsewhere(platform: Platform, leftovers: Leftovers, app: str, user: User) -> User:
-    """The same user at another application, if the platform has one; else the same."""
+    """The same user at another application, or at the same one if there is only one."""
     names = [name for name in platform.list_apps() if name != app]
     preferred = [name for name in (SECOND,) if name in names]
     app_name = (preferred or names or [app])[0]
@@ -213,7 +216,7 @@ def user_elsewhere(platform: Platform, leftovers: Leftovers, app: str, user: Use
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A request to an endpoint; ``name`` says which one, and not whose session it names."""
+    """A request to an endpoint. ``name`` identifies the endpoint, not the session."""
 
     name: str
     method: str
@@ -221,7 +224,7 @@ class Endpoint:
     content: bytes = b""
 
     def ask(self, platform: Platform, headers: Mapping[str, str] | None = None) -> httpx.Response:
-        """Send the request; return the answer, unchanged."""
+        """Send the request and return the raw response."""
         return platform.request(
             self.method,
             self.path,
@@ -231,25 +234,25 @@ class Endpoint:
         )
 
     def works(self, answer: httpx.Response) -> bool:
-        """Whether an answer is a success, and a run ends without an error."""
+        """Whether a response is successful and, for a run, free of error events."""
         return answer.is_success and not (self.path in ROUTES and ends_in_error(answer))
 
 
 def every(user: User, session: str) -> Iterator[Endpoint]:
-    """Yield a request to each endpoint; the last one deletes the session."""
+    """Yield a request to each endpoint. The last one deletes the session."""
     yield from general()
     yield from of_session(user, session)
     yield deletion(user, session)
 
 
 def general() -> Iterator[Endpoint]:
-    """Yield the requests that name no session."""
+    """Yield the requests that do not name a session."""
     for path in ("/list-apps", "/version"):
         yield Endpoint(f"GET {path}", "GET", path)
 
 
 def of_session(user: User, session: str, message: str = "hello") -> Iterator[Endpoint]:
-    """Yield the requests about a user's sessions; they read first, and delete none."""
+    """Yield the requests about a user's sessions: reads first, no deletion."""
     sessions = api_server.sessions_path(user.app, user.id)
     at = api_server.session_path(user.app, user.id, session)
     created = api_server.session_path(user.app, user.id, new_id())

@@ -1,4 +1,4 @@
-"""The clauses of the specification, and the marker that connects a check with its clause."""
+"""The clauses of the specification, and the marker that connects a check to its clause."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
 
 @dataclass(frozen=True)
 class Clause:
-    """One checkable sentence of the specification, in the section ``section``."""
+    """One checkable sentence of the specification, from section ``section``."""
 
     id: str
     section: str
@@ -54,12 +54,12 @@ class Clause:
 
     @property
     def surface(self) -> Surface:
-        """The surface that a target must offer so that this clause applies to it."""
+        """The surface that a target must offer for this clause to apply."""
         return _SURFACE_OF_CLAUSE.get(self.id) or _SURFACE_OF_GROUP[self.id[:3]]
 
     @property
     def group(self) -> str:
-        """The keyword of its group in pytest's ``-k``, which no name of a test contains."""
+        """The keyword of its group for pytest's ``-k``; no test name contains it."""
         return f"group:{self.id[:3]}"
 
     def __repr__(self) -> str:
@@ -79,14 +79,14 @@ def clauses() -> Mapping[str, Clause]:
 def selection(expression: str) -> str:
     """Return a selection for pytest's ``-k`` in which RUN means the clauses of that group.
 
-    Otherwise it would take every test with "run" in its name, or in its file's.
+    Otherwise it would also match every test with "run" in its name or in the name of its file.
     """
     groups = "|".join(_SURFACE_OF_GROUP)
     return re.sub(rf"(?<![^\s()])({groups})(?![^\s()])", r"group:\1", expression)
 
 
 def find(id_: str) -> Clause:
-    """Return the clause with this id; raise ArgumentError, with the nearest id, if there is none."""
+    """Return the clause with this id. Raise ArgumentError, with the closest id, if none has it."""
     match = clauses().get(id_)
     if match is None:
         near = difflib.get_close_matches(id_.upper(), clauses(), n=1)
@@ -103,13 +103,13 @@ def clause(
     smoke: bool = False,
     surface: Surface | None = None,
 ) -> pytest.MarkDecorator:
-    """Mark a check with the clause it checks; raise ArgumentError for an unknown id.
+    """Mark a check with the clause it checks. Raise ArgumentError for an unknown id.
 
-    ``reference_app`` says that this check needs the reference application, although the clause
-    applies to every deployment (the default comes from the clause's scope). ``writes`` says that
-    the check creates or deletes something on the target. ``smoke`` says that the
-    check stands in for one that needs the reference application (see ``verdicts.select``). ``surface`` is the
-    surface that it asks, if that is not the clause's.
+    ``reference_app``: the check needs the reference application although the clause applies to
+    every deployment (by default, the clause's scope decides). ``writes``: the check creates or
+    deletes something on the target. ``smoke``: the check replaces one that needs the reference
+    application (see ``verdicts.select``). ``surface``: the surface that the check uses, if it is
+    not the clause's.
     """
     checked = find(id_)
     needs = checked.scope == "app" and not smoke if reference_app is None else reference_app

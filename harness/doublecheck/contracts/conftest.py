@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 SECRETS = pytest.StashKey[Collection[str]]()
 SURFACES = pytest.StashKey[SurfaceStates]()
-START_WITHIN_S = 50.0  # below the patience of a Platform, because this machine may be busy
+START_WITHIN_S = 50.0  # less than the timeout of a Platform, because this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
 
 @pytest.fixture(scope="session")
 def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
-    """The target of the checks: the options name it, or it is a double with the reference apps."""
+    """The target of the checks: named by the options, or a double with the reference apps."""
     with ExitStack() as stack:
         config, hosted = PlatformConfig(), None
         if pytest_options.plan_of(request.config).in_process:
@@ -83,7 +83,7 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
 
 
 def _any_of_runtimes(session: pytest.Session) -> bool:
-    """Whether a selected check needs a runtime; otherwise no runtime is declared."""
+    """Whether a selected check needs a runtime; if not, no runtime is declared."""
     marks = filter(None, (item.get_closest_marker(MARKER) for item in session.items))
     return any(mark.kwargs["surface"] == "runtimes" for mark in marks)
 
@@ -99,20 +99,20 @@ def _restricted() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def _doublecheck_platform(_doublecheck_server: Target) -> Iterator[Platform]:
-    """One Platform for all checks; no reset is needed, because each check uses its own sessions."""
+    """One Platform for all checks. It is never reset, because each check uses separate sessions."""
     with Platform(_doublecheck_server) as platform:
         yield platform
 
 
 @pytest.fixture(scope="session")
 def platform(_doublecheck_platform: Platform) -> Platform:
-    """The Platform that is checked."""
+    """The Platform under test."""
     return _doublecheck_platform
 
 
 @pytest.fixture(scope="session")
 def _hosted(platform: Platform) -> Iterator[Hosted]:
-    """The runtimes of all checks; each is started by the first check that needs it."""
+    """The runtimes of all checks. Each is started by the first check that needs it."""
     with closing(Hosted(platform)) as hosted:
         yield hosted
 
@@ -127,7 +127,7 @@ def hosted(_hosted: Hosted) -> Hosted:
 
 @pytest.fixture
 def leftovers(platform: Platform) -> Iterator[Leftovers]:
-    """The resources that a check creates on the platform; they are removed when it ends."""
+    """The resources that a check creates on the platform. They are removed when it ends."""
     leftovers = Leftovers(platform)
     yield leftovers
     leftovers.remove()
@@ -135,7 +135,7 @@ def leftovers(platform: Platform) -> Iterator[Leftovers]:
 
 @pytest.fixture
 def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
-    """A session that no other check uses."""
+    """A session that only this check uses."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
     return Sandbox(platform, user_id="doublecheck", session_id=session_id)
@@ -143,11 +143,11 @@ def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
 
 @pytest.fixture
 def clock(platform: Platform, request: pytest.FixtureRequest) -> Iterator[PlatformClock]:
-    """The clock of a double, which stands still; skip the check where it cannot be moved."""
+    """The clock of a double, which stands still. Skip the check if the clock cannot be moved."""
     if platform.target.kind == "live":
         pytest.skip("not run: takes 30 minutes")
     if not pytest_options.in_process(request.config) and not platform.target.allow_writes:
-        pytest.skip("not run: moves the clock of a double that ran before the checks did")
+        pytest.skip("not run: moves the clock of a double that was running before the checks")
     platform.clock.freeze()
     yield platform.clock
     platform.reset()
@@ -164,7 +164,7 @@ def examples(
 
 @pytest.fixture(scope="session")
 def _hypothesis_home() -> Iterator[None]:
-    """Hypothesis keeps a folder, .hypothesis, where it is started; of these checks it keeps none."""
+    """Keep Hypothesis from creating its .hypothesis folder in the working directory."""
     with tempfile.TemporaryDirectory(prefix="doublecheck-") as folder:
         configuration.set_hypothesis_home_dir(folder)
         yield
@@ -173,14 +173,14 @@ def _hypothesis_home() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> SurfaceStates:
-    """The states of the surfaces of this target."""
+    """The states of this target's surfaces."""
     request.config.stash[SURFACES] = SurfaceStates(platform_server)
     return request.config.stash[SURFACES]
 
 
 @pytest.fixture(autouse=True)
 def _requests(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Count the requests of a check, and of the removal of what it made, to the platform."""
+    """Count the requests that a check and its cleanup send to the platform."""
     urls: list[str] = []
     with request_log.listening(lambda exchange: urls.append(exchange.request.url)):
         yield
@@ -190,9 +190,9 @@ def _requests(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _short_differences(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a failed comparison be told in short: of a megabyte, pytest's whole diff takes minutes.
+    """Shorten the diff of a failed comparison: pytest's full diff of a megabyte takes minutes.
 
-    It makes one where these variables are set. contracts.ini says the same for ``-v``.
+    pytest shows the full diff if these variables are set. contracts.ini does the same for ``-v``.
     """
     for name in ("CI", "BUILD_NUMBER"):
         monkeypatch.delenv(name, raising=False)
@@ -202,7 +202,10 @@ def _short_differences(monkeypatch: pytest.MonkeyPatch) -> None:
 def _observable(
     request: pytest.FixtureRequest, platform: Platform, _surfaces: SurfaceStates, _requests: None
 ) -> None:
-    """Skip a check that this target cannot show; fail with an error if it does not answer."""
+    """Skip a check that this target cannot show.
+
+    Fail with an error if the target does not answer.
+    """
     mark = request.node.get_closest_marker(MARKER)
     clause, surface = mark.args[0], mark.kwargs["surface"]
     needs = {name: mark.kwargs[name] for name in ("reference_app", "writes")}
@@ -237,7 +240,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(marks)}.")
     clause = marks[0].args[0]
     role = "smoke" if marks[0].kwargs["smoke"] else "check"
-    # pytest-xdist's workers only transfer text and these properties
+    # pytest-xdist's workers transfer only text and these properties
     item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, clause.level)]
     item.user_properties += [
         (verdicts.ROLE, role),
@@ -262,7 +265,7 @@ def pytest_runtest_makereport(
         verdict = Verdict.COULD_NOT_ASK
     else:
         verdict = verdicts.of_failure(report.when, error, library=mark.args[0].scope == "library")
-    # of an error of ours the message alone says what to do
+    # for our own errors, the message says what to do
     of_ours = report.when == "setup" and isinstance(error, DoubleCheckError)
     crash = getattr(report.longrepr, "reprcrash", None)
     if of_ours or crash is None or verdict is Verdict.COULD_NOT_ASK:
@@ -282,7 +285,7 @@ def pytest_runtest_makereport(
 
 
 def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
-    """Remove the target's secrets from a report; for failures, Failure does so."""
+    """Remove the target's secrets from a report. Failure does this for failures."""
     report.sections = [(name, redact(text, secrets)) for name, text in report.sections]
     report.user_properties = [
         (name, redact(value, secrets) if isinstance(value, str) else value)

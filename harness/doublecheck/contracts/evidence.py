@@ -1,8 +1,9 @@
-"""Whether the surfaces of a target are there and answer, which each check needs to know first.
+"""Find out whether the surfaces of a target exist and answer; each check depends on this.
 
-Without evidence, a server that knows none of the paths would pass each check that something is
-refused, because the 404 of a missing route looks like a refusal. So a live platform must first give
-one answer that only the surface gives: for texts and statuses, another one than an unused path gets.
+Without this evidence, a server that knows none of the paths would pass each check that expects a
+refusal, because the 404 of a missing route looks like one. So a live platform must first give an
+answer that only the surface gives. For texts and statuses, the answer must differ from the answer
+to an unused path.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ _NAMES = {
 def require(platform: Platform, surface: str) -> None:
     """Raise AbsentSurfaceError if no answer of the platform shows the surface.
 
-    Raises RefusedError if it may be there, but answers errors alone or wants other credentials.
+    Raises RefusedError if the surface may exist but answers only with errors, or needs other
+    credentials.
     """
     answers = []
     for request, shows in _questions(platform.target, surface):
@@ -73,9 +75,9 @@ def require(platform: Platform, surface: str) -> None:
     unclear = next((answer for answer in answers if answer.status_code in _UNCLEAR), None)
     if unclear is not None:
         status = unclear.status_code
-        message = f"{_route(unclear)} is HTTP {status}, so {_NAMES[surface]} cannot be asked."
+        message = f"{_route(unclear)} is HTTP {status}, so {_NAMES[surface]} cannot be checked."
         if status in (401, 403):
-            message += f" If it wants a key, set {variable('api_key')}."
+            message += f" If it needs a key, set {variable('api_key')}."
         raise RefusedError(message, status=status, body=unclear.text)
     statuses = [
         f"{_route(answer)} is HTTP {answer.status_code}"
@@ -87,13 +89,13 @@ def require(platform: Platform, surface: str) -> None:
 
 
 def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
-    """Yield requests, each with the function that says whether its answer shows the surface."""
+    """Yield requests, each with a function that decides whether its answer shows the surface."""
     if surface == "application":
         for path in ("/ping", "/readiness", "/liveness"):
             yield calls.request(target, "GET", path), _is_probe
     elif surface == _INVOKE:
         yield calls.request(target, "GET", "/invoke"), _has_route
-        headers = {"Content-Type": "application/json"}  # the body is no JSON, so nothing runs
+        headers = {"Content-Type": "application/json"}  # the body is not JSON, so nothing runs
         yield calls.request(target, "POST", "/invoke", headers=headers, content=b"{"), _has_route
     elif surface == "api_server":
         yield calls.request(target, "GET", "/list-apps"), _lists("apps")
@@ -111,14 +113,14 @@ def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
 
 
 def _is_its_own(platform: Platform, request: Request, answer: httpx.Response) -> bool:
-    """Whether an answer is another one than a path gets that nobody has."""
+    """Whether an answer differs from the answer to an unknown path."""
     unused = platform.send(replace(request, url=platform.target.url + _NOWHERE))
     same = answer.status_code == unused.status_code
     return not same or (answer.is_success and answer.content != unused.content)
 
 
 def _end_session(platform: Platform, answer: httpx.Response) -> None:
-    """End the MCP session that a handshake has opened; a server may refuse to."""
+    """End the MCP session that a handshake opened. A server may refuse."""
     session = answer.headers.get("mcp-session-id")
     if session is not None:
         sent = {**answer.request.headers, "mcp-session-id": session}
@@ -142,7 +144,7 @@ def _has_route(answer: httpx.Response) -> bool:
 
 
 def _lists(name: str) -> Shows:
-    """Return whether an answer is a list, or an object with one of this name."""
+    """Whether an answer is a list, or an object that contains a list of this name."""
 
     def shows(answer: httpx.Response) -> bool:
         document = _json(answer)
@@ -181,12 +183,12 @@ def _json(answer: httpx.Response) -> Any:
 
 
 class SurfaceStates:
-    """Whether the surfaces of a target answer, and are there.
+    """Whether the surfaces of a target exist and answer.
 
-    If a check gets no answer, its surface is in doubt: before the next check of this surface, one
-    request finds out whether the surface answers at all. So a platform that hangs during the run
-    does not cost a time limit for each remaining check. Before the first check of a surface of a
-    live platform, an answer must show that it is there.
+    If a check gets no answer, its surface is in doubt: one request before the next check of this
+    surface finds out whether it still answers. So a platform that hangs during the run does not
+    cost a timeout per remaining check. On a live platform, an answer must show that a surface
+    exists before its first check.
     """
 
     def __init__(self, target: Target) -> None:
@@ -196,7 +198,7 @@ class SurfaceStates:
         self._evidence: dict[str, DoubleCheckError | None] = {}
 
     def is_silent(self, surface: Surface, error: BaseException) -> bool:
-        """Whether a surface, of which a check failed with this error, does not answer at all."""
+        """Whether a surface stopped answering, after a check of it failed with this error."""
         if not isinstance(error, (NoAnswerError, UnreachableError)):
             return False
         self._doubted.add(preflight.probed(surface))
@@ -220,11 +222,11 @@ class SurfaceStates:
     def require_evidence(self, platform: Platform, clause: Clause, surface: Surface) -> None:
         """Raise an error if nothing shows that a live platform has the surface of a check.
 
-        A surface that was only assumed is not offered then, unless none of them is there.
+        A surface that was only assumed then counts as not offered, unless none of them exists.
         """
         if self._target.kind == "double" or surface in _WITHOUT_EVIDENCE:
             return
-        # probes are there without an entrypoint
+        # probes exist without an entrypoint
         needed = _INVOKE if clause.id.startswith("INV") else preflight.probed(surface)
         problem = self._problem(platform, needed)
         if problem is None:
@@ -248,6 +250,6 @@ class SurfaceStates:
         return self._evidence[surface]
 
     def _nothing_there(self, platform: Platform) -> bool:
-        """Whether no surface of the platform can be asked anything."""
+        """Whether none of the platform's surfaces can be checked."""
         probed = {preflight.probed(name) for name in self._target.offered - _WITHOUT_EVIDENCE}
         return all(self._problem(platform, name) for name in sorted(probed - self._problems.keys()))

@@ -1,8 +1,8 @@
-"""The exit status of a pytest run with contract checks: what its verdicts come to.
+"""The exit status of a pytest run with contract checks.
 
-A failed recommendation ("should") is reported, but the exit status ignores it. If it were hidden,
-it would not be a recommendation; if it failed the run, it would be a must. A platform that could
-not be asked has not failed, and a run in which every check was skipped is not green.
+A failed recommendation ("should") is reported but does not change the exit status: if it were
+hidden, it would not be a recommendation; if it failed the run, it would be a must. A platform that
+could not be reached has not failed, and a run in which every check was skipped is not green.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def add(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--platform-strict-should",
         action="store_true",
-        help="a failed check of what is only recommended (should) fails the run",
+        help="failed recommendations (should) fail the run",
     )
 
 
@@ -39,8 +39,8 @@ def configure(config: pytest.Config) -> None:
 class ExitStatus:
     """A pytest plugin that sets the exit status of a run with contract checks.
 
-    Failed recommendations are shown like any other failure, and fail the run only with
-    ``--platform-strict-should``. Other tests of the run count as ever.
+    Failed recommendations are shown like any other failure, but fail the run only with
+    ``--platform-strict-should``. Other tests count as usual.
     """
 
     def __init__(self, strict: bool) -> None:
@@ -48,7 +48,7 @@ class ExitStatus:
         self._counts: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the failures by what they mean, and whatever passed."""
+        """Count failures by their meaning, and passed tests."""
         properties = dict(report.user_properties)
         if report.failed:
             self._counts[_failure(properties)] += 1
@@ -58,7 +58,7 @@ class ExitStatus:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Set the exit status, unless something else than a check failed."""
+        """Set the exit status, unless something other than a check failed."""
         counts = self._counts
         if exitstatus == pytest.ExitCode.TESTS_FAILED:
             if not counts["failed"] and (self._forgives() or not counts["recommended"]):
@@ -68,16 +68,14 @@ class ExitStatus:
             session.exitstatus = ExitCode.NOTHING_CHECKED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Write how many failed recommendations were forgiven, and whether nothing was checked."""
+        """Report how many recommendations failed, and whether anything was checked."""
         if self._forgives():
             terminalreporter.write_line(
-                f"{self._counts['recommended']} failed of what is only recommended (should); "
-                "--strict-should lets that fail the run (in pytest --platform-strict-should)."
+                f"{self._counts['recommended']} failed recommendations (should) do not fail the "
+                "run; --strict-should makes them (in pytest --platform-strict-should)."
             )
         if self._nothing_checked():
-            terminalreporter.write_line(
-                "Nothing was checked: no contract check passed, and none failed."
-            )
+            terminalreporter.write_line("Nothing was checked: no contract check passed or failed.")
 
     def _nothing_checked(self) -> bool:
         """Whether every contract check was skipped, and no other test passed or failed."""
@@ -89,7 +87,7 @@ class ExitStatus:
 
 
 def _failure(properties: dict[str, Any]) -> str:
-    """Return what a failed report is counted as."""
+    """Return the category of a failed report."""
     if properties.get(VERDICT) in NOT_ASKED:
         return "not asked"
     recommended = (properties.get(LEVEL), properties.get(VERDICT)) == (SHOULD, FAILED)

@@ -1,4 +1,4 @@
-"""The report of a failed check: the clause, the last exchanges, and the command to repeat it."""
+"""The report of a failed check: the clause, the last exchanges, and a command to repeat it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def explained(
     where: Sequence[str] = (),
     example: str = "",
 ) -> str:
-    """Return pytest's text of a failure between its clause and the last exchanges, redacted.
+    """Return pytest's failure text with the clause above and the last exchanges below, redacted.
 
-    ``where`` are the options of ``doublecheck run`` for the platform. ``example`` is the smallest
-    generated input for which the check fails, in words.
+    ``where`` holds the options of ``doublecheck run`` for the platform. ``example`` describes the
+    smallest generated input for which the check fails.
     """
     lines = [str(clause), f"specification, section {clause.section}"]
     lines += [f"fails for {example}"] if example else []
@@ -58,13 +58,13 @@ def _exchange_lines(exchange: Exchange) -> Iterator[str]:
     yield from (f"> {name}: {value}" for name, value in request.headers.items())
     yield from _body("> ", request.content)
     if exchange.status is None:
-        yield f"< no answer: {exchange.error or 'it has not come yet'}"
+        yield f"< no answer: {exchange.error or 'none has arrived yet'}"
         return
     yield f"< HTTP {exchange.status}, after {exchange.elapsed_s * 1000:.0f} ms"
     yield from (f"< {name}: {value}" for name, value in exchange.headers.items())
     yield from _body("< ", exchange.body)
     if exchange.error:
-        yield f"< broken off: {exchange.error}"
+        yield f"< aborted: {exchange.error}"
 
 
 def _body(mark: str, content: bytes) -> Iterator[str]:
@@ -72,4 +72,4 @@ def _body(mark: str, content: bytes) -> Iterator[str]:
     cut = text[:BODY_CHARS]
     yield from (f"{mark}{line}" for line in ("", *cut.splitlines()) if content)
     if len(text) > BODY_CHARS:
-        yield f"{mark}... {len(text) - BODY_CHARS} characters more"
+        yield f"{mark}... {len(text) - BODY_CHARS} more characters"

@@ -1,4 +1,4 @@
-"""Requests to the control plane that are signed wrongly, or not at all, each in another way."""
+"""Control-plane requests without a signature, or with an invalid one, each wrong in another way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from doublecheck.wire.calls import Request
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
 
-# The actions of a session's life; a platform that has none of them refuses them anyway.
+# The actions of a session's life; a platform without them refuses them anyway.
 OTHER_ACTIONS = ("CreateSession", "GetSession", "ListSessions", "DeleteSession", "GetTool")
 LONG_AGO = dt.timedelta(days=366)
 
@@ -28,7 +28,7 @@ def forged(
 ) -> dict[str, Request]:
     """Return requests that the platform must refuse, by what is wrong with each.
 
-    They come from somebody who knows a request that the platform takes, and not the secret.
+    They simulate an attacker who has seen a valid request but does not know the secret.
     """
     address = platform.target.address()
     key, secret = address.credentials.access_key, address.credentials.secret_key
@@ -53,20 +53,20 @@ def forged(
         "no signature": bare,
         "an empty signature": with_header("Authorization", "", bare),
         "the access key as a token": with_header("Authorization", f"Bearer {key}", bare),
-        "the key pair of HTTP Basic": with_header("Authorization", f"Basic {pair}", bare),
+        "the key pair as HTTP Basic": with_header("Authorization", f"Basic {pair}", bare),
         "an unknown access key": signed_by("AKLTnobody", secret),
-        "an access key that is cut": signed_by(key[:-1], secret),
-        "an access key with more behind it": signed_by(f"{key}0", secret),
+        "a truncated access key": signed_by(key[:-1], secret),
+        "an access key with a suffix": signed_by(f"{key}0", secret),
         "a wrong secret": signed_by(key, "wrong"),
-        "a secret that is cut": signed_by(key, secret[:-1]),
+        "a truncated secret": signed_by(key, secret[:-1]),
         "the access key as the secret": signed_by(key, key),
-        "another first half": replaced(signature, "0" * half + signature[half:]),
-        "another second half": replaced(signature, signature[:half] + "0" * half),
+        "a wrong first half": replaced(signature, "0" * half + signature[half:]),
+        "a wrong second half": replaced(signature, signature[:half] + "0" * half),
         "half of the signature": replaced(signature, signature[:half]),
         "another body": replace(right, content=content),
-        "another body, announced": replace(announced, content=content),
+        "another body, with its own hash": replace(announced, content=content),
         "another action": replace(right, url=right.url.replace(invoke_tool.ACTION, "ListSessions")),
-        "more in the query": replace(right, url=f"{right.url}&More=1"),
+        "an extra query parameter": replace(right, url=f"{right.url}&More=1"),
         "another time": with_header("X-Date", later.strftime(DATE_FORMAT)),
         "another content type": with_header("Content-Type", "text/plain"),
         "another region": replaced(f"/{address.region}/", "/elsewhere/"),
@@ -92,19 +92,19 @@ NO_KEY = "no key"
 
 
 def wrong_key_headers(key: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the headers with what is not the key, by what is wrong.
+    """Return headers with wrong keys, by what is wrong.
 
-    They have no right key in another place or by another scheme: how a gateway is told a key is
-    open (U-GATEWAY-AUTH).
+    None has the right key in another place or scheme: how a gateway receives a key is open
+    (U-GATEWAY-AUTH).
     """
     last = "a" if key[-1] != "a" else "b"
     keys = {
-        "the key without its end": key[:-1],
-        "the key with more behind it": f"{key}0",
+        "the key without its last character": key[:-1],
+        "the key with a suffix": f"{key}0",
         "another key": NOBODYS,
-        "the key in the other case": key.swapcase(),
-        "the key with another end": f"{key[:-1]}{last}",
-        "the key without its begin": key[1:],
+        "the key with its case swapped": key.swapcase(),
+        "the key with another last character": f"{key[:-1]}{last}",
+        "the key without its first character": key[1:],
         "half of the key": key[: len(key) // 2],
     }
     values = {name: f"Bearer {wrong}" for name, wrong in keys.items() if wrong != key}

@@ -1,7 +1,7 @@
 """The reference applications as runtimes: how a double declares them, and where they answer.
 
-A check finds a runtime like a client: it requests the address and the key from the control plane,
-by the runtime's name, on a double and on a live platform alike.
+A check finds a runtime as a client does: it asks the control plane for the address and the key by
+the runtime's name, on a double and on a live platform alike.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _NEIGHBOUR = Path(__file__).parent / "reference" / "neighbour"
 
 @dataclass(frozen=True)
 class Declared:
-    """The reference runtimes as a double's settings declare them.
+    """The reference runtimes as declared in a double's settings.
 
-    ``other_key`` is the key of another identity than the one that the control plane shows.
+    ``other_key`` belongs to another identity than the key that the control plane shows.
     """
 
     tables: tuple[Mapping[str, Any], ...]
@@ -53,9 +53,9 @@ class Declared:
 def declared() -> Iterator[Declared]:
     """Yield the reference runtimes, in new folders, with new secrets.
 
-    They are the ones of the agentdouble.toml that ``doublecheck contracts app`` writes. The
-    neighbour, which hides the secrets for HST-03, gets a separate folder: inside the applications'
-    folder, its files would belong to the application.
+    They are those of the agentdouble.toml that ``doublecheck contracts app`` writes. The neighbour,
+    which hides the secrets for HST-03, gets a separate folder: inside the applications' folder, its
+    files would belong to the application.
     """
     with tempfile.TemporaryDirectory(prefix="doublecheck-") as name:
         folder = Path(name)
@@ -85,7 +85,7 @@ def _keys(keys: Sequence[str]) -> Mapping[str, Any]:
 class Hosted:
     """The reference runtimes of a platform, each as a Platform by name.
 
-    The control plane gives the address and the key of each.
+    The control plane provides the address and the key of each.
     """
 
     def __init__(self, platform: Platform) -> None:
@@ -96,18 +96,18 @@ class Hosted:
 
     @property
     def opened(self) -> tuple[Platform, ...]:
-        """The opened runtimes, the last one first, and their control plane."""
+        """The opened runtimes, newest first, and their control plane."""
         platforms = (*self._found.values(), *self._with_key.values())
         return (*reversed(platforms), self._platform)
 
     def at(self, name: str) -> Platform:
-        """Return a reference runtime; skip the check if the platform does not have it."""
+        """Return a reference runtime. Skip the check if the platform does not have it."""
         if name not in self._found:
             self._found[name] = self._open(self._target(name))
         return self._found[name]
 
     def as_other(self, name: str) -> Platform:
-        """Return a reference runtime for another identity; skip the check if there is no key."""
+        """Return a reference runtime for another identity. Skip the check if there is no key."""
         key = self._platform.target.other_key
         if key is None:
             not_observable(f"needs the key of another identity: {variable('other_api_key')}")
@@ -119,7 +119,7 @@ class Hosted:
         return (self.at(name),) if key is None else (self.at(name), self.with_key(name, key))
 
     def with_key(self, name: str, key: Secret | None) -> Platform:
-        """Return a reference runtime that is called with another key, or with none."""
+        """Return a reference runtime that uses another key, or no key."""
         if (name, key) not in self._with_key:
             target = replace(self.at(name).target, api_key=key, api_keys={})
             self._with_key[name, key] = self._open(target)
@@ -149,7 +149,7 @@ class Hosted:
         target, runtime = self._platform.target, self._runtime(name)
         networks = runtime.get("NetworkConfigurations") or []
         address = next((it["Endpoint"] for it in networks if it["NetworkType"] == "public"), "")
-        assert address, f"{name} has no public Endpoint: {runtime}"
+        assert address, f"{name} has no public endpoint: {runtime}"
         return replace(
             target,
             url=address,

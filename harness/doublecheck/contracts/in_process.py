@@ -1,4 +1,4 @@
-"""Applications of the library, decorated by a check and asked in its own process."""
+"""Applications of the library that a check decorates and calls in its own process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ A2A_VERSION = {"A2A-Version": "1.0"}
 
 
 def accepted(decorate: Decorate, things: Iterable[Any]) -> list[Any]:
-    """Return the functions or classes that a decorator accepts; it refuses with a TypeError."""
+    """Return the functions or classes that a decorator accepts. It raises TypeError for others."""
     return [thing for thing in things if refusal(decorate, thing) is None]
 
 
 def refusal(decorate: Decorate, thing: Any) -> str | None:
-    """Return the message with which a decorator refuses a thing, None if it accepts."""
+    """Return the message with which a decorator refuses an object, or None if it accepts."""
     try:
         decorate(thing)
     except TypeError as error:
@@ -50,23 +50,23 @@ def tool_names(app: Any) -> list[str]:
 
 
 def tool_result(app: Any, tool: str, arguments: Mapping[str, Any]) -> Any:
-    """Return what a tool of an MCP application returned: its text, or the object."""
+    """Return what an MCP application's tool returned: its text, or the object."""
     result = _called(app, lambda server, session: mcp.call_tool(server, session, tool, arguments))
     assert not result.is_error, result.text
     return result.text if result.structured is None else result.structured
 
 
 def sent(app: Any, text: str) -> dict[str, Any]:
-    """Return what an A2A application answers a message with: a task or a message."""
+    """Return an A2A application's answer to a message: a task or a message."""
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]}
     answer = rpc(app, "SendMessage", {"message": message})
-    assert "result" in answer, f"SendMessage is answered with an error: {answer}"
+    assert "result" in answer, f"SendMessage returned an error: {answer}"
     result: dict[str, Any] = next(iter(answer["result"].values()))
     return result
 
 
 def rpc(app: Any, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an A2A application's answer to a method of JSON-RPC."""
+    """Return an A2A application's answer to a JSON-RPC method."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer: dict[str, Any] = _run(
         app, lambda client: client.post("/", json=body, headers=A2A_VERSION)
@@ -75,7 +75,7 @@ def rpc(app: Any, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run(app: Any, ask: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
-    """Return the answer of an application that runs for this question alone."""
+    """Return the answer of an application that runs for this request only."""
 
     async def running() -> T:
         transport = httpx.ASGITransport(app)
@@ -89,7 +89,7 @@ def _run(app: Any, ask: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
 
 
 def _called(app: Any, make: Callable[[mcp.McpServer, mcp.McpSession], Call[T]]) -> T:
-    """Return the answer of an MCP application to a call within a session."""
+    """Return an MCP application's answer to a call within a session."""
     server = mcp.McpServer(URL + mcp.PATH)
 
     async def within_a_session(client: httpx.AsyncClient) -> T:

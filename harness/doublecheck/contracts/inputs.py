@@ -1,7 +1,8 @@
 """The inputs of checks: texts, payloads, ids, headers, files, code and histories.
 
-What is always among them stands for a class of mistakes: white space lost at the ends, newlines
-within, what is not ASCII, text cut at a border, fields that are null, nested or unknown.
+The inputs that are always tried each target a class of mistakes: white space lost at the ends,
+newlines within, non-ASCII characters, text cut at a buffer limit, and fields that are null, nested
+or unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from doublecheck.target.plan import Plan
 
 ON_A_DOUBLE, ON_A_LIVE_PLATFORM = 6, 2
-SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would ask a platform that fails for too much
+SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
 SHOWN_CHARS = 300
 FIXTURE = "examples"
 
@@ -39,27 +40,30 @@ SEED = 0
 
 Values = Mapping[str, Any]
 Body = Callable[..., None]
-# pytest.fail() and a failed pytest.raises() are no Exception
+# pytest.fail() and a failed pytest.raises() do not raise an Exception
 FAILURES = (Exception, pytest.fail.Exception)
 
 
 @dataclass(frozen=True)
 class Input:
-    """What an input may be; ``always`` are the examples that come first, the richest one first."""
+    """The possible values of an input.
+
+    ``always`` holds the examples to try first, richest first.
+    """
 
     strategy: SearchStrategy[Any]
     always: tuple[Any, ...] = ()
 
     def map(self, change: Callable[[Any], Any]) -> Input:
-        """Return an input whose examples are changed by a function."""
+        """Return an input whose examples a function transforms."""
         return Input(self.strategy.map(change), tuple(change(example) for example in self.always))
 
 
 def for_each(cost: int = 1, **inputs: Input) -> Callable[[Body], Body]:
     """Make a check run for each example of its inputs.
 
-    ``cost`` is how many times as expensive as one request an example is: so many times fewer
-    examples are tried, but always one.
+    ``cost`` is the cost of an example in requests. The higher it is, the fewer examples are tried,
+    but always at least one.
     """
 
     def decorate(check: Body) -> Body:
@@ -81,10 +85,10 @@ def for_each(cost: int = 1, **inputs: Input) -> Callable[[Body], Body]:
 
 @dataclass
 class Examples:
-    """How many examples a check is run for, and from which seed.
+    """How many examples a check tries, and from which seed.
 
-    ``failing`` is the smallest example for which the check failed, in words; ``forget`` is called
-    before that one is tried again, so that its exchanges are the last.
+    ``failing`` describes the smallest example for which the check failed. ``forget`` is called
+    before that example is tried again, so that its exchanges are the last.
     """
 
     count: int
@@ -93,7 +97,7 @@ class Examples:
     failing: str = ""
 
     def run(self, check: Body, inputs: Mapping[str, Input], cost: int = 1) -> None:
-        """Run a check for each example; raise what it raises for the smallest that fails."""
+        """Run a check for each example. Raise the error of the smallest example that fails."""
         count = max(1, self.count // cost)
         first = list(itertools.islice(_always(inputs), count))
         failures: list[tuple[Values, BaseException]] = []
@@ -115,7 +119,7 @@ class Examples:
             raise  # each further try would take as long
         except FAILURES:
             if not failures:
-                raise  # Hypothesis did, not the check
+                raise  # raised by Hypothesis, not by the check
             with contextlib.suppress(*FAILURES):  # they are in the list
                 shrinking = (Phase.generate, Phase.shrink)
                 self._generate(_bounded(attempt), inputs, SHRINK_CALLS, *shrinking)
@@ -123,12 +127,12 @@ class Examples:
             self.failing = f"{_described(values)}, with the seed {self.seed}"
             self.forget()
             check(**values)
-            raise error from None  # it did not fail again; the platform is not the same each time
+            raise error from None  # it did not fail again; the platform may behave differently each time
 
     def _generate(
         self, check: Body, inputs: Mapping[str, Input], count: int, *phases: Phase
     ) -> None:
-        """Run a check for random examples; the first that fails ends it."""
+        """Run a check for random examples, until one fails."""
         strategies = {name: input_.strategy for name, input_ in inputs.items()}
         limits = settings(
             max_examples=max(count, 1),
@@ -140,17 +144,17 @@ class Examples:
             report_multiple_bugs=False,
         )
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            # It warns where other threads use the random module while examples are drawn, and where
-            # the garbage collector's objects are frozen: neither is anything to a check.
+            # Hypothesis warns if other threads use the random module while it draws examples, and
+            # if the garbage collector's objects are frozen. Neither affects a check.
             warnings.simplefilter("ignore", HypothesisWarning)
-            # It would also draw constants of the code that is imported: slowly (it parses all of
-            # it), and not the same ones everywhere for one seed.
+            # It would also draw constants from the imported code. That is slow, because it parses
+            # all of it, and not reproducible from a seed.
             patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)
             hypothesis.seed(self.seed)(limits(given(**strategies)(check)))()
 
 
 def _bounded(check: Body) -> Body:
-    """Return a check that no longer runs after a number of calls, or some time."""
+    """Return a check that stops running after a number of calls, or some time."""
     until, calls = time.monotonic() + SHRINK_WITHIN_S, itertools.count()
 
     def run(**values: Any) -> None:
@@ -165,13 +169,13 @@ def _no_constant(*_: Any, **__: Any) -> None:
 
 
 def chosen(plan: Plan) -> tuple[int, int]:
-    """Return how many examples the checks of a platform try, and from which seed."""
+    """Return how many examples a platform's checks try, and from which seed."""
     usual = ON_A_DOUBLE if plan.kind == "double" else ON_A_LIVE_PLATFORM
     return plan.value("examples") or usual, plan.value("seed") or SEED
 
 
 def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:
-    """Yield the examples that are always tried, each input's next to each other's."""
+    """Yield the examples that are always tried, combined across the inputs in order."""
     most = max(len(input_.always) for input_ in inputs.values())
     if not all(input_.always for input_ in inputs.values()):
         return
@@ -188,10 +192,10 @@ def _cut(text: str) -> str:
     if omitted <= 0:
         return text
     half = SHOWN_CHARS // 2
-    return f"{text[:half]} ... {omitted} characters ... {text[-half:]}"
+    return f"{text[:half]} ... {omitted} characters omitted ... {text[-half:]}"
 
 
-# U+2028 and U+0085 end a line for str.splitlines(), but not for JSON and SSE.
+# str.splitlines() treats U+2028 and U+0085 as line ends; JSON and SSE do not.
 FRAGMENTS = (
     "a",
     "0",
@@ -214,7 +218,7 @@ FRAGMENTS = (
     "$HOME `id` {{x}}",
     "x" * 33,
 )
-LONG = 70_000  # characters: above 64 KiB, where buffers and pipes end
+LONG = 70_000  # characters: above 64 KiB, the usual size of buffers and pipes
 RICH = " \n\t\"ü\\n é e\N{COMBINING ACUTE ACCENT} 日本語 🦉\N{LINE SEPARATOR}{'a':  [ 1]}\n\ndata: x\n'<b>&amp;</b> %20+ null\n \t"
 _WORDS = string.ascii_letters + string.digits
 
@@ -222,7 +226,7 @@ _WORDS = string.ascii_letters + string.digits
 def texts(*, empty: bool = True, carriage_returns: bool = False, long: int = LONG) -> Input:
     """Texts of any characters, except carriage returns where a protocol changes them.
 
-    ``long`` is the length of the longest one, in characters.
+    ``long`` is the length of the longest text, in characters.
     """
     fragments = (*FRAGMENTS, "\r\n") if carriage_returns else FRAGMENTS
     strategy = st.lists(st.sampled_from(fragments), min_size=0 if empty else 1, max_size=8)
@@ -232,13 +236,13 @@ def texts(*, empty: bool = True, carriage_returns: bool = False, long: int = LON
 
 
 def words(longest: int = 60) -> Input:
-    """Words of letters and digits in both cases, as fit into ids, names and headers."""
+    """Words of letters and digits in both cases, safe in ids, names and headers."""
     letters = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=longest).map("".join)
     return Input(letters, (("aZ09" * longest)[:longest], "a", "007"))
 
 
 def ids(longest: int = 64) -> Input:
-    """Ids that begin alike and differ at their ends, with dots, hyphens, underscores, capitals."""
+    """Ids with a common prefix and different ends, with dots, hyphens, underscores and capitals."""
     letters = st.lists(st.sampled_from(_WORDS + "-_."), min_size=1, max_size=longest - 2)
     rich = ("Id-0_a.B" * longest)[: longest - 1]
     return Input(letters.map(lambda some: f"i{''.join(some)}i"), (f"{rich}i", "i1", "0-0"))
@@ -258,7 +262,7 @@ def values() -> Input:
 
 
 def payloads() -> Input:
-    """JSON objects with any fields; ``do`` is left to the reference application."""
+    """JSON objects with any fields, except ``do``, which the reference application uses."""
     rich = {
         "prompt": texts(carriage_returns=True).always[0],
         "_private": 0,
@@ -281,7 +285,7 @@ def payloads() -> Input:
 
 
 def files(longest: int = LONG) -> Input:
-    """Contents of files: every byte, none, line ends of all kinds, many."""
+    """Contents of files: every byte, empty files, line ends of all kinds, large files."""
     parts = st.sampled_from([b"\0", b"\r\n", b"\n", b"\xff\xfe", "ü".encode(), bytes(range(256))])
     contents = st.lists(parts, max_size=6).map(b"".join)
     every = bytes(range(256))
@@ -289,14 +293,14 @@ def files(longest: int = LONG) -> Input:
 
 
 def histories(most: int = 4) -> Input:
-    """The messages of a user in one session, one or several; none is JSON."""
+    """The messages of a user in one session, one or several. None is JSON."""
     messages = texts(empty=False, long=5000).strategy.map("said: {}".format)
     rich = ["said: first", f"said: {RICH * 5}", "said: first", '42 {"a":  [ 1]}']
     return Input(st.lists(messages, min_size=1, max_size=most), (rich, ["said: alone"]))
 
 
 def unusual_ids() -> Input:
-    """Ids with what some platforms do not take: they may refuse them, but not change them."""
+    """Ids with characters that some platforms refuse. A platform must not change them."""
     parts = (
         "a",
         "@",

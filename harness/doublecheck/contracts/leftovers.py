@@ -1,4 +1,4 @@
-"""Leftovers: the things that a check creates on a platform are removed when it ends."""
+"""Leftovers: resources that a check creates on a platform, removed when it ends."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ _NOTHING_SENSIBLE = (
 class Leftovers:
     """The resources to remove from a platform.
 
-    A failed removal is not reported: the resource ends by itself, and other checks test the
-    deletion. Sandbox sessions are found by their names in the list, because an application may have
-    named them.
+    A failed removal is not reported: the resource expires anyway, and other checks test deletion.
+    Sandbox sessions are found in the list by name, because an application may have named them.
     """
 
     def __init__(self, platform: Platform) -> None:
@@ -51,7 +50,7 @@ class Leftovers:
         self._removals.append(remove)
 
     def remove(self) -> None:
-        """Remove everything that is registered, the last first."""
+        """Remove everything that is registered, newest first."""
         while self._removals:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
                 self._removals.pop()()

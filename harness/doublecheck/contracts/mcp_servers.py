@@ -1,4 +1,4 @@
-"""The MCP servers that checks ask: services in front of backends, and messages to them."""
+"""The MCP servers under test: services in front of backends, and messages to them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from doublecheck.wire.mcp import McpServer, McpSession
 if TYPE_CHECKING:
     import httpx
 
-NOT_MADE = "not run: services are made on a double in this process alone"
+NOT_MADE = "not run: services are only created on a double in this process"
 
 Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Service:
-    """An MCP service: its name, and its access record, unchanged."""
+    """An MCP service: its name, and its raw access record."""
 
     platform: Platform
     name: str
@@ -38,9 +38,9 @@ class Service:
 
     @property
     def access(self) -> Mapping[str, Any]:
-        """What the record maps the name to; fail if it is no object of 2.5."""
+        """Return the record's entry for the name. Fail if it is not an object of 2.5."""
         servers = self.record.get("mcpServers") if isinstance(self.record, dict) else None
-        assert isinstance(servers, dict), f"mcpServers is no object: {self.record}"
+        assert isinstance(servers, dict), f"mcpServers is not an object: {self.record}"
         entry = servers.get(self.name)
         assert isinstance(entry, dict), f"{self.name} is not mapped to an object: {self.record}"
         return entry
@@ -55,7 +55,7 @@ class Service:
         return client(self.platform, self.server)
 
     def delete(self) -> None:
-        """Delete the service, if it is still there."""
+        """Delete the service, if it still exists."""
         drop = self.platform.target.drop_service
         assert drop is not None
         with contextlib.suppress(UnknownServiceError):
@@ -73,12 +73,12 @@ def client(platform: Platform, server: McpServer) -> McpClient:
 def ask(
     platform: Platform, server: McpServer, session: McpSession | None, message: Message
 ) -> list[dict[str, Any]]:
-    """Send a message; return the messages that answer one, of the kinds result and error."""
+    """Send a message; return the replies that are results or errors."""
     return answers(platform.send(mcp.request(server, session, message)))
 
 
 def answers(response: httpx.Response) -> list[dict[str, Any]]:
-    """Return the messages in an answer that answer one, none if it is empty."""
+    """Return the messages in an answer that reply to a request, an empty list if there are none."""
     if not response.content.strip():
         return []
     return [it for it in mcp.messages(response) if "result" in it or "error" in it]
@@ -93,7 +93,7 @@ def open_session(platform: Platform, server: McpServer) -> McpSession:
 
 
 def maker(platform: Platform, leftovers: Leftovers) -> Make | None:
-    """Return a function that makes a service in front of a backend, or None."""
+    """Return a function that creates a service in front of a backend, or None."""
     make_service = platform.target.make_service
     if make_service is None:
         return None
@@ -108,13 +108,13 @@ def maker(platform: Platform, leftovers: Leftovers) -> Make | None:
 
 
 def text_of(result: McpResult) -> str:
-    """Return the text of a result; fail if it is an error."""
+    """Return the text of a result. Fail if the result is an error."""
     assert not result.is_error, result.text
     return result.text
 
 
 def structured_of(result: McpResult) -> Mapping[str, Any]:
-    """Return the structured content of a result; fail if it is an error, or has none."""
+    """Return the structured content of a result. Fail if it has none, or is an error."""
     assert not result.is_error, result.text
     assert isinstance(result.structured, dict), (
         f"no structured object: {json.dumps(result.content)}"
@@ -123,7 +123,7 @@ def structured_of(result: McpResult) -> Mapping[str, Any]:
 
 
 def is_refused(client: McpClient, tool: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call is an error, of the tool or of the protocol."""
+    """Whether a call returned an error, from the tool or from the protocol."""
     try:
         return client.call(tool, **arguments).is_error
     except RefusedError:
@@ -139,7 +139,7 @@ def mcp_client(platform: Platform) -> Iterator[McpClient]:
 
 @pytest.fixture
 def make_service(platform: Platform, leftovers: Leftovers) -> Make:
-    """A function that makes a service in front of a backend."""
+    """A function that creates a service in front of a backend."""
     make = maker(platform, leftovers)
     if make is None:
         pytest.skip(NOT_MADE)
@@ -154,7 +154,7 @@ def service(platform: Platform, make_service: Make) -> Service:
 
 @pytest.fixture
 def mcp_server(platform: Platform, leftovers: Leftovers) -> McpServer:
-    """The MCP server to speak to: a service where one can be made, else the application."""
+    """The MCP server under test: a service if one can be created, otherwise the application."""
     make = maker(platform, leftovers)
     if make is not None:
         return make(f"{platform.target.mcp}{mcp.PATH}").server

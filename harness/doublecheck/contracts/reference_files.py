@@ -1,4 +1,4 @@
-"""Write the reference applications into a folder, for one of the two SDKs."""
+"""Write the reference applications to a folder, for one of the two SDKs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def files(sdk: Sdk) -> Mapping[Path, bytes]:
 def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     """Write the reference applications and return their files.
 
-    Raises FolderError, and writes nothing, if a file with other content would be replaced, unless
-    ``force`` is set.
+    Raises FolderError, and writes nothing, if a file with other content would be replaced and
+    ``force`` is not set.
     """
     new_files = {folder / name: content for name, content in files(sdk).items()}
     try:
@@ -42,7 +42,8 @@ def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     except OSError as error:
         reason = error.strerror or error
         raise FolderError(
-            f"{error.filename or folder} cannot be written: {reason}. Name another folder with -o."
+            f"{error.filename or folder} cannot be written: {reason}. Choose another folder "
+            "with -o."
         ) from None
     return tuple(new_files)
 
@@ -60,8 +61,8 @@ def _is_other(path: Path, content: bytes) -> bool:
 def _in_the_way(folder: Path, changed: list[Path]) -> str:
     named = ", ".join(str(path.relative_to(folder)) for path in changed)
     return (
-        f"{folder} has other files by these names: {named}. Nothing was written. Name another "
-        "folder with -o, or say --force to replace them."
+        f"{folder} already has different files: {named}. Nothing was written. Choose another "
+        "folder with -o, or use --force to replace them."
     )
 
 

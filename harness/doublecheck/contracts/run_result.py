@@ -12,24 +12,24 @@ from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict, worst
 from doublecheck.core.exit_codes import ExitCode
 
-# A verdict describes the observation, so a should that is not met is "failed", like a must.
-# Summaries use this word instead, unless the run is strict, so that counts, report.failed and the
-# exit code agree.
+# A verdict describes the observation, so an unmet should is "failed", like a must. Summaries use
+# this word instead, unless the run is strict, so that counts, report.failed and the exit code
+# agree.
 FORGIVEN = "failed (should)"
-# What was carried out of its checks passed, and others were not; or a smoke check stood in for them.
-PARTLY = "passed in part"
+# Some of its checks passed and others did not run, or a smoke check replaced them.
+PARTLY = "partly passed"
 Role = Literal["check", "smoke"]
 ROLES: tuple[Role, ...] = get_args(Role)
-# pytest's exit codes for a run that came to its end
+# pytest's exit codes for a run that completed
 _COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check and its verdict; ``reason`` says why it did not pass.
+    """A check and its verdict. ``reason`` says why it did not pass.
 
-    ``details`` describe a failure: its place, the last exchanges, and how to repeat them. ``role``
-    says whether it speaks for its whole clause, or stands in for a check that does.
+    ``details`` describes a failure: its location, the last exchanges, and how to repeat them.
+    ``role`` says whether the check covers its whole clause, or replaces a check that does.
     """
 
     name: str
@@ -52,11 +52,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Run:
-    """The results of the checks; ``pytest_exit`` is pytest's exit code.
+    """The results of the checks. ``pytest_exit`` is pytest's exit code.
 
     ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
-    ``strict_should`` says that a failed recommendation also fails the run. ``requests`` is how many
-    the checks sent. Each check tried ``examples`` generated inputs, from the ``seed``.
+    ``strict_should``: a failed recommendation also fails the run. ``requests`` is the number of
+    requests that the checks sent. Each check tried ``examples`` generated inputs, from the
+    ``seed``.
     """
 
     checks: tuple[Check, ...]
@@ -79,14 +80,14 @@ class Run:
         return {clause: checks for clause, checks in checked.items() if checks}
 
     def verdicts(self) -> Mapping[Clause, Verdict]:
-        """Return the verdict on each clause that was checked: the worst of its checks."""
+        """Return the verdict on each checked clause: the worst of its checks."""
         return {
             clause: worst([check.verdict for check in checks])
             for clause, checks in self.by_clause().items()
         }
 
     def counts(self) -> Mapping[str, int]:
-        """Count the clauses by outcome: failures, then passes, then what was not carried out.
+        """Count the clauses by outcome: failures first, then passes, then checks that did not run.
 
         ``failed`` are the clauses that fail the run; other failed clauses are ``failed (should)``.
         """
@@ -94,24 +95,24 @@ class Run:
         return {word: counts[word] for word in OUTCOMES if counts[word]}
 
     def outcomes(self) -> Mapping[Clause, str]:
-        """Return what each clause that was checked came to, in words: one outcome a clause."""
+        """Return the outcome of each checked clause, in words."""
         return {c: self.clause_outcome(c, checks) for c, checks in self.by_clause().items()}
 
     def clause_outcome(self, clause: Clause, checks: Sequence[Check]) -> str:
-        """Return what a clause came to, in words."""
+        """Return the outcome of a clause, in words."""
         verdict = worst([check.verdict for check in checks])
         if verdict is Verdict.PASSED and _is_partial(checks):
             return PARTLY
         return self.outcome(clause, verdict)
 
     def outcome(self, clause: Clause, verdict: Verdict) -> str:
-        """Return the verdict on a clause in words, which say whether a failure fails the run."""
+        """Return the verdict on a clause in words that say whether a failure fails the run."""
         lenient = clause.level == "should" and not self.strict_should
         return FORGIVEN if lenient and verdict is Verdict.FAILED else verdict.value
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the run comes to, as the exit code of ``doublecheck run``."""
+        """The result of the run as the exit code of ``doublecheck run``."""
         if self.interrupted:
             return ExitCode.INTERRUPTED
         if self.fails(strict_should=self.strict_should):
@@ -123,7 +124,7 @@ class Run:
         return ExitCode.PASSED if checked else ExitCode.NOTHING_CHECKED
 
     def fails(self, *, strict_should: bool = False) -> bool:
-        """Whether a failed clause fails the run; a "should" does so only with ``strict_should``."""
+        """Whether a failed clause fails the run. A "should" does so only with ``strict_should``."""
         return any(
             verdict is Verdict.FAILED and (strict_should or clause.level == "must")
             for clause, verdict in self.verdicts().items()
@@ -146,7 +147,7 @@ NOT_CARRIED_OUT = OUTCOMES[-4:]
 
 
 def _is_partial(checks: Sequence[Check]) -> bool:
-    """Whether the checks that passed say only a part of what their clause says."""
+    """Whether the passed checks cover only a part of their clause."""
     skipped = (Verdict.NOT_RUN, Verdict.NOT_OBSERVABLE)
     complete = any(check.verdict is Verdict.PASSED and check.role == "check" for check in checks)
     return not complete or any(check.verdict in skipped for check in checks)

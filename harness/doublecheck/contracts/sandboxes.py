@@ -1,4 +1,4 @@
-"""A user's sandbox session in which checks run code, and readers of what the code came to."""
+"""A user's sandbox session in which checks run code, and readers of its results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
     from doublecheck.values.sandbox import BashResult, CodeResult, Output
 
-TTL_S = 120  # seconds; sessions that a check creates end by themselves soon
+TTL_S = 120  # seconds; sessions that a check creates expire soon
 PYTHON, JAVASCRIPT, COMMAND = "python3", "javascript", "bash"
 
 
@@ -54,26 +54,26 @@ class Sandbox:
         )
 
     def download(self, path: str) -> bytes:
-        """Download a file of the session."""
+        """Download a file from the session."""
         return self.platform.download(
             path, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
         )
 
     def end(self) -> None:
-        """End the session; skip the check where no caller can."""
+        """End the session. Skip the check if the platform offers no way to end one."""
         try:
             ended = self.platform.destroy_session(user_id=self.user_id, session_id=self.session_id)
         except RefusedError as error:
             ended, reason = False, str(error)
         else:
-            reason = "the platform lists no such session"
+            reason = "the platform does not list the session"
         if not ended:
-            not_observable(f"no session can be ended: {reason}")
+            not_observable(f"sessions cannot be ended: {reason}")
 
     def body(
         self, code: str, language: str = PYTHON, *, ttl_s: int | None = TTL_S
     ) -> dict[str, Any]:
-        """Return the body of an InvokeTool request that runs code, or a command."""
+        """Return the body of an InvokeTool request that runs code or a command."""
         return invoke_tool.RunCode(
             tool_id=self.platform.target.sandbox_tool(),
             user_session_id=self.name,
@@ -92,41 +92,41 @@ class Sandbox:
 
 
 def printed(result: CodeResult, name: str = "stdout") -> str:
-    """Return what code wrote to a stream, in one output or in several."""
+    """Return what code wrote to a stream, in one or several outputs."""
     kind = ("stream", name)
     return "".join(o.text or "" for o in result.outputs if (o.output_type, o.name) == kind)
 
 
 def printed_json(result: CodeResult) -> Any:
-    """Return the JSON that code printed; fail if it printed something else."""
+    """Return the JSON that code printed. Fail if it printed something else."""
     try:
         return json.loads(printed(result))
     except ValueError:
-        pytest.fail(f"The code was to print JSON, and what arrived is {result.outputs}.")
+        pytest.fail(f"The code should print JSON, but the outputs are {result.outputs}.")
 
 
 def values(result: CodeResult) -> list[Any]:
-    """Return the data of the values that code had or displayed, in the order of its outputs."""
+    """Return the data of the values that code returned or displayed, in the order of its outputs."""
     return [
         output.data for output in result.outputs if output.output_type not in ("stream", "error")
     ]
 
 
 def texts_of_values(result: CodeResult) -> list[Any]:
-    """Return the values that code had or displayed, as plain text."""
+    """Return the values that code returned or displayed, as plain text."""
     return [(data or {}).get("text/plain") for data in values(result)]
 
 
 def failure(result: CodeResult) -> Output:
-    """Return the output with the error; fail if there is none, or the status is ok (7.3)."""
+    """Return the output with the error. Fail if there is none, or if the status is ok (7.3)."""
     errors = [output for output in result.outputs if output.ename]
     assert errors, f"no output has an ename: {result.outputs}"
-    assert result.status != "ok", "the status of code that failed is ok"
+    assert result.status != "ok", "the status of failed code is ok"
     return errors[-1]
 
 
 def succeeded(result: CodeResult) -> CodeResult:
-    """Return the result; fail unless its status is ok."""
+    """Return the result. Fail unless its status is ok."""
     assert result.status == "ok", f"{result.status}: {result.outputs}"
     return result
 
@@ -181,7 +181,7 @@ MARKS = ("one", "other")
 
 @dataclass(frozen=True)
 class Paths:
-    """Where a session keeps its files: its home and its temporary folder, and a file in both."""
+    """The paths of a session: its home, its temporary folder, and a file name used in both."""
 
     home: str
     tmp: str
@@ -199,7 +199,7 @@ def leave(sandbox: Sandbox, mark: str, *, ttl_s: int | None = TTL_S) -> Paths:
 
 
 def read_state(sandbox: Sandbox, paths: Paths, *, ttl_s: int | None = TTL_S) -> dict[str, Any]:
-    """Return the mark that each kind of state has in a session, None where there is none."""
+    """Return the mark of each kind of state in a session, None where there is none."""
     look = _LOOK.format(home=paths.home, tmp=paths.tmp, file=paths.file, marks=MARKS)
     python = printed_json(sandbox.run(look, ttl_s=ttl_s))
     javascript = printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT, ttl_s=ttl_s))
@@ -207,5 +207,5 @@ def read_state(sandbox: Sandbox, paths: Paths, *, ttl_s: int | None = TTL_S) -> 
 
 
 def with_mark(mark: str | None, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is seen where every kind of state has this mark."""
+    """Return what a session shows if every kind of state has this mark."""
     return dict.fromkeys(state, mark)

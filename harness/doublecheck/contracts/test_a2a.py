@@ -1,4 +1,4 @@
-"""Checks of A2A applications: their cards, their results, and how these arrive (A2A)."""
+"""Checks of A2A applications: their cards, their results, and how results arrive (A2A)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_FOUND = "-32001"
 
 
 class Agent:
-    """The A2A application of a platform; ``tasks`` are the ids of its tasks."""
+    """The A2A application of a platform. ``tasks`` holds the ids of its tasks."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -39,21 +39,21 @@ class Agent:
         self.tasks: set[str] = set()
 
     def send(self, *texts: str, context_id: str | None = None) -> A2aAnswer:
-        """Send a message with a part for each text, and wait for its result."""
+        """Send a message with one part per text, and wait for its result."""
         return self._noted(
             _call(self._platform, a2a.send(self._agent, *texts, contextId=context_id))
         )
 
     def order(self, do: str, texts: list[str]) -> A2aAnswer:
-        """Send the reference application an order, and wait for its result."""
+        """Send an order to the reference application, and wait for its result."""
         return self.send(json.dumps({"do": do, "texts": texts}))
 
     def obey(self, do: str, name: str | None) -> A2aAnswer:
-        """Send the reference application an order about a gate or a task."""
+        """Send an order about a gate or a task to the reference application."""
         return self.send(json.dumps({"do": do, "name": name}))
 
     def failure(self, texts: list[str]) -> str | None:
-        """Send an order that fails; return the state of its task, or "error" for an error."""
+        """Send an order that fails. Return the state of its task, or "error" for an error."""
         try:
             return self.order("fail", texts).state
         except RefusedError:
@@ -74,7 +74,7 @@ class Agent:
             raise
 
     def forget(self) -> None:
-        """Make the reference application forget its tasks."""
+        """Make the reference application delete its tasks."""
         for task_id in tuple(self.tasks):
             self.obey("forget", task_id)
 
@@ -86,7 +86,7 @@ class Agent:
 
 @pytest.fixture
 def agent(platform: Platform, leftovers: Leftovers) -> Agent:
-    """The A2A application of the platform; its tasks are removed afterwards."""
+    """The platform's A2A application. Its tasks are removed afterwards."""
     agent = Agent(platform)
     leftovers.add(agent.forget)
     return agent
@@ -97,7 +97,7 @@ def _call(platform: Platform, call: Call[T]) -> T:
 
 
 def _urls(agent: a2a.Agent) -> list[str]:
-    """Return the URLs at which a card says that JSON-RPC is answered."""
+    """Return the URLs at which a card offers JSON-RPC."""
     interfaces = agent.card.get("supportedInterfaces") or [{"url": agent.card.get("url")}]
     rpc = [entry for entry in interfaces if entry.get("protocolBinding", "JSONRPC") == "JSONRPC"]
     return [str(entry["url"]) for entry in rpc if entry.get("url")]
@@ -105,7 +105,7 @@ def _urls(agent: a2a.Agent) -> list[str]:
 
 @clause("A2A-01")
 def test_the_card_is_served(platform: Platform) -> None:
-    """The card has a name, a description, a version, skills, and the agent's URLs, each time."""
+    """Every time, the card has a name, a description, a version, skills, and the agent's URLs."""
     agent = _call(platform, a2a.card(platform.target, a2a.PATH))
     card, urls = agent.card, _urls(agent)
     present = [name for name in ("name", "description", "version", "skills") if card.get(name)]
@@ -118,13 +118,13 @@ def test_the_card_is_served(platform: Platform) -> None:
 
 @clause("A2A-01", reference_app=True)
 def test_the_card_is_of_the_agent(platform: Platform) -> None:
-    """Its name is the one of the agent from which it was built."""
+    """The card has the name of the agent it was built from."""
     assert executor.NAME == platform.a2a().card["name"]
 
 
 @clause("A2A-01")
 def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
-    """Each URL leads to an agent; one of another host is not asked."""
+    """An agent answers at each URL of the card. URLs of other hosts are not requested."""
     agent = _call(platform, a2a.card(platform.target, a2a.PATH))
     for url in _urls(agent):
         _require_ours(platform, url)
@@ -139,7 +139,7 @@ def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
 @clause("A2A-02", writes=True)
 @for_each(text=inputs.texts(empty=False))
 def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, text: str) -> None:
-    """The caller gets all that execute() sends for this message, whole and in its order."""
+    """The caller receives everything that execute() sends for the message, complete and in order."""
     answer = agent.order("say", texts=[text, "ü"])
 
     assert ("completed", (text, "ü")) == (answer.state, answer.texts)
@@ -149,7 +149,7 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, tex
 @clause("A2A-02", writes=True)
 @for_each(text=inputs.texts(empty=False))
 def test_the_executor_gets_every_part_of_a_message(agent: Agent, text: str) -> None:
-    """Its context has their texts, and the ids of the task and the context of the answer."""
+    """The executor's context has the texts of all parts, and the answer's task and context ids."""
     texts = [json.dumps({"do": "heard"}), text, "Last ü"]
 
     answer = agent.send(*texts)
@@ -161,7 +161,7 @@ def test_the_executor_gets_every_part_of_a_message(agent: Agent, text: str) -> N
 
 @clause("A2A-02", writes=True)
 def test_a_message_continues_its_context(agent: Agent) -> None:
-    """Two messages of one context have it both, and a message without it has another."""
+    """Two messages of one context share its id; a message without a context gets a new one."""
     order = json.dumps({"do": "heard"})
     first, separate = agent.send(order), agent.send(order)
 
@@ -176,7 +176,7 @@ def test_a_message_continues_its_context(agent: Agent) -> None:
 
 @clause("A2A-02", writes=True)
 def test_an_executor_that_raises_has_failed(agent: Agent) -> None:
-    """Before it sent something, and afterwards; the next message has its result."""
+    """A task fails if its executor raises, before or after a result; the next message succeeds."""
     for texts in ([], ["sent"]):
         assert agent.failure(texts) in ENDED_BADLY
 
@@ -211,18 +211,18 @@ def _echo(agent: Agent, text: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _require_ours(platform: Platform, url: str) -> None:
-    """Fail or skip if a URL is not the platform's: only a double is known to know its own."""
+    """Fail or skip if a URL belongs to another host: only a double surely knows its own URL."""
     target = platform.target
     if urlsplit(url)[:2] == urlsplit(target.a2a)[:2]:
         return
     assert target.kind != "double", f"{url} is not at {target.a2a}"
-    not_observable("the card names another host than was asked")
+    not_observable("the card names another host than the requested one")
 
 
 @clause("A2A-04", writes=True)
 @for_each(cost=2, text=inputs.texts(empty=False, long=5000))
 def test_tasks_are_persisted_by_the_task_store(agent: Agent, text: str) -> None:
-    """get_task returns each as save_task stored it: its state, and all that was said."""
+    """get_task returns each task as save_task stored it, with its state and all its messages."""
     answers = [agent.order("say", texts=texts) for texts in ([text, "ü", text], ["two"], [text])]
 
     assert 3 == len({answer.task_id for answer in answers})
@@ -232,7 +232,7 @@ def test_tasks_are_persisted_by_the_task_store(agent: Agent, text: str) -> None:
 
 @clause("A2A-04", writes=True)
 def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
-    """While its executor works, and when it has ended."""
+    """A streamed task is stored while its executor works, and after it has ended."""
     gate, steps = uuid.uuid4().hex, ["one", "two ü", "three"]
     order = json.dumps({"do": "steps", "gate": gate, "texts": steps})
     states = []
@@ -253,7 +253,7 @@ def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
 
 @clause("A2A-04", writes=True)
 def test_there_is_nothing_for_another_id(agent: Agent) -> None:
-    """Not for one that nobody has, nor for a part or another form of one that a task has."""
+    """Unknown ids, and variants of a known id, do not lead to a task."""
     answer = agent.order("say", texts=["kept"])
     id_ = str(answer.task_id)
     others = {uuid.uuid4().hex, id_[:-1], id_[1:], id_[: len(id_) // 2], f"{id_}0", id_.swapcase()}
@@ -265,7 +265,7 @@ def test_there_is_nothing_for_another_id(agent: Agent) -> None:
 
 @clause("A2A-04", writes=True)
 def test_a_deleted_task_is_not_found(agent: Agent) -> None:
-    """The others are, and nothing that is said afterwards brings it back."""
+    """A deleted task cannot be found again, even after new messages; the other tasks remain."""
     first, deleted, last = (agent.order("say", texts=[text]) for text in ("1", "2", "3"))
     assert deleted == agent.task(deleted.task_id)
 

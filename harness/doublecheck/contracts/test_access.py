@@ -29,7 +29,7 @@ HISTORY = json.dumps({"do": "history"})
 
 @pytest.fixture
 def local(platform: Platform) -> Platform:
-    """The platform, if it is a local one and no key of it is known."""
+    """The platform, if it is a local one without a known key."""
     if platform.target.key_of("api_server") is not None or not platform.target.loopback:
         pytest.skip(f"{Verdict.NOT_APPLICABLE.value}: this target is not a local one without a key")
     return platform
@@ -44,7 +44,7 @@ class SavedSession:
     secret: str
 
     def state(self) -> Any:
-        """Return what can be read of the user's sessions."""
+        """Return everything that can be read of the user's sessions."""
         history = texts(self.user.history(self.session))
         return self.user.ids(), history, self.user.artifacts(self.session)
 
@@ -55,7 +55,7 @@ SaveSession = Callable[[Platform], SavedSession]
 
 @pytest.fixture
 def new_user(hosted: Hosted, leftovers: Leftovers) -> NewUser:
-    """A function that returns a new user of the hosted reference agents, by an identity's key."""
+    """A function that returns a new user of the hosted reference agents, with an identity's key."""
 
     def make(platform: Platform) -> User:
         user = User(platform, REFERENCE, new_id())
@@ -68,7 +68,7 @@ def new_user(hosted: Hosted, leftovers: Leftovers) -> NewUser:
 
 @pytest.fixture
 def save_session(new_user: NewUser) -> SaveSession:
-    """A function that keeps a secret in a session of a new user."""
+    """A function that stores a secret in a session of a new user."""
 
     def make(platform: Platform) -> SavedSession:
         user, secret = new_user(platform), new_id()
@@ -82,18 +82,18 @@ def save_session(new_user: NewUser) -> SaveSession:
 
 @pytest.fixture
 def saved(hosted: Hosted, save_session: SaveSession) -> SavedSession:
-    """A session at the gateway, by the key that the control plane shows."""
+    """A session at the gateway, with the key that the control plane shows."""
     platform = hosted.at(hosting.AGENTS)
     if platform.target.api_key is None:
         answer = platform.request("GET", "/list-apps")
-        assert _is_refusal(answer), "the gateway asks for no key"
-        not_observable("the control plane shows no key of the runtime")
+        assert _is_refusal(answer), "the gateway does not require a key"
+        not_observable("the control plane does not show a key for the runtime")
     return save_session(platform)
 
 
 @clause("AUT-01")
 def test_no_authentication_is_asked_for(local: Platform) -> None:
-    """A request without credentials is answered, also when it comes again."""
+    """A request without credentials is answered, also when it is repeated."""
     answers = {
         f"{endpoint.name}, {time}": endpoint.ask(local)
         for time in range(TRIES)
@@ -106,7 +106,7 @@ def test_no_authentication_is_asked_for(local: Platform) -> None:
 
 @clause("AUT-01", writes=True)
 def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> None:
-    """Every endpoint of sessions and runs works without credentials, also when it is asked again."""
+    """Every endpoint of sessions and runs works without credentials, also when repeated."""
     sessions = [user.create() for _ in range(TRIES)]
     endpoints = [
         *(route for name in sessions for route in agent_users.of_session(user, name)),
@@ -122,7 +122,7 @@ def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> Non
 
 @clause("AUT-02", reference_app=True, writes=True)
 def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -> None:
-    """The endpoints are those of a local API server, for each caller with a key of the runtime."""
+    """A gateway offers the endpoints of a local API server to each caller with a valid key."""
     for platform in hosted.identities(hosting.AGENTS):
         user = new_user(platform)
         assert REFERENCE in platform.list_apps()
@@ -146,7 +146,7 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
 @clause("AUT-02", reference_app=True, writes=True)
 @for_each(wrong=Input(st.sampled_from(WRONG), always=WRONG))
 def test_every_endpoint_refuses_strangers(hosted: Hosted, saved: SavedSession, wrong: str) -> None:
-    """Also the second time, and behind a call with the key; nothing is read, done or deleted."""
+    """Every endpoint refuses strangers, also after a call with the key; none can read or write."""
     platform, stranger = saved.user.platform, hosted.with_key(hosting.AGENTS, None)
     headers = forgeries.wrong_key_headers(_key(platform)).get(wrong, {})
     before = saved.state()
@@ -163,7 +163,7 @@ def test_every_endpoint_refuses_strangers(hosted: Hosted, saved: SavedSession, w
 
 @clause("AUT-02", reference_app=True, writes=True)
 def test_nothing_but_the_key_is_accepted(hosted: Hosted, saved: SavedSession) -> None:
-    """No other key, no part of it, and nothing of which it is a part."""
+    """Only the exact key is accepted: not another key, a part of it, or a longer one."""
     platform, stranger = saved.user.platform, hosted.with_key(hosting.AGENTS, None)
     of_session = agent_users.of_session(saved.user, saved.session)
     read = next(endpoint for endpoint in of_session if endpoint.name == "GET session")
@@ -181,7 +181,7 @@ def test_nothing_but_the_key_is_accepted(hosted: Hosted, saved: SavedSession) ->
 @clause("AUT-02", reference_app=True, writes=True)
 @pytest.mark.parametrize("chunks", [["one ", "two ", "ü\n"]], ids=["three"])
 def test_streams_arrive_in_increments(saved: SavedSession, chunks: list[str]) -> None:
-    """Through the gateway, each increment is read before the next may be produced."""
+    """Through the gateway, each increment arrives before the next one may be produced."""
     texts_read = in_step(saved.user, saved.session, chunks)
 
     assert "".join(chunks) == texts_read.pop() == "".join(texts_read)
@@ -190,10 +190,10 @@ def test_streams_arrive_in_increments(saved: SavedSession, chunks: list[str]) ->
 
 @clause("AUT-03", reference_app=True, writes=True)
 def test_an_identity_reaches_nothing_of_another(hosted: Hosted, save_session: SaveSession) -> None:
-    """It reads, lists, runs and deletes no session of any user, and sees no artifact.
+    """An identity cannot read, list, run or delete sessions of another, or see their artifacts.
 
-    Neither the second time, nor when it says that it is that user; and the same is true the other
-    way round. What it makes for itself under the name of another's user stays apart.
+    Repeating the request or naming the other user does not help, in either direction. Sessions that
+    it creates under another identity's user name stay separate.
     """
     first, second = hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS)
     pairs = [(save_session(a), b) for a, b in ((first, second), (second, first)) * 2]
@@ -209,7 +209,7 @@ def test_an_identity_reaches_nothing_of_another(hosted: Hosted, save_session: Sa
 
 
 def _leaks(saved: SavedSession, intruder: Platform, headers: Mapping[str, str]) -> dict[str, str]:
-    """Let an intruder ask everything about a session; return the answers that show any of it."""
+    """Send an intruder's requests about a session; return the answers that reveal any of it."""
     leaks = {}
     for endpoint in (
         *agent_users.of_session(saved.user, saved.session, HISTORY),
@@ -228,5 +228,5 @@ def _key(platform: Platform) -> str:
 
 
 def _is_refusal(answer: httpx.Response) -> bool:
-    """Whether a gateway refuses, by an error or by sending the caller to a login (U-GATEWAY-AUTH)."""
+    """Whether a gateway refuses, with an error or a redirect to a login (U-GATEWAY-AUTH)."""
     return 300 <= answer.status_code < 500

@@ -21,7 +21,7 @@ REQUIRED = ("appName", "userId", "sessionId", "newMessage")
 @clause("API-07", writes=True)
 @for_each(text=inputs.texts(empty=False, carriage_returns=True))
 def test_a_run_returns_what_the_turn_has_gained(user: User, text: str) -> None:
-    """The list has the events that the history has gained behind the user's message."""
+    """A run returns the events that the turn adds to the history after the user's message."""
     session = user.create()
     for message in (f"first {text}", f"second {text}"):
         before = user.history(session)
@@ -36,7 +36,7 @@ def test_a_run_returns_what_the_turn_has_gained(user: User, text: str) -> None:
 @clause("API-07", reference_app=True, writes=True)
 @for_each(text=inputs.texts(empty=False, carriage_returns=True))
 def test_a_run_answers_the_message(user: User, text: str) -> None:
-    """The agent gets it whole, each of its parts, and as it is."""
+    """The agent receives the whole message, each of its parts, unchanged."""
     session = user.create()
 
     assert f"said: {text} end" == texts(user.say(session, f"said: {text} end"))[-1]
@@ -50,7 +50,7 @@ def test_a_run_answers_the_message(user: User, text: str) -> None:
 @clause("API-07", reference_app=True, writes=True)
 @for_each(replies=inputs.histories())
 def test_a_run_returns_every_event(user: User, replies: list[str]) -> None:
-    """All that the agent says in a turn, in order, each once, and with every part."""
+    """A run returns everything the agent says in a turn, in order, once each, with every part."""
     session = user.create()
     several = [*replies, *replies]
 
@@ -63,7 +63,7 @@ def test_a_run_returns_every_event(user: User, replies: list[str]) -> None:
 @clause("API-08", writes=True)
 @for_each(text=inputs.texts(empty=False, carriage_returns=True))
 def test_a_stream_has_events_as_json(user: User, text: str) -> None:
-    """The answer is a stream, and its events are those that a list would have."""
+    """The response is a stream with the same events as the list."""
     session, listing = user.create(), user.create()
     message = f"said: {text}"
 
@@ -77,7 +77,7 @@ def test_a_stream_has_events_as_json(user: User, text: str) -> None:
 @clause("API-09", writes=True)
 @for_each(cost=2, chunks=inputs.histories())
 def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> None:
-    """Each increment is read before the next may be produced, and the whole text comes last."""
+    """Each increment arrives before the next one may be produced; the whole text comes last."""
     session = user.create()
 
     increments = in_step(user, session, chunks)
@@ -91,7 +91,7 @@ def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> 
 @clause("API-09", writes=True)
 @for_each(chunks=inputs.histories())
 def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> None:
-    """The second turn of a session as the first, and text of white space; also behind a tool."""
+    """Later turns, whitespace-only text, and text after a tool call also arrive in increments."""
     session, several = user.create(), [*chunks, " ", "\n", "a ", " b"]
 
     for _ in range(2):
@@ -107,7 +107,7 @@ def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> No
 @clause("API-09", reference_app=True, writes=True)
 @pytest.mark.parametrize("fields", [{}, {"streaming": False}], ids=["default", "false"])
 def test_without_streaming_there_are_no_increments(user: User, fields: dict[str, Any]) -> None:
-    """A text comes as a whole, which is also the default."""
+    """Without streaming, which is the default, each text arrives as a whole."""
     session = user.create()
     order = json.dumps({"do": "tool", "word": "owl"})
 
@@ -122,7 +122,7 @@ def test_without_streaming_there_are_no_increments(user: User, fields: dict[str,
 @pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "increments"])
 def test_events_have_content(user: User, route: str, streaming: bool) -> None:
-    """Content has a role and parts; a reply is the model's, in each turn, and has text."""
+    """Content has a role and parts. Every turn has a model's reply with text."""
     session = user.create()
     for message in ("hello", "42"):
         events = user.say(session, message, route, streaming=streaming)
@@ -138,7 +138,7 @@ def test_events_have_content(user: User, route: str, streaming: bool) -> None:
 @clause("API-11", writes=True)
 @pytest.mark.parametrize("word", ["owl", "ü"])
 def test_events_carry_increments_calls_and_replies(user: User, word: str) -> None:
-    """All three kinds arrive, in the order in which they happen."""
+    """Increments, calls and replies arrive in the order in which they happen."""
     events = user.order(user.create(), "tool", "/run_sse", streaming=True, word=word)
 
     called = [call for event in events for call in event.function_calls]
@@ -148,7 +148,8 @@ def test_events_carry_increments_calls_and_replies(user: User, word: str) -> Non
     before, behind = _around_the_call(events)
     reply = f"{word} has {len(word)} letters."
     assert list(word) == before[: len(word)]
-    # the text before a call is no final reply: as a whole it may also come with the call, or not
+    # the text before a call is not a final reply: the whole text may also arrive with the call, or
+    # not
     assert "".join(before) in (word, word * 2)
     assert reply * 2 == "".join(behind), "not once in increments and once as a whole"
     assert reply == behind[-1]
@@ -160,7 +161,7 @@ def test_events_carry_increments_calls_and_replies(user: User, word: str) -> Non
 def test_calls_carry_their_arguments_and_answers(
     user: User, route: str, args: dict[str, Any]
 ) -> None:
-    """A call, its answer and the reply behind it, each time it happens."""
+    """Each time, the call, its answer and the reply after it arrive."""
     session = user.create()
     for reply in ("once", "twice"):
         events = user.order(session, "call", route, args=args, response={"is": args}, reply=reply)
@@ -181,7 +182,7 @@ def test_calls_carry_their_arguments_and_answers(
 @pytest.mark.parametrize("field", REQUIRED)
 @pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
 def test_four_fields_are_required(user: User, route: str, field: str) -> None:
-    """With all of them a turn runs; without one it ends in an error, and the session stays."""
+    """A turn needs all four fields; without one it ends in an error, and the session is unchanged."""
     session = user.create()
     body = user.body(session, "hello")
     assert not ends_in_error(user.post(route, body))
@@ -198,11 +199,11 @@ def test_four_fields_are_required(user: User, route: str, field: str) -> None:
 @pytest.mark.parametrize("route", ROUTES, ids=["list", "stream"])
 @for_each(text=inputs.texts(empty=False, carriage_returns=True))
 def test_the_fields_reach_the_agent(user: User, route: str, text: str) -> None:
-    """The application, the user, the session, and each part of the message."""
+    """The agent receives the application, the user, the session, and each part of the message."""
     session = user.create()
     body = user.body(session, "")
     order = json.dumps({"do": "heard"})
-    # the reference agent joins the parts of a message to read what it is asked for
+    # the reference agent joins the parts of a message to find its action
     body["newMessage"]["parts"] = [{"text": order[:9]}, {"text": order[9:]}]
 
     answer = user.post(route, body)
@@ -221,7 +222,7 @@ def test_the_fields_reach_the_agent(user: User, route: str, text: str) -> None:
 @clause("API-17", writes=True)
 @for_each(cost=2, messages=inputs.histories())
 def test_each_turn_sees_those_before(user: User, other_user: User, messages: list[str]) -> None:
-    """The agent finds all messages of earlier turns, by either route, and no others."""
+    """The agent sees all messages of earlier turns, sent by either route, and no others."""
     session, neighbour = user.create(), user.create()
     user.say(neighbour, "of a neighbour")
     other_user.create(session)
@@ -239,13 +240,13 @@ def test_each_turn_sees_those_before(user: User, other_user: User, messages: lis
 
 
 def _around_the_call(events: Sequence[AgentEvent]) -> tuple[list[str], list[str]]:
-    """Return the texts before the call of a tool, those in its event included, and behind it."""
+    """Return the texts before a tool call, including those in its event, and after it."""
     at = next(number for number, event in enumerate(events) if event.function_calls)
     return texts(events[: at + 1]), texts(events[at + 1 :])
 
 
 def _behind_the_answer(events: Sequence[AgentEvent]) -> list[str]:
-    """Return the texts behind the answer of a tool."""
+    """Return the texts after a tool's answer."""
     at = max(number for number, event in enumerate(events) if event.function_responses)
     return texts(events[at:])
 

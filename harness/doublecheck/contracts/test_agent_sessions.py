@@ -1,4 +1,4 @@
-"""Checks of sessions in API-server mode: their ids, lists, histories and end (API)."""
+"""Checks of sessions in API-server mode: ids, lists, histories and deletion (API)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from doublecheck.contracts.inputs import for_each
 
 @clause("API-02", writes=True)
 def test_a_session_gets_an_id(user: User) -> None:
-    """Sessions that are created without an id have different ones, by which they are read."""
+    """Sessions created without an id get different ids, by which they can be read."""
     ids = [user.create() for _ in range(4)]
 
     assert [] == [id_ for id_ in ids if not id_]
@@ -29,7 +29,7 @@ def test_a_session_gets_an_id(user: User) -> None:
 def test_a_session_takes_the_id_of_its_path(
     user: User, other_user: User, user_elsewhere: User, id_: str
 ) -> None:
-    """The session has that id and can be read by it; others' sessions come not into being."""
+    """The session has the id of its path and can be read by it. Other users get no session."""
     assert not user.has(id_)
 
     assert id_ == user.create(id_)
@@ -43,7 +43,7 @@ def test_a_session_takes_the_id_of_its_path(
 @clause("API-03", writes=True)
 @for_each(id_=inputs.unusual_ids())
 def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> None:
-    """A session under another id than the one given would be somebody else's."""
+    """An unusual id is used unchanged or refused: a changed one could be another user's session."""
     if user.may_create(id_):
         assert [id_] == user.ids()
         assert user.has(id_)
@@ -52,7 +52,7 @@ def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> Non
 
 @clause("API-04", writes=True)
 def test_a_user_s_sessions_are_listed(user: User, other_user: User, user_elsewhere: User) -> None:
-    """All of them, also those with an id of one's own, and nobody else's."""
+    """The list has all of a user's sessions, also those with custom ids, and no others."""
     assert [] == user.ids()
 
     first = [user.create(), user.create("named-1")]
@@ -69,7 +69,7 @@ def test_a_user_s_sessions_are_listed(user: User, other_user: User, user_elsewhe
 @clause("API-05", writes=True)
 @for_each(cost=2, messages=inputs.histories())
 def test_a_session_has_its_history(user: User, messages: list[str]) -> None:
-    """What the user said, whole and in order, and behind each what the agent replied."""
+    """The history has each user message, complete and in order, followed by the agent's reply."""
     session, untouched = user.create(), user.create()
     expected = []
     for number, message in enumerate(messages):
@@ -79,7 +79,7 @@ def test_a_session_has_its_history(user: User, messages: list[str]) -> None:
         assert expected == texts(user.history(session))
 
     history = user.history(session)
-    assert expected == texts(user.history(session)), "another history when it is read again"
+    assert expected == texts(user.history(session)), "the history changed between two reads"
     assert set(messages) <= {event.text for event in history if event.role == "user"}
     assert [] == texts(user.history(untouched))
 
@@ -89,7 +89,7 @@ def test_a_session_has_its_history(user: User, messages: list[str]) -> None:
 def test_a_deleted_session_does_not_exist(
     user: User, other_user: User, user_elsewhere: User, named: bool
 ) -> None:
-    """It is neither read nor listed, and every other session stays as it was."""
+    """A deleted session can be neither read nor listed; all other sessions are unchanged."""
     deleted = user.create("deleted" if named else None)
     neighbours = [user.create(), *map(user.create, (f"{deleted}-1", deleted.upper(), deleted[:-1]))]
     others = [candidate for candidate in (other_user, user_elsewhere) if candidate != user]

@@ -1,4 +1,4 @@
-"""Checks of the applications of API-server mode, and of what separates users (API)."""
+"""Checks of the applications of API-server mode, and of the separation of users (API)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from doublecheck.contracts.verdicts import Verdict
 
 @clause("API-01")
 def test_the_applications_are_listed(platform: Platform) -> None:
-    """There is at least one, names are unique, and the list is the same when it is asked again."""
+    """At least one application is listed, names are unique, and the list stays the same."""
     names = platform.list_apps()
 
     assert names
@@ -34,7 +34,7 @@ def test_the_applications_are_listed(platform: Platform) -> None:
 
 @clause("API-01", reference_app=True)
 def test_every_application_of_the_directory_is_listed(platform: Platform) -> None:
-    """The reference agent is there, and the second one where the reference has it."""
+    """The list has the reference agent, and the second one if the reference is deployed with it."""
     names = set(platform.list_apps())
 
     assert REFERENCE in names
@@ -45,7 +45,7 @@ def test_every_application_of_the_directory_is_listed(platform: Platform) -> Non
 @clause("API-13", reference_app=True, writes=True)
 @for_each(cost=2, name=inputs.ids(40))
 def test_a_session_s_artifacts_are_listed(user: User, other_user: User, name: str) -> None:
-    """All that were saved in it, by their names, and none of another session or user."""
+    """The list has all artifacts saved in a session by name, and none of other sessions or users."""
     session, neighbour = user.create(), user.create()
     other_user.create(session)
     names = [f"{name}.txt", f"{name}.2", "last.png"]
@@ -63,7 +63,7 @@ def test_a_session_s_artifacts_are_listed(user: User, other_user: User, name: st
 
 @clause("API-14")
 def test_health_answers(platform: Platform) -> None:
-    """The answer is a success, each time."""
+    """/health succeeds every time."""
     answers = [platform.request("GET", "/health", surface="api_server") for _ in range(2)]
 
     assert [True, True] == [answer.is_success for answer in answers], answers[0].text
@@ -72,7 +72,7 @@ def test_health_answers(platform: Platform) -> None:
 
 @clause("API-15")
 def test_version_answers(platform: Platform) -> None:
-    """The answer contains a version, the same one each time."""
+    """/version returns the same version every time."""
     first, second = (platform.request("GET", "/version") for _ in range(2))
 
     assert first.is_success, first.text
@@ -83,7 +83,7 @@ def test_version_answers(platform: Platform) -> None:
 
 @clause("API-16")
 def test_applications_are_named_by_directories(platform: Platform) -> None:
-    """A name is one segment of a path."""
+    """Each name is a single path segment."""
     names = platform.list_apps()
 
     assert [] == [name for name in names if "/" in name or "\\" in name or name in ("", ".", "..")]
@@ -94,7 +94,7 @@ def test_applications_are_named_by_directories(platform: Platform) -> None:
 def test_an_application_that_is_not_listed_does_not_run(
     user: User, leftovers: Leftovers, route: str
 ) -> None:
-    """Nor one whose name is nearly the same; the one of that name does run."""
+    """Unknown names, even similar ones, do not run; the listed name runs."""
     session, names = user.create(), user.platform.list_apps()
     assert user.say(session, "hello", route)
 
@@ -102,7 +102,7 @@ def test_an_application_that_is_not_listed_does_not_run(
         if name not in names:
             nearly = user.of(name)
             leftovers.user(name, user.id)
-            created = nearly.may_create(session)  # it may be refused here, or when it runs
+            created = nearly.may_create(session)  # may be refused here, or when it runs
             answer = nearly.post(route, nearly.body(session, "hello"))
             assert ends_in_error(answer), f"{name!r} was run: {answer.text}"
             assert not created or "hello" not in "".join(texts(nearly.history(session)))
@@ -110,7 +110,7 @@ def test_an_application_that_is_not_listed_does_not_run(
 
 @clause("API-18", writes=True)
 def test_users_sessions_are_separate(user: User, other_user: User, user_elsewhere: User) -> None:
-    """One id is another session for each user and application, with a history of its own."""
+    """The same session id names a separate session, with its own history, per user and application."""
     shared = new_id()
     user.create(shared)
     user.say(shared, "a secret")
@@ -130,7 +130,7 @@ def test_users_sessions_are_separate(user: User, other_user: User, user_elsewher
 @clause("API-18", writes=True)
 @pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
 def test_another_user_changes_nothing(user: User, other_user: User, route: str) -> None:
-    """Neither by running a session with that id nor by deleting it."""
+    """Another user's run or deletion with the same session id changes nothing."""
     shared = new_id()
     user.create(shared)
     user.say(shared, "a secret")
@@ -153,13 +153,13 @@ def test_another_user_changes_nothing(user: User, other_user: User, route: str) 
 def test_users_with_similar_ids_are_separate(
     platform: Platform, leftovers: Leftovers, app: str, name: str, other_name: str
 ) -> None:
-    """Capitals, accents, what stands behind an @, and the last letter tell them apart."""
+    """Capitals, accents, the part after an @, and the last letter distinguish users."""
     shared = new_id()
     first, second = (User(platform, app, f"{shared}{name}") for name in (name, other_name))
     for user in (first, second):
         leftovers.user(app, user.id)
     if not (first.may_create(shared) and second.may_create("mine")):
-        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: the platform refuses such ids of users")
+        pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: the platform refuses such user ids")
 
     first.say(shared, "a secret")
 
@@ -170,7 +170,7 @@ def test_users_with_similar_ids_are_separate(
 
 @clause("API-18", reference_app=True, writes=True)
 def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> None:
-    """Its history, its user and its artifacts are of the session that runs."""
+    """An agent sees the history, the user and the artifacts of the session that runs."""
     shared = new_id()
     for who, secret in ((user, "first"), (other_user, "second")):
         who.create(shared)
@@ -186,7 +186,7 @@ def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> N
 
 
 def _nearly(name: str) -> tuple[str, ...]:
-    """Return names that are nearly an application's."""
+    """Return names that are similar to an application's."""
     return (
         f"no_{new_id()}",
         name[:-1],

@@ -1,4 +1,4 @@
-"""Check that a session has a browser that can be driven (SBX-11)."""
+"""Check that a session has a browser that clients can control (SBX-11)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATIENCE_S = 30.0
 
 @contextmanager
 def opened(cdp_url: str, page_url: str) -> Iterator[Page]:
-    """Open a page in the browser that answers at a WebSocket URL; close it afterwards."""
+    """Open a page in the browser at a WebSocket URL. Close it afterwards."""
     client = pytest.importorskip("websockets.sync.client", reason="not run: needs websockets")
     with client.connect(cdp_url, max_size=None) as connection:
         page = Page(connection)
@@ -45,7 +45,7 @@ def opened(cdp_url: str, page_url: str) -> Iterator[Page]:
 
 @dataclass
 class Page:
-    """A page of a browser; calls go to its session once there is one."""
+    """A page of a browser. Once it has a session, calls go to that session."""
 
     connection: ClientConnection
     target: str = ""
@@ -92,16 +92,16 @@ _LOADED = """new Promise(done => {
     if (document.readyState === "complete") done(true);
     else addEventListener("load", () => done(true));
 })"""
-# a double without Chromium reports that, with the command that installs it
+# a double without Chromium reports this, with the install command
 _LACKING = re.compile(r'"message":\s*"([^"]+ is not installed\. Install it: [^"]+)"')
 _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 
 @clause("SBX-11", writes=True)
 def test_a_page_is_driven_by_its_protocol(sandbox: Sandbox, examples: Examples) -> None:
-    """It is clicked and typed on, pictures of it are taken, and no other session's browser has it.
+    """A client can click, type and take screenshots; another session's browser is separate.
 
-    A second browser takes seconds to start: with a single example only the first is asked.
+    A second browser takes seconds to start, so with a single example only the first is checked.
     """
     browser = _browser(sandbox)
     sessions = [sandbox.with_session("other")] if examples.count > 1 else []
@@ -120,7 +120,7 @@ def test_a_page_is_driven_by_its_protocol(sandbox: Sandbox, examples: Examples) 
     assert ["red", "typed"] == state
     for picture in (before, after):
         assert picture.startswith(_PICTURES), picture[:20]
-    assert before != after, "the pictures of two different pages are the same"
+    assert before != after, "the screenshots of two different pages are the same"
     assert "Mozilla/" in info.user_agent
     assert _PAGE in own_pages
     assert _PAGE not in other_pages, "another session's browser has the page"

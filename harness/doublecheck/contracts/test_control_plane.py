@@ -61,7 +61,7 @@ OUTPUT = {
     "evalue": NULLABLE_TEXT,
     "traceback": ("list", "str", "NoneType"),
 }
-# Each of them is asked twice in one session, so that the second time is as whole as the first.
+# Each of them runs twice in one session, so that the second result is as complete as the first.
 VALUED, SILENT = "print('hello')\n6 * 7", "nothing = None"
 FAILING = ("print('before')\n1 / 0", "throw new Error('on purpose')")
 IN_PYTHON = tuple((code, PYTHON) for code in (VALUED, FAILING[0], SILENT))
@@ -72,7 +72,7 @@ COMMANDS = (("echo hello", COMMAND), ("false", COMMAND))
 @clause("CTL-01", writes=True)
 @pytest.mark.parametrize("kind", ["code", "command"])
 def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: str) -> None:
-    """Every field of 2.8 is a string and tells of this request; each has an id of its own."""
+    """Every field of 2.8 is a string that matches the request; every answer has a new request id."""
     other_session = sandbox.with_session("Other-and_longer-0123456789")
     request_ids = []
 
@@ -92,7 +92,7 @@ def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: st
 
 @clause("CTL-02", writes=True)
 def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> None:
-    """Result.Result is a string of JSON with every field of 2.7, whatever the code came to."""
+    """Result.Result is a JSON string with every field of 2.7, whatever the code's outcome."""
     for code, language in CODES * 2:
         inner, data = _inner(platform, sandbox, code, language)
 
@@ -110,7 +110,7 @@ def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> Non
 @clause("CTL-02", writes=True)
 @for_each(text=inputs.texts(long=10_000))
 def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: str) -> None:
-    """``code`` is what was sent, with any characters, and ``status`` is ok."""
+    """``code`` equals the code that was sent, with any characters, and ``status`` is ok."""
     code = f"\n kept = {text!r}  \n# {text.splitlines()}\n\n".replace("\n ", "\n")
 
     inner, data = _inner(platform, sandbox, code)
@@ -121,7 +121,7 @@ def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: s
 @clause("CTL-04")
 @pytest.mark.parametrize("language", [PYTHON, COMMAND])
 def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, language: str) -> None:
-    """Ids that do not exist are, also those that are almost the known one."""
+    """Unknown tool ids are refused, also those that are similar to a known one."""
     id_ = platform.target.sandbox_tool()
     body = sandbox.body("1" if language == PYTHON else "true", language)
     near = {id_[:-1], f"{id_}0", id_.upper(), f"t-{id_[2:].swapcase()}", id_[2:], f" {id_}"}
@@ -135,7 +135,7 @@ def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, langua
 @clause("CTL-05", writes=True)
 @pytest.mark.parametrize("kind", ["code", "command"])
 def test_ids_have_their_shape(platform: Platform, sandbox: Sandbox, kind: str) -> None:
-    """SessionId has the form ``s-<id>`` and ToolId ``t-<id>``, at every call."""
+    """SessionId has the form ``s-<id>`` and ToolId ``t-<id>``, in every call."""
     for code, language in IN_PYTHON if kind == "code" else COMMANDS:
         _, result = wire.envelope(_invoked(platform, sandbox.body(code, language)))
 
@@ -145,7 +145,7 @@ def test_ids_have_their_shape(platform: Platform, sandbox: Sandbox, kind: str) -
 
 @clause("CTL-06")
 def test_an_unknown_action_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """The error names it, also where it is almost the known one."""
+    """The error names the unknown action, even if it is similar to a known one."""
     for action in UNKNOWN_ACTIONS:
         refusal = wire.refusal(wire.control_plane(platform, sandbox.body("1"), action=action))
         assert action in refusal, refusal
@@ -153,7 +153,7 @@ def test_an_unknown_action_is_refused(platform: Platform, sandbox: Sandbox) -> N
 
 @clause("CTL-06")
 def test_another_version_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """The error names it, earlier or later."""
+    """The error names the unknown version, whether earlier or later."""
     for version in OTHER_VERSIONS:
         refusal = wire.refusal(wire.control_plane(platform, sandbox.body("1"), version=version))
         assert version in refusal, refusal
@@ -161,7 +161,10 @@ def test_another_version_is_refused(platform: Platform, sandbox: Sandbox) -> Non
 
 @pytest.fixture
 def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Platform]:
-    """The platform over https; if it has none, a second double is started with --tls."""
+    """The platform over https.
+
+    If it does not offer https, a second double is started with --tls.
+    """
     address = platform.target.control_plane
     if address.startswith("https"):
         yield platform
@@ -200,25 +203,25 @@ def test_agent_libraries_of_all_versions_can_call(
 
 
 def _invoked(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
-    """Return the answer to InvokeTool; fail if it is refused, or skip if commands are."""
+    """Return the answer to InvokeTool. Fail if it is refused; skip if commands are refused."""
     answer = wire.control_plane(platform, body)
     if answer.is_success:
         return answer
     if body["OperationType"] == "ExecBash":
-        not_observable(f"InvokeTool runs no commands: {answer.text}")
+        not_observable(f"InvokeTool does not run commands: {answer.text}")
     pytest.fail(f"refused: HTTP {answer.status_code} {answer.text}")
 
 
 def _inner(
     platform: Platform, sandbox: Sandbox, code: str, language: str = PYTHON
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON of 2.7 of code, and its data."""
+    """Return the JSON of 2.7 for code, and its data."""
     _, result = wire.envelope(_invoked(platform, sandbox.body(code, language)))
     return wire.inner(result)
 
 
 def _are_whole(outputs: Iterable[Mapping[str, Any]]) -> None:
-    """Fail unless each output has the nine keys, each with a value of its type."""
+    """Fail unless each output has all nine keys, with values of the right types."""
     for output in outputs:
         types = wire.types(output, OUTPUT)
         wrong = [name for name, allowed in OUTPUT.items() if types.get(name) not in allowed]
@@ -226,7 +229,7 @@ def _are_whole(outputs: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _content(output: Mapping[str, Any]) -> str:
-    """Return the field that tells what an output is about, empty if none does."""
+    """Return the field that holds an output's content, or "" if no field does."""
     return next((name for name in ("ename", "data") if output[name]), "")
 
 
@@ -238,7 +241,7 @@ SIGNATURE_CODES = ((COUNT, "python3"), ("1", JAVASCRIPT), ("true", COMMAND))
 
 @clause("CTL-03")
 def test_every_forged_signature_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """Each key, secret, signature and signed part that is not right is refused."""
+    """Requests with a wrong key, secret, signature or signed part are all refused."""
     requests = forged(platform, sandbox.body("1"), sandbox.body("2"))
 
     assert {} == _let_in(platform, requests)
@@ -246,7 +249,7 @@ def test_every_forged_signature_is_refused(platform: Platform, sandbox: Sandbox)
 
 @clause("CTL-03", writes=True)
 def test_a_wrong_signature_stays_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """It is as wrong when it is sent again, also after a right one, and nothing runs."""
+    """A wrong signature is refused again after a correct one, and its code does not run."""
     credentials = platform.target.address().credentials
     wrong = replace(credentials, secret_key=credentials.secret_key[::-1])
     succeeded(sandbox.run(COUNT))
@@ -259,19 +262,19 @@ def test_a_wrong_signature_stays_refused(platform: Platform, sandbox: Sandbox) -
 
 @clause("CTL-03", writes=True)
 def test_every_operation_needs_a_signature(platform: Platform, sandbox: Sandbox) -> None:
-    """Code of both languages, commands, and the other actions, in a session that runs already."""
+    """Code in both languages, commands and all other actions need a signature in a running session."""
     first = succeeded(sandbox.run(COUNT))
     signed = _operations(platform, sandbox, first.session_id, credentials=None)
 
     unsigned = {name: without_signature(request) for name, request in signed.items()}
 
     assert {} == _let_in(platform, unsigned)
-    assert "1\n" == printed(sandbox.run(COUNTED)), "the session was touched without a signature"
+    assert "1\n" == printed(sandbox.run(COUNTED)), "an unsigned request changed the session"
 
 
 @clause("CTL-07")
 def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandbox) -> None:
-    """For every operation, the second time too, although its signature is right."""
+    """Every operation is refused, also when repeated, although the signature is correct."""
     restricted = _restricted(platform)
 
     for _ in range(2):
@@ -282,7 +285,7 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandb
 
 @clause("CTL-07", writes=True)
 def test_a_key_without_full_access_changes_nothing(platform: Platform, sandbox: Sandbox) -> None:
-    """What is refused is not done either, in a session that runs already."""
+    """A refused operation has no effect, not even in a running session."""
     restricted = _restricted(platform)
     first = succeeded(sandbox.run(COUNT))
 
@@ -294,7 +297,7 @@ def test_a_key_without_full_access_changes_nothing(platform: Platform, sandbox: 
 def _operations(
     platform: Platform, sandbox: Sandbox, session_id: str, credentials: Credentials | None
 ) -> dict[str, Request]:
-    """Return a signed request for each operation, by its name."""
+    """Return a signed request for each operation, by name."""
 
     def signed(body: Mapping[str, Any], **options: Any) -> Request:
         return wire.signed(platform, body, credentials=credentials, **options)
@@ -312,7 +315,7 @@ def _operations(
 
 
 def _let_in(platform: Platform, requests: Mapping[str, Request]) -> dict[str, str]:
-    """Send requests that are to be refused; return those that are not."""
+    """Send requests that must be refused. Return those that are not."""
     wrong = {}
     for name, request in requests.items():
         try:
@@ -333,7 +336,7 @@ def _restricted(platform: Platform) -> Credentials:
 
 
 def _is_known(platform: Platform, sandbox: Sandbox, credentials: Credentials) -> None:
-    """Skip unless the refusal differs from that of a wrong secret, so that it is another one."""
+    """Skip unless the refusal differs from that of a wrong secret, which shows the key is known."""
     wrong = replace(credentials, secret_key=credentials.secret_key[::-1])
     refusals = [
         wire.refusal(wire.control_plane(platform, sandbox.body("1"), credentials=pair))
@@ -341,5 +344,6 @@ def _is_known(platform: Platform, sandbox: Sandbox, credentials: Credentials) ->
     ]
     if refusals[0] == refusals[1]:
         not_observable(
-            "a wrong secret is refused in the same words, so nothing shows that the platform knows the key (U-ERROR-SHAPE)"
+            "a wrong secret gives the same error, so nothing shows that the platform knows "
+            "the key (U-ERROR-SHAPE)"
         )

@@ -70,7 +70,7 @@ NO_ENTRYPOINTS = (
 
 @clause("DEC-01")
 def test_entrypoint_refuses_what_is_no_entrypoint() -> None:
-    """An async function with payload and headers is accepted, also a generator; no other is."""
+    """Only async functions and generators with payload and headers are accepted."""
     right = (_entrypoint, _stream, _Agent().entrypoint)
 
     assert [*right] == accepted(agentdouble.SimpleApp().entrypoint, right + NO_ENTRYPOINTS)
@@ -78,7 +78,7 @@ def test_entrypoint_refuses_what_is_no_entrypoint() -> None:
 
 @clause("DEC-01")
 def test_the_entrypoint_is_called_with_payload_and_headers() -> None:
-    """Payload comes first, headers second; a string is returned as JSON, a generator streams."""
+    """The entrypoint gets payload, then headers. A string returns as JSON, a generator streams."""
     app, streaming = agentdouble.SimpleApp(), agentdouble.SimpleApp()
     app.entrypoint(_entrypoint)
     streaming.entrypoint(_stream)
@@ -112,7 +112,7 @@ NO_PINGS = (_async_ping, _ping_with_parameter, _ping_with_two, "ping", None)
 
 @clause("DEC-02")
 def test_ping_refuses_what_is_no_ping() -> None:
-    """A sync function without parameters is accepted; no other is."""
+    """Only sync functions without parameters are accepted."""
     right = (_ping, _Agent().ping, lambda: "")
 
     assert [*right] == accepted(agentdouble.SimpleApp().ping, right + NO_PINGS)
@@ -120,7 +120,7 @@ def test_ping_refuses_what_is_no_ping() -> None:
 
 @clause("DEC-02")
 def test_the_ping_function_is_called() -> None:
-    """Its string answers /ping, also after others were refused."""
+    """/ping returns the ping function's string, also after others were refused."""
     app = agentdouble.SimpleApp()
     app.ping(_ping)
     assert [] == accepted(app.ping, NO_PINGS)
@@ -130,7 +130,7 @@ def test_the_ping_function_is_called() -> None:
 
 @clause("DEC-03")
 def test_async_task_says_that_it_is_not_implemented() -> None:
-    """The decorator raises, whatever the function, and the message names it."""
+    """The decorator raises for any function, with a message that names the decorator."""
     for function in (_entrypoint, _stream, _sync):
         with pytest.raises(NotImplementedError, match="async_task"):
             agentdouble.SimpleApp().async_task(function)
@@ -184,7 +184,7 @@ NO_TOOLS = {"'city'": (_unannotated,), "'days'": (_second_unannotated, _unannota
 
 @clause("DEC-04")
 def test_tool_refuses_a_parameter_without_a_type() -> None:
-    """The error names the parameter, wherever it stands; the other functions are accepted."""
+    """The error names the untyped parameter, at any position. Typed functions are accepted."""
     for parameter, functions in NO_TOOLS.items():
         app = agentdouble.MCPApp()
         for decorate in (app.tool, app.tool()):
@@ -198,7 +198,7 @@ def test_tool_refuses_a_parameter_without_a_type() -> None:
 
 @clause("DEC-04")
 def test_sync_and_async_tools_are_listed_and_called() -> None:
-    """Each function is a tool that returns what the function returns; objects may be complex."""
+    """Sync and async functions are tools that return what the function returns, also for objects."""
     app = agentdouble.MCPApp()
     for function in TOOLS:
         app.tool(function)
@@ -216,5 +216,5 @@ def test_sync_and_async_tools_are_listed_and_called() -> None:
 
 
 def _text(result: Any) -> Any:
-    """Return the text of a result, which may stand in an object."""
+    """Return the text of a result, which may be wrapped in an object."""
     return result["result"] if isinstance(result, dict) and "result" in result else result

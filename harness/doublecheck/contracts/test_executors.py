@@ -1,4 +1,4 @@
-"""Checks of A2A applications of the library: their decorators and run() (DEC, A2A-05)."""
+"""Checks of the library's A2A applications: their decorators and run() (DEC, A2A-05)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ START_WITHIN_S = 60.0
 
 
 def _executors() -> tuple[type[AgentExecutor], ...]:
-    """Return an executor class, one derived from it, and one that leaves the work to its runner."""
+    """Return an executor class, a subclass of it, and one that leaves the work to its runner."""
     from a2a.server.agent_execution import AgentExecutor
 
     class Executor(AgentExecutor):
@@ -62,7 +62,7 @@ def _executors() -> tuple[type[AgentExecutor], ...]:
 
 
 class _NoExecutor:
-    """A class that has the methods of an executor, and derives from none."""
+    """A class with the methods of an executor, but without the base class."""
 
     async def execute(self, context: Any, event_queue: Any) -> None: ...
 
@@ -74,7 +74,7 @@ async def _execute(context: Any, event_queue: Any) -> None: ...
 
 @clause("DEC-05")
 def test_agent_executor_refuses_what_is_no_executor() -> None:
-    """A class that derives from an executor class, also in two steps, is accepted; nothing else."""
+    """Only direct and indirect subclasses of an executor class are accepted."""
     right = _executors()
     wrong = (_NoExecutor, object, dict, _execute, "executor", None)
 
@@ -86,7 +86,7 @@ def test_agent_executor_refuses_what_is_no_executor() -> None:
 
 @clause("DEC-05")
 def test_agent_executor_refuses_a_class_alone() -> None:
-    """No class is accepted without a runner: no argument, None, another one, no parentheses."""
+    """A class needs a runner: no argument, None, other arguments, and no parentheses are refused."""
     classes = (*_executors(), _NoExecutor)
 
     def app() -> agentdouble.A2AApp:
@@ -100,7 +100,7 @@ def test_agent_executor_refuses_a_class_alone() -> None:
 
 @clause("DEC-05")
 def test_the_executor_gets_the_arguments() -> None:
-    """Its execute() answers messages, with the runner and the others that the decorator was given."""
+    """execute() answers messages with the runner and the other arguments of the decorator."""
     for cls in _executors()[:2]:
         app = agentdouble.A2AApp()
         app.agent_executor(runner="echo", prefix="to ", more=1)(cls)
@@ -110,7 +110,7 @@ def test_the_executor_gets_the_arguments() -> None:
 
 @clause("DEC-05")
 def test_an_executor_need_not_override_execute() -> None:
-    """That is for custom logic; without it the runner's agent answers."""
+    """Overriding execute() is optional; without it the runner's agent answers."""
     app = agentdouble.A2AApp()
     app.agent_executor(runner="echo")(_executors()[2])
 
@@ -120,7 +120,7 @@ def test_an_executor_need_not_override_execute() -> None:
 
 
 class _Sync:
-    """The three operations of a task store as functions; ``tasks`` has them."""
+    """The three operations of a task store as functions. ``tasks`` holds the tasks."""
 
     tasks: dict[str, Any]
 
@@ -135,7 +135,7 @@ class _Sync:
 
 
 class _Async:
-    """The three operations as async functions."""
+    """The three operations of a task store as async functions."""
 
     tasks: dict[str, Any]
 
@@ -150,7 +150,7 @@ class _Async:
 
 
 def _stores() -> tuple[type[TaskStore], ...]:
-    """Return task-store classes with sync and async operations, and one derived from another."""
+    """Return task-store classes with sync and async operations, and a subclass of another."""
     from a2a.server.tasks import TaskStore
 
     class Store(_Sync, TaskStore):
@@ -166,7 +166,7 @@ def _stores() -> tuple[type[TaskStore], ...]:
 
 
 def _incomplete_stores() -> list[type]:
-    """Return task-store classes that lack one of the three operations, or all."""
+    """Return task-store classes that lack one of the three operations, or all of them."""
     from a2a.server.tasks import TaskStore
 
     operations = {"save_task", "get_task", "delete_task"}
@@ -179,7 +179,7 @@ def _incomplete_stores() -> list[type]:
 
 @clause("DEC-06")
 def test_task_store_refuses_what_is_no_task_store() -> None:
-    """A class derived from a task-store class that has the three operations is accepted."""
+    """Only subclasses of a task-store class with all three operations are accepted."""
     right = _stores()
     wrong = (*_incomplete_stores(), _Sync, _Async, object, dict, _execute, "store", None)
 
@@ -190,7 +190,7 @@ def test_task_store_refuses_what_is_no_task_store() -> None:
 
 @clause("DEC-06")
 def test_the_task_store_keeps_the_tasks() -> None:
-    """Each task is saved in the store and read from it; the store gets the decorator's arguments."""
+    """Tasks are saved in and read from the store, which gets the decorator's arguments."""
     for cls in _stores():
         app, stored = agentdouble.A2AApp(runner="echo"), dict[str, Any]()
         app.task_store(tasks=stored)(cls)
@@ -207,7 +207,7 @@ def test_the_task_store_keeps_the_tasks() -> None:
 
 @clause("DEC-06")
 def test_without_a_task_store_tasks_are_in_memory() -> None:
-    """Each task can be read again; another application does not know it."""
+    """Each task can be read again, but not by another application."""
     app, other_app = (agentdouble.A2AApp(runner="echo") for _ in range(2))
 
     tasks = [sent(app, text) for text in ("one", "two")]
@@ -220,7 +220,7 @@ def test_without_a_task_store_tasks_are_in_memory() -> None:
 
 @clause("A2A-05")
 def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
-    """It answers at that host and port alone, with that card, until it is interrupted."""
+    """It serves the card at that host and port only, until it is interrupted."""
     card = {
         "name": "named by its card",
         "description": "described by it: ü 日本語",
@@ -248,14 +248,14 @@ def _free_port() -> int:
 
 @contextmanager
 def _serving(options: Mapping[str, Any]) -> Iterator[None]:
-    """Run an application in a process of its own, until it is interrupted."""
+    """Run an application in a separate process, until it is interrupted."""
     process = subprocess.Popen(  # noqa: S603 (our own script)
         [sys.executable, "-c", RUN, json.dumps(options)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        assert ANSWERS in line, f"it does not start: {line!r}"
+        assert ANSWERS in line, f"it did not start: {line!r}"
         yield
     finally:
         process.send_signal(signal.SIGINT)

@@ -28,7 +28,7 @@ IDLE_MINUTES = 60  # longer than any double waits (U-SCALE-IDLE)
 
 @clause("HST-01")
 def test_sessions_share_one_environment(hosted: Hosted) -> None:
-    """While one session's answer is streamed, another's request is answered in the same process."""
+    """While one session's answer is streamed, the same process answers another session's request."""
     app, gate = hosted.at(hosting.SIMPLE), uuid.uuid4().hex
     session, other = (_session() for _ in range(2))
 
@@ -48,7 +48,7 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
 
 @clause("HST-02")
 def test_who_is_idle_is_scaled_to_zero_and_comes_back(hosted: Hosted, platform: Platform) -> None:
-    """No instance is left after the idle time; the next request is answered by a new one."""
+    """After the idle time no instance remains; a new instance answers the next request."""
     if not platform.target.admin:
         pytest.skip(f"{Verdict.NOT_RUN.value}: waits until the platform scales to zero")
     app = hosted.at(hosting.SIMPLE)
@@ -66,9 +66,9 @@ def test_who_is_idle_is_scaled_to_zero_and_comes_back(hosted: Hosted, platform: 
 
 @clause("HST-03")
 def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
-    """The neighbour's files and environment cannot be read, nor its process signalled.
+    """The neighbour's files and environment cannot be read, and its process cannot be signalled.
 
-    The neighbour reports where they are; the other runtime then tries.
+    The neighbour reports where they are; the other runtime then tries to reach them.
     """
     neighbour = hosted.at(hosting.NEIGHBOUR)
     secrets = wire.json_of(wire.invoke(neighbour, {"do": "hide"}))
@@ -83,7 +83,7 @@ def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
 
 @clause("HST-04")
 def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
-    """Each line of standard output and of standard error is there, whole."""
+    """Every line of standard output and standard error appears in the logs, complete."""
     printed = _print(hosted, hosting.SIMPLE, PRINTED)
 
     logs = _logs_with(hosted, hosting.SIMPLE, printed)
@@ -93,9 +93,9 @@ def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
 
 @clause("HST-04")
 def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Platform) -> None:
-    """Each runtime counts its own requests by status, its failures, and the time that they took."""
+    """Each runtime counts its requests by status, its failures, and their durations."""
     if not platform.target.admin:
-        not_observable("where a platform shows its figures is open")
+        not_observable("where a platform shows its metrics is open")
     app = hosted.at(hosting.SIMPLE)
     wire.invoke(app, {"do": "say", "prompt": ""})
     before, elsewhere = (_figures(platform, name) for name in (hosting.SIMPLE, hosting.NEIGHBOUR))
@@ -113,7 +113,7 @@ def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Pla
 
 @clause("HST-05")
 def test_each_kind_of_application_speaks_its_protocol(hosted: Hosted) -> None:
-    """One application of each kind, HTTP, MCP and A2A, answers several requests."""
+    """One application each for HTTP, MCP and A2A answers several requests."""
     spoken = {
         hosting.SIMPLE: _speak_http,
         hosting.TOOLS: _speak_mcp,
@@ -148,7 +148,7 @@ def _speak_mcp(app: Platform) -> None:
 
 
 def _speak_a2a(app: Platform) -> None:
-    """Send two messages to the agent of a card, and read their tasks again, where there are any."""
+    """Send two messages to the agent of a card, and read their tasks again, if there are any."""
     agent = app.a2a()
     for text in (SAID, "again"):
         answer = agent.send(text)
@@ -159,14 +159,14 @@ def _speak_a2a(app: Platform) -> None:
 
 
 def _print(hosted: Hosted, name: str, lines: Iterable[str]) -> list[str]:
-    """Let an application print lines; return them as printed, which nothing else has printed."""
+    """Make an application print unique lines, and return them."""
     printed = [f"{uuid.uuid4().hex} {line}" for line in lines]
     wire.invoke(hosted.at(name), {"do": "print", "prompt": "\n".join(printed)})
     return printed
 
 
 def _logs_with(hosted: Hosted, name: str, printed: Iterable[str]) -> str:
-    """Return the logs of a runtime once they have all lines twice, or it has taken too long."""
+    """Return the logs of a runtime once each line appears twice, or after a timeout."""
     deadline = time.monotonic() + hosting.SEEN_WITHIN_S
     while any((logs := hosted.logs(name)).count(line) < 2 for line in printed):
         if time.monotonic() > deadline:
@@ -194,7 +194,7 @@ _FIGURES = {
 def _figures(platform: Platform, runtime: str) -> dict[str, float]:
     """Return a double's metrics of a runtime: requests by status, durations, errors.
 
-    A request is counted only after its answer has also ended inside the double.
+    A request is counted only after its answer has ended inside the double as well.
     """
     deadline = time.monotonic() + hosting.SEEN_WITHIN_S
     while True:

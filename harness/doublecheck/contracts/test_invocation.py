@@ -41,8 +41,8 @@ BOTH = {"user_id": "the-user", "session_id": "the-session"}
 TRICKY = ('{"a": [1, null]}', "", "null", "0", "```python\n1\n```", '"quoted"', "true")
 EXCEPTIONS: tuple[dict[str, Any], ...] = (
     {"do": "fail", "prompt": "it broke"},
-    {"do": "say"},  # a KeyError: there is no prompt
-    {"do": "nothing that it knows", "prompt": ""},  # a ValueError
+    {"do": "say"},  # a KeyError: the prompt is missing
+    {"do": "an unknown action", "prompt": ""},  # a ValueError
 )
 BROKEN_BODIES = (
     *(b"", b" ", b"{", b"hello", b"\xff\xfe", b"prompt=hello&a=b"),
@@ -55,14 +55,14 @@ NO_ERRORS = ("", "null", "{}", "[]", '""')
 @clause("INV-01")
 @for_each(payload=inputs.payloads())
 def test_the_payload_reaches_the_entrypoint(platform: Platform, payload: dict[str, Any]) -> None:
-    """The entrypoint sees the prompt and every other field as they were sent."""
+    """The entrypoint receives the prompt and every other field as sent."""
     assert wire.same(payload, wire.echo(platform, payload)["payload"])
 
 
 @clause("INV-02")
 @for_each(cost=2, headers=HEADERS)
 def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) -> None:
-    """The entrypoint sees the three named headers and custom ones, and those of no other request."""
+    """The entrypoint receives the three named headers and custom ones, and none of other requests."""
     other_headers = {name: f"{value}-2" for name, value in headers.items() if name in wire.NAMED}
     other_headers["session_id"] = headers["session_id"]
     customs = set(headers) - set(wire.NAMED)
@@ -78,7 +78,7 @@ def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) 
 @clause("INV-03")
 @pytest.mark.parametrize("absent", [("user_id", "session_id"), ("user_id",), ("session_id",)])
 def test_user_and_session_may_be_absent(platform: Platform, absent: tuple[str, ...]) -> None:
-    """The entrypoint is called, and sees which are absent; a request before does not fill them in."""
+    """The entrypoint sees which of both are absent; an earlier request does not fill them in."""
     sent = {name: value for name, value in BOTH.items() if name not in absent}
     assert BOTH.items() <= wire.echo(platform, {"prompt": ""}, BOTH)["headers"].items()
 
@@ -103,13 +103,13 @@ def test_a_returned_string_is_json(platform: Platform, text: str) -> None:
 @clause("INV-04")
 @for_each(text=Input(st.sampled_from(TRICKY), TRICKY))
 def test_a_returned_string_stays_a_string(platform: Platform, text: str) -> None:
-    """It is not read, even if it is empty, or looks like JSON or Markdown."""
+    """A string is not interpreted, even if it is empty, or looks like JSON or Markdown."""
     assert text == wire.returned(wire.invoke(platform, {"do": "say", "prompt": text}))
 
 
 @clause("INV-04")
 def test_each_answer_is_of_its_own_request(platform: Platform) -> None:
-    """A request that repeats the prompt of another in its session has its own answer."""
+    """A repeated prompt in the same session gets a new answer."""
     payloads = [{"prompt": "the same", "number": number} for number in (1, 2, 1)]
 
     assert payloads == [wire.echo(platform, payload)["payload"] for payload in payloads]
@@ -117,7 +117,7 @@ def test_each_answer_is_of_its_own_request(platform: Platform) -> None:
 
 @clause("INV-07")
 def test_an_exception_does_not_take_the_application_down(platform: Platform) -> None:
-    """Each is answered with an error, and then the session, the others and the probes go on."""
+    """Each exception returns an error; the session, the other sessions and the probes keep working."""
     for number, payload in enumerate(EXCEPTIONS * 2):
         failed = wire.invoke(platform, payload)
 
@@ -127,7 +127,7 @@ def test_an_exception_does_not_take_the_application_down(platform: Platform) -> 
 
 @clause("INV-07")
 def test_an_exception_in_a_stream_does_not_take_the_application_down(platform: Platform) -> None:
-    """Then the next requests are answered."""
+    """After an exception in a stream, the next requests are answered."""
     for chunks in (["one"], ["one", "two"]):
         fail: dict[str, Any] = {"do": "fail_late", "chunks": chunks}
         events = platform.stream("it broke", headers=wire.CALLER, **fail)
@@ -138,7 +138,7 @@ def test_an_exception_in_a_stream_does_not_take_the_application_down(platform: P
 
 @clause("INV-08")
 def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
-    """Each broken body is answered with a 4xx status and an error that says something."""
+    """Each malformed body gets a 4xx status and an error message."""
     headers = {"Content-Type": "application/json", **wire.CALLER}
     answers = {
         body: platform.request("POST", "/invoke", headers=headers, content=body)
@@ -152,9 +152,9 @@ def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
 
 @clause("INV-09", reference_app=True, writes=True)
 def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: Leftovers) -> None:
-    """run_code finds the state of its own session, also after an error, and of no other.
+    """run_code sees the state of its own session only, also after an error.
 
-    The ids are long, and differ in an end, a case, a sign or a zero alone.
+    The ids are long, and differ only in their ends, case, a sign or a zero.
     """
     long, number = uuid.uuid4().hex, uuid.uuid4().int % 10**12 + 10**12
     ids = [f"{long}-a", f"{long}_a", f"{long}-A", f"{long}-ab", f"{number}", f"0{number}"]
@@ -171,7 +171,7 @@ def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: L
 
 
 def _is_error(answer: httpx.Response) -> bool:
-    """Whether an answer says that there was an error; its status is left open (7.5)."""
+    """Whether an answer reports an error. Its status is left open (7.5)."""
     if answer.status_code >= 400:
         return True
     document = wire.json_of(answer)
@@ -182,7 +182,7 @@ def _goes_on(platform: Platform, prompt: str) -> None:
     try:
         after = wire.invoke(platform, {"do": "say", "prompt": prompt})
     except UnreachableError as error:
-        raise AssertionError("The exception took the application down.") from error
+        raise AssertionError("The exception stopped the application.") from error
     assert prompt == wire.returned(after)
     for probe in ("/ping", "/readiness"):
         wire.probe(platform, probe)
@@ -201,7 +201,7 @@ def _in_sandbox(
 
 
 def _texts(outputs: list[dict[str, Any]]) -> list[str]:
-    """Return what code printed, in one output or in several."""
+    """Return what code printed, in one or several outputs."""
     return ["".join(output.get("text") or "" for output in outputs)]
 
 
@@ -212,7 +212,7 @@ RICH = [
 ]
 CHUNKS = Input(
     st.lists(inputs.texts(long=2000).strategy, min_size=1, max_size=6).map(
-        lambda texts: ["first", *texts]  # so that not all of them look like JSON
+        lambda texts: ["first", *texts]  # so that some do not look like JSON
     ),
     (RICH, ["alone"], ["first", ""]),
 )
@@ -221,7 +221,7 @@ CHUNKS = Input(
 @clause("INV-05")
 @for_each(chunks=CHUNKS)
 def test_each_string_is_an_event(platform: Platform, chunks: list[str]) -> None:
-    """All strings arrive, in their order, each once and as it was yielded, in each stream."""
+    """In each stream, all strings arrive in order, unchanged, once each."""
     for _ in range(2):
         events = [event.data for event in wire.stream(platform, chunks)]
 
@@ -230,7 +230,7 @@ def test_each_string_is_an_event(platform: Platform, chunks: list[str]) -> None:
 
 @clause("INV-05")
 def test_strings_arrive_as_they_are_produced(platform: Platform) -> None:
-    """Each string is read before the next one may be produced."""
+    """Each string arrives before the next one may be produced."""
     chunks, gate = ["one", "two", "three"], uuid.uuid4().hex
     arrived = []
 
@@ -247,19 +247,19 @@ def test_strings_arrive_as_they_are_produced(platform: Platform) -> None:
 def test_a_failure_in_a_stream_is_an_event(
     platform: Platform, message: str, chunks: list[str]
 ) -> None:
-    """The strings before it arrive as they do without it, then an object with ``error`` is the end."""
+    """The strings before the failure arrive as usual; the last event is an object with ``error``."""
     for some in (chunks, chunks[:1]):
         without = [event.data for event in wire.stream(platform, some)]
 
         *before, last = _failing(platform, message, some)
 
         assert wire.chunks(without, some) == wire.chunks(before, some)
-        assert wire.stream_error(last), f"{last!r} is no object with a string 'error'"
+        assert wire.stream_error(last), f"{last!r} is not an object with a string 'error'"
 
 
 @clause("INV-06")
 def test_a_failure_before_the_first_string_is_told(platform: Platform) -> None:
-    """It is an event, too, or the answer is an error as a whole."""
+    """A failure before the first string is also an event, or the whole response is an error."""
     for _ in range(2):
         try:
             events = _failing(platform, "it broke", [])

@@ -31,7 +31,7 @@ WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @clause("MCP-03")
 def test_tools_are_the_registered_functions(mcp_client: McpClient) -> None:
-    """Exactly these tools are listed, each once, and again when they are asked for again."""
+    """Exactly the registered functions are listed, once each, also when listed again."""
     assert TOOLS == sorted(tool.name for tool in mcp_client.tools())
     assert TOOLS == sorted(tool.name for tool in mcp_client.tools())
 
@@ -39,14 +39,14 @@ def test_tools_are_the_registered_functions(mcp_client: McpClient) -> None:
 @clause("MCP-03")
 @for_each(a=NUMBERS, b=NUMBERS)
 def test_a_sync_function_is_called(mcp_client: McpClient, a: int, b: int) -> None:
-    """It gets the numbers that were sent, and its result is the one of this call."""
+    """A sync function receives the numbers that were sent, and its result belongs to this call."""
     assert str(a + b) == text_of(mcp_client.call("add", a=a, b=b))
 
 
 @clause("MCP-03")
 @for_each(first=inputs.texts())
 def test_an_async_function_is_called(mcp_client: McpClient, first: str) -> None:
-    """It gets the texts that were sent, whole, or its default; its result arrives whole."""
+    """An async function receives whole texts, or its default; its result arrives complete."""
     assert f"{first}!" == text_of(mcp_client.call("join", first=first))
     assert f"{first} {first}" == text_of(mcp_client.call("join", first=first, second=f" {first}"))
     assert first == text_of(mcp_client.call("join", first=first, second=""))
@@ -54,16 +54,16 @@ def test_an_async_function_is_called(mcp_client: McpClient, first: str) -> None:
 
 @clause("MCP-03")
 def test_a_call_that_cannot_be_made_is_an_error(mcp_client: McpClient) -> None:
-    """A tool that nobody registered, and wrong arguments; the next call is answered."""
+    """Unknown tools and wrong arguments return an error; the next call succeeds."""
     for name, arguments in (("nobodys", {}), ("Add", {"a": 1, "b": 2}), *WRONG):
-        assert is_refused(mcp_client, name, arguments), f"{name}({arguments}) is told as a success"
+        assert is_refused(mcp_client, name, arguments), f"{name}({arguments}) succeeded"
         assert "5" == text_of(mcp_client.call("add", a=2, b=3))
 
 
 @clause("MCP-05")
 @for_each(text=inputs.texts())
 def test_a_dict_of_an_async_function_arrives(mcp_client: McpClient, text: str) -> None:
-    """Every value arrives as it was returned: texts, numbers, null, lists, nested dicts."""
+    """Texts, numbers, null, lists and nested dicts arrive as they were returned."""
     nested = {"list": [1, True, "x"]}
     expected = {"text": text, "number": 1.5, "nothing": None, "nested": nested}
 
@@ -84,7 +84,7 @@ def test_a_dict_of_a_sync_function_arrives(mcp_client: McpClient, fields: dict[s
 
 @clause("MCP-06")
 def test_an_agent_is_a_tool_that_takes_a_prompt(mcp_client: McpClient) -> None:
-    """Its schema has only the prompt, which is required, and its docstring is the description."""
+    """The schema has only the prompt, which is required. The docstring is the description."""
     matches = [tool for tool in mcp_client.tools() if tool.name == "shout"]
     assert 1 == len(matches), f"it is listed {len(matches)} times"
     tool, properties = matches[0], matches[0].input_schema.get("properties", {})
@@ -98,7 +98,7 @@ def test_an_agent_is_a_tool_that_takes_a_prompt(mcp_client: McpClient) -> None:
 @clause("MCP-06")
 @for_each(prompt=inputs.texts())
 def test_an_agent_is_asked_by_its_tool(mcp_client: McpClient, prompt: str) -> None:
-    """The agent gets the whole prompt, and its string is the result."""
+    """The agent receives the whole prompt, and its string is the result."""
     assert prompt.upper() == text_of(mcp_client.call("shout", prompt=prompt))
 
 
@@ -142,7 +142,7 @@ ORDERS = Input(
 
 @clause("MCP-04")
 def test_types_are_the_schema(mcp_client: McpClient) -> None:
-    """Each parameter has its type, and those without a default are required."""
+    """Each parameter has its type, and parameters without a default are required."""
     tools = mcp_client.tools()
 
     assert ({"a": "integer", "b": "integer"}, ["a", "b"]) == _takes(tools, "add")
@@ -156,7 +156,7 @@ def test_types_are_the_schema(mcp_client: McpClient) -> None:
 
 @clause("MCP-04")
 def test_docstrings_are_the_descriptions(mcp_client: McpClient) -> None:
-    """All of a docstring, with its line breaks; how far it is indented is left open."""
+    """The description is the whole docstring, with line breaks. Its indentation is left open."""
     described = {
         tool.name: inspect.cleandoc(tool.description).strip() for tool in mcp_client.tools()
     }
@@ -184,7 +184,7 @@ def test_a_complex_object_is_in_the_schema(mcp_client: McpClient) -> None:
 @clause("MCP-04")
 @for_each(arguments=ORDERS)
 def test_a_complex_object_arrives_as_such(mcp_client: McpClient, arguments: dict[str, Any]) -> None:
-    """The function gets the object, with its defaults, and the member of the enum."""
+    """The function receives the object, with its defaults, and the member of the enum."""
     items = [{"count": 1, **item} for item in arguments["order"].get("items", [])]
     order = {**arguments["order"], "items": items}
     expected = {"size": "small", "express": None, **arguments, "order": order}
@@ -200,7 +200,7 @@ def _takes(tools: Any, name: str) -> tuple[dict[str, Any], list[str]]:
 
 def _schema(tools: Any, name: str) -> Schema:
     matches: list[McpTool] = [tool for tool in tools if tool.name == name]
-    assert matches, f"there is no tool {name!r} among {', '.join(tool.name for tool in tools)}"
+    assert matches, f"tool {name!r} is not among {', '.join(tool.name for tool in tools)}"
     return _described(_resolved(matches[0].input_schema, matches[0].input_schema))
 
 
@@ -233,9 +233,9 @@ def _alternatives(schema: Schema) -> set[str]:
 
 
 def _resolved(schema: Any, root: Any) -> Any:
-    """Return a schema with its references resolved; it must not be recursive.
+    """Return a schema with its references resolved. It must not be recursive.
 
-    A single schema in ``allOf`` stands for itself.
+    A single schema in ``allOf`` is equivalent to that schema.
     """
     if isinstance(schema, list):
         return [_resolved(item, root) for item in schema]

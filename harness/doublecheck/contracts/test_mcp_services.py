@@ -31,7 +31,7 @@ IDS = Input(
 
 @clause("MCP-01", surface="services", writes=True)
 def test_a_service_speaks_mcp_at_its_address(service: Service) -> None:
-    """A session is opened, used several times and closed; then another one is."""
+    """A session can be opened, used several times and closed, and so can a second one."""
     for _ in range(2):
         with service.client() as mcp:
             assert {} == _without_metadata(mcp.ask("ping"))
@@ -46,7 +46,7 @@ def test_a_session_begins_with_an_agreement(
 ) -> None:
     """The server names a version of MCP, itself and its tools.
 
-    A version that nobody knows is answered with one that the server knows.
+    If the client requests an unknown version, the server replies with one that it supports.
     """
     params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": mcp.CLIENT}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
@@ -71,7 +71,7 @@ def test_a_session_begins_with_an_agreement(
 def test_an_answer_has_the_id_of_its_request(
     platform: Platform, mcp_server: McpServer, mcp_session: McpSession, id_: str | int
 ) -> None:
-    """One answer of JSON-RPC 2.0 for each request, with its id, of the same type."""
+    """Each request gets one JSON-RPC 2.0 answer, with its id, of the same type."""
     for method in ("ping", "tools/list"):
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": id_, "method": method, "params": {}}
         answers = ask(platform, mcp_server, mcp_session, message)
@@ -86,7 +86,7 @@ def test_an_answer_has_the_id_of_its_request(
 def test_a_method_that_is_not_there_is_refused(
     platform: Platform, mcp_server: McpServer, mcp_session: McpSession
 ) -> None:
-    """So is a body that is no JSON; the next request is answered."""
+    """Unknown methods and bodies that are not JSON are refused; the next request is answered."""
     unknown = {"jsonrpc": "2.0", "id": 1, "method": "doublecheck/nothing", "params": {}}
     broken = mcp.request(mcp_server, mcp_session, unknown)
 
@@ -100,7 +100,7 @@ def test_a_method_that_is_not_there_is_refused(
 
 @clause("MCP-01")
 def test_sessions_do_not_disturb_each_other(platform: Platform, mcp_server: McpServer) -> None:
-    """Two are used in turns, and one of them is still used after the other was ended."""
+    """Two sessions work in turns, and one still works after the other has ended."""
     with client(platform, mcp_server) as first, client(platform, mcp_server) as second:
         names = [sorted(tool.name for tool in mcp.tools()) for mcp in (first, second) * 2]
         second.close()
@@ -124,14 +124,14 @@ def _without_metadata(result: Any) -> Any:
 
 AUTHORIZATION = "Authorization"
 NO_SCHEME = "the key without a scheme"
-NOBODYS_TOOL = "doublecheck-nobody-has-this"  # whoever may call it is told that it is not there
+NOBODYS_TOOL = "doublecheck-nobody-has-this"  # anybody with access learns that it is unknown
 
 Headers = Mapping[str, str]
 
 
 @pytest.fixture
 def keyed(mcp_server: McpServer) -> McpServer:
-    """The server, with its key; skip the check if it has none."""
+    """The server, with its key. Skip the check if it has none."""
     if not mcp_server.headers.get(AUTHORIZATION):
         held_in = f"{variable('api_key')} or DOUBLECHECK_MCP_API_KEY"
         not_observable(f"needs a server with a key, set in {held_in}")
@@ -140,7 +140,7 @@ def keyed(mcp_server: McpServer) -> McpServer:
 
 @clause("MCP-02")
 def test_the_key_is_accepted_each_time(platform: Platform, keyed: McpServer) -> None:
-    """Three sessions are opened and used with it."""
+    """Three sessions can be opened and used with the key."""
     for _ in range(3):
         with client(platform, keyed) as mcp:
             assert mcp.tools()
@@ -148,7 +148,7 @@ def test_the_key_is_accepted_each_time(platform: Platform, keyed: McpServer) -> 
 
 @clause("MCP-02")
 def test_no_session_begins_without_the_key(platform: Platform, keyed: McpServer) -> None:
-    """Not without any key, with a part or another form of it, nor with the key elsewhere."""
+    """A session needs the exact key: none, a part, a variant, or another header is refused."""
     with client(platform, keyed) as accepted:
         accepted.ask("ping")
 
@@ -165,7 +165,7 @@ def test_no_session_begins_without_the_key(platform: Platform, keyed: McpServer)
 def test_nothing_is_done_in_a_session_without_the_key(
     platform: Platform, keyed: McpServer, sent: str
 ) -> None:
-    """Every request of a session needs it; one without it does not end the session either."""
+    """Every request of a session needs the key; one without it does not end the session."""
     session = open_session(platform, keyed)
     accepted = {
         name: _status(platform, request)
@@ -182,7 +182,7 @@ def test_nothing_is_done_in_a_session_without_the_key(
     assert {} == _accepted(offered)
 
     ping = mcp.ask(keyed, session, "ping", {}).request
-    assert 200 == _status(platform, ping), "a request without the key has ended the session"
+    assert 200 == _status(platform, ping), "a request without the key ended the session"
     platform.send(mcp.end(keyed, session).request)
 
 
@@ -190,7 +190,7 @@ def test_nothing_is_done_in_a_session_without_the_key(
 def test_the_key_of_another_service_is_refused(
     platform: Platform, service: Service, make_service: Make
 ) -> None:
-    """Each service takes its own key alone, in and out of a session."""
+    """Each service accepts only its own key, inside and outside a session."""
     other_service = make_service(f"{platform.target.mcp}{mcp.PATH}")
     for target, key in ((service, other_service), (other_service, service)):
         session = open_session(platform, target.server)
@@ -205,7 +205,7 @@ def test_the_key_of_another_service_is_refused(
 
 
 def _wrong(server: McpServer) -> Mapping[str, McpServer]:
-    """Return the server with what is not its key, by what is wrong; a Bearer token alone is it."""
+    """Return the server with wrong keys, by what is wrong. Only a Bearer token is correct."""
     key = server.headers[AUTHORIZATION].partition(" ")[2]
     other_schemes = {"as Basic": f"Basic {key}", "as Token": f"Token {key}", NO_SCHEME: key}
     headers: dict[str, Headers] = {
@@ -220,7 +220,7 @@ def _wrong(server: McpServer) -> Mapping[str, McpServer]:
 
 
 def _requests(server: McpServer, session: McpSession) -> Mapping[str, Request]:
-    """Return a request of each kind, the one that ends the session last."""
+    """Return a request of each kind. The last one ends the session."""
     return {
         "initialize": mcp.initialize(server).request,
         "a notification": mcp.initialized(server, session).request,
@@ -233,11 +233,11 @@ def _requests(server: McpServer, session: McpSession) -> Mapping[str, Request]:
 
 
 def _status(platform: Platform, request: Request) -> int:
-    """Return the status of an answer, which may be a stream without an end."""
+    """Return the status of an answer, which may be an endless stream."""
     with platform.streaming(request) as response:
         return response.status_code
 
 
 def _accepted(statuses: Mapping[str, int]) -> dict[str, int]:
-    """Return the statuses that are no refusal (U-MCP-UNAUTHORIZED)."""
+    """Return the statuses of answers that are not refusals (U-MCP-UNAUTHORIZED)."""
     return {name: status for name, status in statuses.items() if not 400 <= status < 500}

@@ -15,7 +15,7 @@ from doublecheck.contracts.reference import actions
 
 PROBES = ("/ping", "/health", "/readiness", "/liveness")
 TIMES = 3
-AT_ONCE, ROUNDS = 4, 3  # a machine that is busy for a moment must not count against the platform
+AT_ONCE, ROUNDS = 4, 3  # a moment of load on the machine must not count against the platform
 LATE_AT_MOST = 2
 SHORT = 200  # characters
 UNHEALTHY = re.compile(r"\b(error|fail\w*|unhealthy|unavailable|down|exception)\b", re.IGNORECASE)
@@ -23,7 +23,7 @@ UNHEALTHY = re.compile(r"\b(error|fail\w*|unhealthy|unavailable|down|exception)\
 
 @clause("PRB-01")
 def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
-    """Each time, to anybody; of the reference application it is known which string it is."""
+    """Ping answers every caller, every time, with the ping function's string, if it is known."""
     texts = [wire.probe(platform, "/ping") for _ in range(TIMES)]
 
     if platform.target.reference_app:
@@ -32,9 +32,9 @@ def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
 
 @clause("PRB-01", reference_app=True)
 def test_ping_calls_the_ping_function_each_time(platform: Platform) -> None:
-    """Its string while an entrypoint waits is another one than before and afterwards.
+    """While an entrypoint waits, the string differs from before and afterwards.
 
-    The entrypoint does not block, and an answer may be late: both are what PRB-06 is about.
+    The entrypoint does not block, and an answer may be late: PRB-06 covers both.
     """
     before = wire.probe(platform, "/ping")
     reply, pings = _pinged_meanwhile(platform, "wait", lambda: wire.probe(platform, "/ping"))
@@ -46,21 +46,21 @@ def test_ping_calls_the_ping_function_each_time(platform: Platform) -> None:
 
 @clause("PRB-02")
 def test_health_answers_with_a_status(platform: Platform) -> None:
-    """Each time, to anybody, the health status is a text that is not empty."""
+    """Health answers every caller, every time, with a non-empty status text."""
     for _ in range(TIMES):
         assert wire.probe(platform, "/health")
 
 
 @clause("PRB-03")
 def test_readiness_answers_with_a_result(platform: Platform) -> None:
-    """Each time, to anybody, the readiness result is not empty."""
+    """Readiness answers every caller, every time, with a non-empty result."""
     for _ in range(TIMES):
         assert wire.probe(platform, "/readiness")
 
 
 @clause("PRB-04")
 def test_liveness_answers_with_a_result(platform: Platform) -> None:
-    """Each time, to anybody, the liveness result is not empty."""
+    """Liveness answers every caller, every time, with a non-empty result."""
     for _ in range(TIMES):
         assert wire.probe(platform, "/liveness")
 
@@ -68,18 +68,18 @@ def test_liveness_answers_with_a_result(platform: Platform) -> None:
 @clause("PRB-05")
 @pytest.mark.parametrize("probe", PROBES)
 def test_probes_exist_without_a_ping_function(platform: Platform, probe: str) -> None:
-    """An application with only an entrypoint has all four; ping says that it is well, in short."""
+    """An application with only an entrypoint has all four; /ping returns a short healthy status."""
     if platform.target.kind == "live":
         pytest.skip("not observable: needs the reference application without a ping function")
     answer = platform.request("GET", f"/runtimes/{actions.BARE_NAME}{probe}")
     if probe == "/ping" and answer.status_code == 404:
-        pytest.skip("not observable: /ping is not there without a ping function (U-PROBE-ERROR)")
+        pytest.skip("not observable: /ping is missing without a ping function (U-PROBE-ERROR)")
 
     text = wire.probe_text(answer)
 
     if probe == "/ping":
         assert len(text) <= SHORT, text
-        assert not UNHEALTHY.search(text), f"{text!r} is no healthy status"
+        assert not UNHEALTHY.search(text), f"{text!r} is not a healthy status"
 
 
 @clause("PRB-06")
@@ -95,7 +95,7 @@ def test_ping_answers_within_a_second(platform: Platform) -> None:
 
 @clause("PRB-06", reference_app=True)
 def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
-    """Ping answers in time while an entrypoint blocks; the ping function itself reports that.
+    """Ping answers in time while an entrypoint blocks; the ping function itself reports this.
 
     The entrypoint blocks until the ping function has been called twice.
     """
@@ -110,7 +110,7 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
 @clause("PRB-07")
 @pytest.mark.parametrize("probe", PROBES)
 def test_all_four_probes_are_registered(platform: Platform, probe: str) -> None:
-    """It answers GET with 200, though nobody has registered anything but the ping function."""
+    """GET returns 200, although only the ping function is registered."""
     assert wire.probe(platform, probe)
 
 

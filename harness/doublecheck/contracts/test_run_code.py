@@ -47,7 +47,7 @@ FAILURES = {
 
 @pytest.fixture
 def state(leftovers: Leftovers) -> State:
-    """The state of a tool context: a session that no other check uses."""
+    """The state of a tool context: a session that only this check uses."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
     return {
@@ -87,7 +87,7 @@ def test_it_returns_the_result(
 @clause("RUN-01")
 @for_each(text=inputs.texts())
 def test_it_runs_the_whole_code(platform_env: PlatformEnv, state: State, text: str) -> None:
-    """Code of any length and any characters runs as it is, and so arrives what it prints."""
+    """Code of any length with any characters runs unchanged, and its output arrives unchanged."""
     code = f"import sys\nwritten = sys.stdout.write({text!r})"
 
     _, data = _ran(code, state)
@@ -108,7 +108,7 @@ def test_it_returns_every_output(platform_env: PlatformEnv, state: State) -> Non
 @clause("RUN-01")
 @pytest.mark.parametrize("kind", list(FAILURES))
 def test_it_returns_a_failure(platform_env: PlatformEnv, state: State, kind: str) -> None:
-    """Code that fails is a result with name, value and traceback; the next code runs."""
+    """Failed code returns a result with name, value and traceback; the next code runs."""
     code, language, name = FAILURES[kind]
     for _ in range(2):
         _, data = _ran(code, state, language)
@@ -127,7 +127,7 @@ def test_it_returns_a_failure(platform_env: PlatformEnv, state: State, kind: str
 def test_it_says_that_the_tool_id_is_missing(
     platform_env: PlatformEnv, monkeypatch: pytest.MonkeyPatch, state: State, value: str | None
 ) -> None:
-    """The error names the variable, also after a call that had it; no other takes its place."""
+    """The error names the variable, also after a successful call; no other variable replaces it."""
     assert "ok" == _ran("1", state)[1]["status"]
     monkeypatch.setenv("TOOL_ID", os.environ[environment.TOOL_ID])
     platform_env.unset(environment.TOOL_ID)
@@ -142,7 +142,7 @@ def test_it_says_that_the_tool_id_is_missing(
 def test_the_contexts_credentials_come_first(
     keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of the context are taken, right or wrong, whatever the environment has."""
+    """The context's credentials are used, right or wrong, whatever the environment has."""
     assert "ok" == _ran("1", {**state, **keys})[1]["status"]
 
     _refused({**state, **WRONG})
@@ -157,7 +157,7 @@ def test_the_contexts_credentials_come_first(
 def test_the_environments_credentials_come_next(
     keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without credentials in the context, the environment's are taken, as they are at each call."""
+    """Without credentials in the context, each call uses the environment's current ones."""
     assert "ok" == _ran("1", state)[1]["status"]
 
     for wrong in (WRONG, {**keys, **WRONG_SECRET}):
@@ -172,9 +172,9 @@ def test_the_environments_credentials_come_next(
 def test_it_says_that_credentials_are_missing(
     keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch, present: tuple[str, ...]
 ) -> None:
-    """Without both, the error names what is missing, also after a call that had them.
+    """Without both, the error names the missing variables, also after a successful call.
 
-    Variables without the prefix do not take their place.
+    Variables without the prefix are not used instead.
     """
     assert "ok" == _ran("1", state)[1]["status"]
     for name in KEYS:
@@ -192,7 +192,7 @@ def _ran(code: str, state: State, language: str = PYTHON) -> tuple[State, State]
 
 
 def _stream(data: State, name: str = "stdout") -> str:
-    """Return what code wrote to a stream, in one output or in several."""
+    """Return what code wrote to a stream, in one or several outputs."""
     return "".join(output["text"] for output in data["outputs"] if output.get("name") == name)
 
 

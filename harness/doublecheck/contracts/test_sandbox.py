@@ -1,4 +1,4 @@
-"""Checks of the life of session instances: made, kept and ended (SBX-01 to SBX-03)."""
+"""Checks of session instances: creation, reuse and destruction (SBX-01 to SBX-03)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAST_IT = dt.timedelta(seconds=2)
 
 @clause("SBX-01", writes=True)
 def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
-    """A new session id runs code of either language, or a command, once and in a new instance."""
+    """A first call with code or a command creates a new instance, and runs once."""
     ids = set()
 
     for language, code in FIRSTS.items():
@@ -53,7 +53,7 @@ def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
 
 @clause("SBX-02", writes=True)
 def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
-    """Later executions find every kind of state, also after an error, JavaScript and a command."""
+    """Later calls find every kind of state, also after errors, JavaScript and commands."""
     first = sandbox.run("pass")
     paths = sandboxes.leave(sandbox, "one")
 
@@ -74,10 +74,10 @@ def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
 def test_the_instance_is_destroyed_after_thirty_minutes(
     sandbox: Sandbox, clock: PlatformClock
 ) -> None:
-    """A second before that an instance has its state; one that is not used then ends.
+    """An instance keeps its state until thirty minutes have passed; an unused one then ends.
 
-    Whatever created it, a second later its session has a new instance without state, or is refused
-    (U-TTL-EXTENDS, U-TTL-AFTER).
+    One second later the session has a new instance without state, or is refused (U-TTL-EXTENDS,
+    U-TTL-AFTER). How the instance was created does not matter.
     """
     used, unused = sandbox, sandbox.with_session("unused")
     others = {language: sandbox.with_session(language) for language in (JAVASCRIPT, COMMAND)}
@@ -108,12 +108,12 @@ def _run(
 
 
 def _is_gone(sandbox: Sandbox, language: str, session_id: str) -> bool:
-    """Whether the session has a new instance; fail if it has the old one. It may be refused."""
+    """Whether the session is refused or has a new instance. Fail if it has the old one."""
     try:
         after = _run(sandbox, FIRSTS[language], language, ttl_s=None)
     except RefusedError:
         return False
-    assert session_id != after.session_id, f"{session_id} is not destroyed"
+    assert session_id != after.session_id, f"{session_id} was not destroyed"
     assert "1\n" == after.stdout
     return True
 
@@ -126,26 +126,26 @@ RAISING = f"def broken_here():\n    raise {{}}({MESSAGE!r})\n\nbroken_here()"
 ERRORS = {
     "a runtime error": (RAISING.format("ValueError"), PYTHON, "ValueError", MESSAGE),
     "a failed assertion": (f"assert False, {MESSAGE!r}", PYTHON, "AssertionError", MESSAGE),
-    "an error of one's own": (
+    "a custom error": (
         f"class OwnError(Exception): pass\n{RAISING.format('OwnError')}",
         *(PYTHON, "OwnError", MESSAGE),
     ),
     "a division": ("print('before')\n1 / 0", PYTHON, "ZeroDivisionError", "division by zero"),
-    "a name that is not there": ("nobody", PYTHON, "NameError", "name 'nobody' is not defined"),
+    "an undefined name": ("nobody", PYTHON, "NameError", "name 'nobody' is not defined"),
     "broken syntax": ("print('before')\ndef f(:", PYTHON, "SyntaxError", None),
     "broken indentation": ("if True:\nprint('before')", PYTHON, "IndentationError", None),
-    "an error of JavaScript": (
+    "a JavaScript error": (
         f"function brokenHere() {{ throw new RangeError({json.dumps(MESSAGE)}); }}\nbrokenHere();",
         *(JAVASCRIPT, "RangeError", MESSAGE),
     ),
-    "broken syntax of JavaScript": ("let broken = {", JAVASCRIPT, "SyntaxError", None),
+    "a JavaScript syntax error": ("let broken = {", JAVASCRIPT, "SyntaxError", None),
 }
 
 
 @clause("SBX-05", writes=True)
 @for_each(text=TEXTS)
 def test_standard_output_is_a_stream(sandbox: Sandbox, text: str) -> None:
-    """What code writes arrives whole, at every call, as a stream named stdout and no other."""
+    """In every call, written text arrives complete, in a stream named stdout only."""
     code = f"import sys\nwritten = sys.stdout.write({text!r})"
 
     for _ in range(2):
@@ -156,7 +156,7 @@ def test_standard_output_is_a_stream(sandbox: Sandbox, text: str) -> None:
 @clause("SBX-05", writes=True)
 @for_each(cost=2, text=inputs.texts())
 def test_the_standard_output_of_javascript_is_a_stream(sandbox: Sandbox, text: str) -> None:
-    """What JavaScript logs is in a stream of the same name."""
+    """JavaScript logs to the same stream."""
     ran = sandbox.run(f"console.log({json.dumps(text)});", JAVASCRIPT)
 
     assert f"{text}\n" == printed(ran)
@@ -164,7 +164,7 @@ def test_the_standard_output_of_javascript_is_a_stream(sandbox: Sandbox, text: s
 
 @clause("SBX-05", writes=True)
 def test_the_streams_are_apart(sandbox: Sandbox) -> None:
-    """Each has what was written to it, in its order, and a value or an error is in none of them."""
+    """Each stream has its own text, in order; values and errors are in neither."""
     code = (
         "import sys\n"
         "for n in range(3):\n"
@@ -183,7 +183,7 @@ def test_the_streams_are_apart(sandbox: Sandbox) -> None:
 
 @clause("SBX-06", writes=True)
 def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
-    """An output has name, value and traceback, the status is not ok, and the next code runs."""
+    """Name, value and traceback are present, the status is not ok, and the next code runs."""
     for kind, (code, language, name, value) in ERRORS.items():
         error = failure(sandbox.run(code, language))
 
@@ -197,7 +197,7 @@ def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
 @clause("SBX-06", writes=True)
 @for_each(message=MESSAGES)
 def test_the_value_of_an_error_is_its_message(sandbox: Sandbox, message: str) -> None:
-    """The whole message arrives, of this error and not of one before, behind what was printed."""
+    """The whole message of this error arrives, after the printed text."""
     ran = sandbox.run(f"print('before')\nraise LookupError({message!r})")
 
     assert ("LookupError", message) == (failure(ran).ename, failure(ran).evalue)
@@ -206,7 +206,7 @@ def test_the_value_of_an_error_is_its_message(sandbox: Sandbox, message: str) ->
 
 @clause("SBX-07", writes=True)
 def test_executions_are_counted(sandbox: Sandbox) -> None:
-    """From 1 on, each by one, whatever it came to, and for each instance by itself."""
+    """Each instance counts executions from 1, by one, whatever the outcome."""
     codes = ["nothing = 1", "print(1)", "1 / 0", "6 * 7", "def f(:", "6 * 7"]
     other_session = sandbox.with_session("other")
 
@@ -243,7 +243,7 @@ LANGUAGES = {
 
 @clause("SBX-08", writes=True)
 def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
-    """Code of each language runs, of several lines and with its own state in one session."""
+    """One session runs multi-line code in each language, with separate state per language."""
     firsts = [succeeded(sandbox.run(codes[0], name)) for name, codes in LANGUAGES.items()]
     printed_first = [succeeded(sandbox.run(codes[1], name)) for name, codes in LANGUAGES.items()]
     valued = [succeeded(sandbox.run(codes[2], name)) for name, codes in LANGUAGES.items()]
@@ -257,14 +257,14 @@ def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
 
 @clause("SBX-08", writes=True)
 def test_javascript_has_promises(sandbox: Sandbox) -> None:
-    """What code waits for is there at the next call."""
+    """The result of awaited code is available in the next call."""
     sandbox.run(_JAVASCRIPT, JAVASCRIPT)
 
     assert "ü 日本語 🦉!\n" == printed(sandbox.run("console.log(awaited)", JAVASCRIPT))
 
 
 def _has_traceback(traceback: tuple[str, ...] | None, name: str, where: str) -> None:
-    """Fail unless a traceback names the error, and more than its last line."""
+    """Fail unless a traceback names the error, and has more than its last line."""
     text = plain("\n".join(traceback or ()))
     assert name in text, f"the traceback does not name {name}: {text!r}"
-    assert where in text, f"the traceback does not tell where {name} was raised: {text!r}"
+    assert where in text, f"the traceback does not show where {name} was raised: {text!r}"

@@ -1,4 +1,4 @@
-"""Checks that sessions, and users, do not interfere (SBX-04, SBX-12)."""
+"""Checks that sessions and users are isolated from each other (SBX-04, SBX-12)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from doublecheck.errors import RefusedError
 
 @clause("SBX-04", writes=True)
 def test_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
-    """Names that differ in one character, in case, or at their ends have an instance each."""
+    """Session names that differ in one character, in case, or at their ends get separate instances."""
     name = sandbox.session_id
     ids = (f"{name}-a", f"{name}-A", f"{name}_a", f"x{name}-a")
 
@@ -35,13 +35,13 @@ def test_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
 
 @clause("SBX-04", writes=True)
 def test_sessions_do_not_see_each_other(sandbox: Sandbox) -> None:
-    """No kind of state of one session is in another, and each keeps its own."""
+    """Each session keeps its own state and sees none of another session's."""
     _keep_apart(sandbox, sandbox.with_session("other"))
 
 
 @clause("SBX-04", writes=True)
 def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
-    """Neither its failures nor its deletion take anything with them; a new one inherits nothing."""
+    """Failures and deletion of one session do not affect the others; a new one starts empty."""
     other_session, new = sandbox.with_session("other"), sandbox.with_session("new")
     paths = sandboxes.leave(sandbox, "one")
     sandboxes.leave(other_session, "other")
@@ -57,7 +57,7 @@ def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
 
 @clause("SBX-12", writes=True)
 def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
-    """Users that differ in one character, or in case; sessions of one user; neither just joined."""
+    """Names of users and sessions that differ in one character, or only join to the same text."""
     name = sandbox.session_id
     users = {"ab": name, "aB": name, "ac": name, "a": f"b{name}"}
     named = [replace(sandbox, user_id=f"dc-{user}", session_id=id_) for user, id_ in users.items()]
@@ -67,12 +67,12 @@ def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) ->
 
 @clause("SBX-12", writes=True)
 def test_users_do_not_see_each_other(sandbox: Sandbox) -> None:
-    """No kind of state of one user's session is in another user's, and each keeps its own."""
+    """Each user's session keeps its own state and sees none of another user's."""
     _keep_apart(sandbox, sandbox.with_user("somebody-else"))
 
 
 def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
-    """Fail unless each has an instance of its own, and keeps what it was given."""
+    """Fail unless each session has a separate instance, and keeps its state."""
     _need_names(*sandboxes)
     ids = [
         succeeded(box.run(f"kept = {number}")).session_id for number, box in enumerate(sandboxes)
@@ -85,7 +85,7 @@ def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
 
 
 def _keep_apart(first: Sandbox, second: Sandbox) -> None:
-    """Fail if a kind of state of one is in the other, before or after the other has its own."""
+    """Fail if a session shows another's state, before or after it has its own."""
     _need_names(first, second)
     paths = sandboxes.leave(first, "one")
     state = sandboxes.read_state(second, paths)
@@ -103,11 +103,11 @@ def _has_everything(sandbox: Sandbox, paths: sandboxes.Paths) -> None:
 
 
 def _need_names(*sandboxes: Sandbox) -> None:
-    """Skip where it was chosen that a session is named by its id alone."""
+    """Skip if the deployment names sessions by their ids alone."""
     named_alike = len({sandbox.name for sandbox in sandboxes}) < len(sandboxes)
     if named_alike and ledger.choose("U-USER-SESSION-ID") == "session":
         pytest.skip(
-            f"{Verdict.NOT_OBSERVABLE.value}: sessions are named by their ids alone "
+            f"{Verdict.NOT_OBSERVABLE.value}: sessions are named only by their ids "
             "(U-USER-SESSION-ID)"
         )
 
@@ -118,7 +118,7 @@ FILE = "Doublecheck of Files/Grüße 日本.Bin"
 @clause("SBX-09", writes=True)
 @for_each(text=inputs.texts(long=8_000))
 def test_a_command_prints_what_it_is_told(sandbox: Sandbox, text: str) -> None:
-    """Any characters arrive, of many lines and through a pipe, apart from what is an error."""
+    """Any characters, many lines and piped text arrive, separate from error output."""
     quoted = shlex.quote(text)
 
     ran = sandbox.exec_bash(f"printf %s {quoted} | cat\nprintf %s {shlex.quote(text[-50:])} >&2")
@@ -128,7 +128,7 @@ def test_a_command_prints_what_it_is_told(sandbox: Sandbox, text: str) -> None:
 
 @clause("SBX-09", writes=True)
 def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
-    """Variables, arithmetic, pipes, several lines; each command has its own output and exit code."""
+    """Variables, arithmetic, pipes and lines work; each command has its own output and exit code."""
     commands = {
         "word=ok; echo $word-$(( 6 * 7 ))": (0, "ok-42\n", ""),
         "echo out; echo err >&2; (exit 3)": (3, "out\n", "err\n"),
@@ -150,7 +150,7 @@ def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
 
 @clause("SBX-09", writes=True)
 def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
-    """Commands and code see each other's files in one instance; other sessions' terminals do not."""
+    """Commands and code share files in one instance; terminals of other sessions do not see them."""
     written = "with open('from-code', 'w') as file: print('6 * 7', end='', file=file); print('ok')"
     code = succeeded(sandbox.run(f"import os\nprint(os.getcwd())\n{written}"))
     home = shlex.quote(printed(code).splitlines()[0])
@@ -168,7 +168,7 @@ def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
 @clause("SBX-10", writes=True)
 @for_each(cost=2, content=inputs.files())
 def test_uploaded_files_are_seen_and_downloaded(sandbox: Sandbox, content: bytes) -> None:
-    """Code sees every byte at the path it was uploaded to, and it is what a download has."""
+    """Code sees every byte at the uploaded path, and a download returns the same bytes."""
     path = f"{_home(sandbox)}/{FILE}"
 
     for uploaded in (b"before", content):
@@ -180,14 +180,14 @@ def test_uploaded_files_are_seen_and_downloaded(sandbox: Sandbox, content: bytes
 
 @clause("SBX-10", writes=True)
 def test_files_of_other_sessions_are_not_downloaded(sandbox: Sandbox) -> None:
-    """A path of this session has nothing in another one's, whether it was there or never was."""
+    """A path of one session does not exist in another, whether or not it existed in the first."""
     path = f"{_home(sandbox)}/doublecheck-mine.txt"
     sandbox.upload(path, b"mine")
     assert b"mine" == sandbox.download(path)
 
     for other_session in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
         assert _refuses(other_session, path), f"{path} of another session can be downloaded"
-    assert _refuses(sandbox, f"{path}-never"), "a file that was never there can be downloaded"
+    assert _refuses(sandbox, f"{path}-never"), "a file that never existed can be downloaded"
 
 
 def _home(sandbox: Sandbox) -> str:

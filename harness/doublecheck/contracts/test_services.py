@@ -36,7 +36,7 @@ from doublecheck.wire.mcp import McpServer
 
 @pytest.fixture
 def direct(platform: Platform) -> McpServer:
-    """The MCP application that services stand in front of."""
+    """The MCP application behind the services."""
     return McpServer.at(platform.target, mcp.PATH, None, None)
 
 
@@ -51,7 +51,7 @@ def through(service: Service) -> Iterator[McpClient]:
 def test_a_service_lists_the_tools_of_its_backend(
     platform: Platform, service: Service, direct: McpServer
 ) -> None:
-    """The same ones, with the same descriptions and schemas, each time."""
+    """A service lists the same tools, descriptions and schemas as its backend, every time."""
     with client(platform, direct) as backend, service.client() as through:
         expected = sorted(backend.tools(), key=lambda tool: tool.name)
         assert expected
@@ -62,7 +62,7 @@ def test_a_service_lists_the_tools_of_its_backend(
 @clause("SVC-01", writes=True, reference_app=True)
 @for_each(cost=2, text=inputs.texts())
 def test_the_tools_of_a_backend_work_through_its_service(through: McpClient, text: str) -> None:
-    """Arguments and results pass whole, also structured ones, and each call is a new one."""
+    """Arguments and results pass unchanged, also structured ones; every call reaches the backend."""
     assert f"{text} {text}" == text_of(through.call("join", first=text, second=f" {text}"))
     assert text == structured_of(through.call("facts", text=text)).get("text")
     assert str(len(text) + 1) == text_of(through.call("add", a=len(text), b=1))
@@ -70,9 +70,9 @@ def test_the_tools_of_a_backend_work_through_its_service(through: McpClient, tex
 
 @clause("SVC-01", writes=True, reference_app=True)
 def test_an_error_of_a_backend_is_one_through_its_service(through: McpClient) -> None:
-    """The next call has a result."""
+    """An error of the backend is an error of the service; the next call succeeds."""
     for tool, arguments in (("add", {"a": "many", "b": 1}), ("nobodys", {}), ("join", {})):
-        assert is_refused(through, tool, arguments), f"{tool}({arguments}) is told as a success"
+        assert is_refused(through, tool, arguments), f"{tool}({arguments}) succeeded"
         assert "5" == text_of(through.call("add", a=2, b=3))
 
 
@@ -80,7 +80,7 @@ def test_an_error_of_a_backend_is_one_through_its_service(through: McpClient) ->
 def test_the_access_record_has_the_specified_shape(
     service: Service, make_service: Make, direct: McpServer
 ) -> None:
-    """Each record maps its own service alone to an address and a key; these are its own."""
+    """Each record maps only its own service to an address and a key, which are unique."""
     services = [service, make_service(direct.url), make_service(direct.url)]
     for item in services:
         url, headers = item.access.get("httpUrl"), item.access.get("headers")
@@ -97,7 +97,7 @@ def test_the_access_record_has_the_specified_shape(
         assert f"/mcp/{item.name}" == url[-len(f"/mcp/{item.name}") :]
         assert ("Bearer", True) == (scheme, bool(key)), f"no key in {authorization!r}"
         with item.client() as tools:
-            assert tools.tools(), f"the record of {item.name} gives no access"
+            assert tools.tools(), f"the record of {item.name} does not give access"
 
     assert 3 == len({item.access["headers"]["Authorization"] for item in services})
     gateways = {item.access["httpUrl"].removesuffix(f"/mcp/{item.name}") for item in services}
@@ -147,15 +147,15 @@ class Things:
     tools: list[McpTool]
 
     def tool(self, operation: str) -> McpTool:
-        """Return the tool of an operation; how its id becomes the name is left open."""
+        """Return the tool of an operation. How its id becomes the tool's name is left open."""
         matches = [tool for tool in self.tools if _plain(operation) in _plain(tool.name)]
         assert 1 == len(matches), f"{operation} is not one of {[tool.name for tool in self.tools]}"
         return matches[0]
 
     def arguments(self, operation: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments by the names that the tool has for them.
+        """Return the tool's arguments for an operation, under the names that the tool uses.
 
-        That of a body is left open: it is the one that no other parameter has.
+        The name of the body is left open: it is the one that does not belong to a parameter.
         """
         names = {_plain(key): key for key in self.tool(operation).input_schema["properties"]}
         wanted_values = {_plain(name): value for name, value in values.items() if name != "body"}
@@ -169,15 +169,15 @@ class Things:
         return arguments
 
     def call(self, operation: str, **values: Any) -> dict[str, Any]:
-        """Call the tool of an operation; return what the API was asked by it.
+        """Call the tool of an operation. Return the request that the API received.
 
-        Fail if the API was not asked once, or the tool did not return what the API answered.
+        Fail unless the API received exactly one request, and the tool returned its answer.
         """
         before = len(self.api.asked)
         result = self.client.call(self.tool(operation).name, **self.arguments(operation, values))
         assert not result.is_error, result.text
         requests = self.api.asked[before:]
-        assert 1 == len(requests), f"{operation} asked the API {len(requests)} times"
+        assert 1 == len(requests), f"{operation} sent {len(requests)} requests to the API"
         if requests[0]["method"] != "DELETE":
             assert any(wire.same(requests[0], document) for document in _objects(result)), result
         return requests[0]
@@ -187,7 +187,7 @@ class Things:
 def things(platform: Platform) -> Iterator[Things]:
     """A service in front of the reference API."""
     why_not = verdicts.why_not(find("SVC-02"), platform.target, reference_app=False)
-    if why_not is not None:  # asked here, because this is made before any check is looked at
+    if why_not is not None:  # checked here, because the fixture runs before the checks are examined
         pytest.skip(why_not)
     make_service = platform.target.make_service
     if make_service is None:
@@ -203,7 +203,7 @@ def things(platform: Platform) -> Iterator[Things]:
 
 @clause("SVC-02", writes=True)
 def test_each_operation_of_a_definition_is_a_tool(things: Things) -> None:
-    """Every operation is one, whatever its method, and there is no other tool."""
+    """Every operation is a tool, whatever its method, and there are no other tools."""
     assert len(OPERATIONS) == len(things.tools)
     assert len(OPERATIONS) == len({things.tool(operation).name for operation in OPERATIONS})
 
@@ -213,7 +213,7 @@ def test_each_operation_of_a_definition_is_a_tool(things: Things) -> None:
 def test_parameters_of_query_and_header_reach_the_backend(
     things: Things, query: dict[str, Any]
 ) -> None:
-    """Texts, lists, numbers and booleans, also none of them; what is left out is not sent."""
+    """Texts, lists, numbers and booleans reach the backend; omitted parameters are not sent."""
     sent = things.call("findThings", **query)
 
     expected = {name: _written(name, value) for name, value in query.items() if name != "X-Trace"}
@@ -225,7 +225,7 @@ def test_parameters_of_query_and_header_reach_the_backend(
 @clause("SVC-02", writes=True)
 @for_each(name=NAMES)
 def test_parameters_of_the_path_reach_the_backend(things: Things, name: str) -> None:
-    """One of them, or several, each in its place."""
+    """One or several path parameters arrive, each in its place."""
     for operation, method in (("changeThing", "PUT"), ("removeThing", "DELETE")):
         arguments: dict[str, Any] = {"body": {}} if method == "PUT" else {}
         sent = things.call(operation, thing=name, **arguments)
@@ -239,7 +239,7 @@ def test_parameters_of_the_path_reach_the_backend(things: Things, name: str) -> 
 def test_a_body_reaches_the_backend_and_its_answer_comes_back(
     things: Things, body: dict[str, Any]
 ) -> None:
-    """Whole, with every kind of value."""
+    """The body and the answer arrive complete, with every kind of value."""
     sent = things.call("addThing", body=body)
     assert ("POST", ["things"]) == (sent["method"], sent["path"])
     assert wire.same(body, sent["body"])
@@ -251,7 +251,7 @@ def test_a_body_reaches_the_backend_and_its_answer_comes_back(
 @clause("SVC-02", writes=True)
 @pytest.mark.parametrize("status", [400, 404, 418, 500, 503])
 def test_an_error_of_the_backend_is_told_as_one(things: Things, status: int) -> None:
-    """The API was asked, and its answer is not told as a success; the next call has a result."""
+    """The API gets the request, and its error is not reported as a success; the next call succeeds."""
     before = len(things.api.asked)
 
     arguments = things.arguments("failThing", {"status": status})
@@ -262,7 +262,7 @@ def test_an_error_of_the_backend_is_told_as_one(things: Things, status: int) -> 
 
 
 def _written(name: str, value: Any) -> list[str]:
-    """Return the values of a parameter of the query, as the definition has them written."""
+    """Return the values of a query parameter, as the definition says they are written."""
     if name == "sizes":
         return [",".join(map(str, value))]
     if isinstance(value, list):
@@ -271,7 +271,7 @@ def _written(name: str, value: Any) -> list[str]:
 
 
 def _objects(result: McpResult) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in a result, also within others (an envelope is left open)."""
+    """Yield the JSON objects in a result, also nested ones (an envelope is left open)."""
     yield from _within(result.structured)
     for block in result.content:
         if block.get("type") == "text":

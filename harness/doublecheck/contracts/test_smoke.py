@@ -1,8 +1,8 @@
-"""A first look at a deployment: what shows itself without the reference application.
+"""A first look at a deployment: what can be seen without the reference application.
 
-Each check is marked with the clause that it speaks for. In the full level it stands in for checks
-of that clause which need the reference application; the smoke level has these, and a few more that
-ask as little (see ``verdicts``).
+Each check is marked with its clause. In the full level it replaces checks of that clause that need
+the reference application. The smoke level has these checks, and a few more that need as little
+(see ``verdicts``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ERRORS_OF_JSON_RPC = range(-32768, -31999)
 
 @clause("MCP-03", smoke=True)
 def test_an_mcp_server_agrees_and_lists_tools(platform: Platform) -> None:
-    """After the handshake every tool has a name of its own, which is not empty."""
+    """After the handshake every tool has a unique, non-empty name."""
     with platform.mcp() as client:
         names = [tool.name for tool in client.tools()]
 
@@ -56,7 +56,7 @@ def test_each_tool_has_a_valid_schema(platform: Platform) -> None:
 
 @clause("MCP-02", smoke=True)
 def test_an_mcp_server_refuses_without_its_key(platform: Platform) -> None:
-    """Neither a handshake without a key nor one with a wrong key is answered."""
+    """A handshake is refused without a key, and with a wrong key."""
     key = platform.target.key_of("mcp")
     if key is None:
         held_in = f"{variable('api_key')} or DOUBLECHECK_MCP_API_KEY"
@@ -75,13 +75,13 @@ def test_an_mcp_server_refuses_without_its_key(platform: Platform) -> None:
 
 @clause("A2A-02", smoke=True)
 def test_an_empty_message_is_refused(platform: Platform) -> None:
-    """A message without its parts is an error in the terms of the protocol; nothing runs."""
+    """A message without parts returns a protocol error, and does not run."""
     assert _refused(_rpc(platform, "send", {})) in ERRORS_OF_JSON_RPC
 
 
 @clause("A2A-02", smoke=True, writes=True)
 def test_a_message_is_answered_or_refused(platform: Platform) -> None:
-    """The answer is a task, a message, or an error in the terms of the protocol."""
+    """The answer is a task, a message, or a protocol error."""
     agent = _agent(platform)
 
     answer = _rpc(platform, "send", a2a.message(agent, ["hello"], {}))
@@ -97,13 +97,13 @@ def test_a_message_is_answered_or_refused(platform: Platform) -> None:
 
 @clause("A2A-04", smoke=True)
 def test_an_unknown_task_is_refused(platform: Platform) -> None:
-    """Nobody has made a task of this id."""
+    """The id of a task that never existed returns an error."""
     assert _refused(_rpc(platform, "task", {"id": uuid.uuid4().hex})) in ERRORS_OF_JSON_RPC
 
 
 @clause("INV-04", smoke=True, writes=True)
 def test_an_invocation_is_answered(platform: Platform) -> None:
-    """The answer is JSON or a stream of events; what the agent says is its own matter."""
+    """The answer is JSON or a stream of events. Its content is up to the agent."""
     answer = wire.invoke(platform, {"prompt": "hello"})
 
     assert answer.is_success, answer.text
@@ -113,7 +113,7 @@ def test_an_invocation_is_answered(platform: Platform) -> None:
 
 @clause("API-04", smoke=True)
 def test_a_strangers_sessions_are_listed(platform: Platform) -> None:
-    """A user whom nobody knows has none."""
+    """An unknown user has no sessions."""
     app, user = _application(platform), uuid.uuid4().hex
 
     assert [] == list(platform.list_sessions(app, user_id=user))
@@ -121,7 +121,7 @@ def test_a_strangers_sessions_are_listed(platform: Platform) -> None:
 
 @clause("API-06", smoke=True)
 def test_an_unknown_session_is_refused(platform: Platform) -> None:
-    """Nobody has created a session of this id."""
+    """The id of a session that never existed returns an error."""
     app, user = _application(platform), uuid.uuid4().hex
     path = api_server.session_path(app, user, uuid.uuid4().hex)
 
@@ -132,7 +132,7 @@ def test_an_unknown_session_is_refused(platform: Platform) -> None:
 
 @clause("CTL-04", smoke=True)
 def test_a_tool_that_nobody_has_is_refused(platform: Platform) -> None:
-    """The request is signed, so that only its tool is wrong."""
+    """The request is signed, so only its tool is wrong."""
     if platform.target.credentials is None:
         not_observable(f"needs a key pair, set in {KEYS}")
 
@@ -150,7 +150,7 @@ def test_an_unsigned_request_is_refused(platform: Platform) -> None:
 
 @clause("CTL-03", smoke=True)
 def test_a_wrong_signature_is_refused(platform: Platform) -> None:
-    """The refusal is about the signature: a right one is refused for its tool."""
+    """The refusal is about the signature: a correct one is refused for its tool."""
     if platform.target.credentials is None:
         not_observable(f"needs a key pair, set in {KEYS}")
     credentials = platform.target.address().credentials
@@ -163,13 +163,13 @@ def test_a_wrong_signature_is_refused(platform: Platform) -> None:
 
 
 def _require_about_the_signature(platform: Platform, refused: httpx.Response) -> None:
-    """Skip if a request may have been refused for its tool, which nobody has."""
+    """Skip if a request may have been refused for its tool, which does not exist."""
     if refused.status_code in REFUSED and platform.target.credentials is None:
         return
     keys = platform.target.credentials
     if keys is None or _code(wire.control_plane(platform, NO_TOOL)) == _code(refused):
         reason = "the request is refused for its tool, whatever its signature"
-        not_observable(f"{reason}; the full level asks with {variable('tool_id')}")
+        not_observable(f"{reason}; for the full level, set {variable('tool_id')}")
 
 
 def _code(refused: httpx.Response) -> str:
@@ -188,7 +188,7 @@ def _agent(platform: Platform) -> a2a.Agent:
 
 
 def _rpc(platform: Platform, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to any method of JSON-RPC, whatever its status."""
+    """Return the answer to any JSON-RPC method, whatever its status."""
     answer = platform.send(a2a.request(_agent(platform), method, params))
     document = wire.json_of(answer)
     assert isinstance(document, dict), answer.text
@@ -196,7 +196,7 @@ def _rpc(platform: Platform, method: str, params: dict[str, Any]) -> dict[str, A
 
 
 def _refused(answer: dict[str, Any]) -> int:
-    """Return the code of an error of JSON-RPC; fail if the answer is none."""
+    """Return the code of a JSON-RPC error. Fail if the answer is not an error."""
     error = answer.get("error")
     assert isinstance(error, dict), f"not refused: {json.dumps(answer)}"
     assert isinstance(error.get("code"), int), f"an error without a code: {json.dumps(answer)}"

@@ -1,10 +1,10 @@
-"""Verdicts on checks, and the levels of a run: which checks are carried out.
+"""Verdicts on checks, and the levels of a run, which decide which checks run.
 
-``full`` has every check that the platform can show. Where none of a clause can be, because it needs
-the reference application or writes, a check of ``test_smoke`` stands in. ``smoke`` has only these,
-and a few that need as little: requests to each surface, for which nothing has to be deployed. It
-creates nothing, unless writes are allowed. If a surface that was declared is missing, the smoke
-level fails; the full level reports that it could not be asked.
+``full`` has every check that the platform can show. If none of a clause's checks can run, because
+they need the reference application or write, a check of ``test_smoke`` replaces them. ``smoke`` has
+only these checks, and a few that need as little: requests to each surface that do not need a
+deployed application. It creates nothing, unless writes are allowed. If a declared surface is
+missing, the smoke level fails; the full level reports that it could not be checked.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ SMOKE = "smoke"
 
 
 class Verdict(str, Enum):
-    """The verdict of a check; from the worst to the most harmless.
+    """The verdict of a check, from the worst to the most harmless.
 
-    "could not ask" means that the platform, or the part of it that the check is about, did not
-    answer as one; an error, that the check itself broke. Neither is blamed on the platform. Verdicts
-    that begin with "not" mean that the check was not carried out, for a reason in the report.
+    "could not ask" means that the platform, or the part of it under test, did not answer as one;
+    "error" means that the check itself broke. Neither counts against the platform. Verdicts that
+    begin with "not" mean that the check did not run, for a reason in the report.
     """
 
     FAILED = "failed"
@@ -60,7 +60,7 @@ _CARRIED_OUT = (Verdict.FAILED, *NOT_ASKED, Verdict.PASSED)
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on a clause that has several checks."""
+    """Return the verdict on a clause with several checks."""
     carried_out = [verdict for verdict in verdicts if verdict in _CARRIED_OUT]
     return min(carried_out or verdicts, key=list(Verdict).index)
 
@@ -73,16 +73,16 @@ def why_not(
     writes: bool = False,
     surface: Surface | None = None,
 ) -> str | None:
-    """Return why a check cannot run on a target, and what would let it; or None if it can.
+    """Return why a check cannot run on a target and what would enable it, or None if it can.
 
-    ``writes`` says that the check creates or deletes something there; ``surface`` is the one that
-    it asks, by default the clause's.
+    ``writes``: the check creates or deletes something there. ``surface`` is the one that it uses,
+    by default the clause's.
     """
     surface = surface or clause.surface
     if clause.scope == "library" and not target.offers("library"):
-        return f"{Verdict.NOT_APPLICABLE.value}: checks the library of this process, not a platform"
+        return f"{Verdict.NOT_APPLICABLE.value}: checks this process's library, not a platform"
     if not target.offers(surface):
-        return f"{Verdict.NOT_OFFERED.value}: {target.name} declares no {surface}"
+        return f"{Verdict.NOT_OFFERED.value}: {target.name} does not declare {surface}"
     if reference_app and not target.reference_app:
         return (
             f"{Verdict.NOT_OBSERVABLE.value}: needs the reference application, which 'doublecheck "
@@ -90,17 +90,17 @@ def why_not(
         )
     if writes and target.kind == "live" and not target.allow_writes:
         return (
-            f"{Verdict.NOT_RUN.value}: makes or deletes something on {target.name}, which "
-            "--allow-writes allows (in pytest --platform-allow-writes, in Python "
+            f"{Verdict.NOT_RUN.value}: creates or deletes something on {target.name}; allow "
+            "this with --allow-writes (in pytest --platform-allow-writes, in Python "
             "allow_writes=True)"
         )
     return None
 
 
 def of_failure(when: str, error: BaseException, *, library: bool = False) -> Verdict:
-    """Return FAILED if an exception speaks against the platform, else why nothing was learned.
+    """Return FAILED if an exception counts against the platform, else why nothing was learned.
 
-    In a check of the ``library`` each does, because it is the library that raises.
+    In a check of the ``library`` every exception does, because the library raises it.
     """
     broken = (AssertionError, AnswerError, NoAnswerError, pytest.fail.Exception)
     if isinstance(error, AbsentSurfaceError) and error.offered:
@@ -111,7 +111,7 @@ def of_failure(when: str, error: BaseException, *, library: bool = False) -> Ver
 
 
 def of_skip(reason: str) -> Verdict:
-    """Return the verdict that a reason for not carrying out a check begins with."""
+    """Return the verdict with which a skip reason begins."""
     for verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_OBSERVABLE, Verdict.NOT_OFFERED):
         if reason.startswith(f"{verdict.value}: "):
             return verdict
@@ -119,11 +119,11 @@ def of_skip(reason: str) -> Verdict:
 
 
 def not_observable(reason: str) -> NoReturn:
-    """Skip a check, because the platform cannot show what it is about."""
+    """Skip a check, because the platform cannot show what it checks."""
     pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {reason}")
 
 
-# the checks of these clauses that need no reference application send few requests
+# the checks of these clauses without the reference application send few requests
 _FEW_REQUESTS = frozenset(
     {"PRB-01", "PRB-02", "PRB-03", "PRB-04", "PRB-07", "API-01", "API-14", "API-15", "A2A-01"}
 )
@@ -132,11 +132,11 @@ _FEW_REQUESTS = frozenset(
 def require_consistent(
     level: str | None, strict_should: bool, spelled: Callable[[str], str]
 ) -> None:
-    """Raise TargetError for a level with an option that is about another one."""
+    """Raise TargetError if an option does not fit the level."""
     if level == SMOKE and strict_should:
         raise TargetError(
-            f"{spelled('level')} {SMOKE} and {spelled('strict-should')} contradict each other: a first "
-            "look leaves out most of what is recommended. Leave out one of them."
+            f"{spelled('level')} {SMOKE} skips most recommendations, so it cannot be combined "
+            f"with {spelled('strict-should')}. Remove one of them."
         )
 
 
@@ -149,9 +149,9 @@ def select(
     writes: bool,
     in_process: bool,
 ) -> None:
-    """Deselect the checks that are not of the level of a run.
+    """Deselect the checks that do not belong to the level of a run.
 
-    ``reference_app`` and ``writes`` say what checks may use; a double ``in_process`` shows
+    ``reference_app`` and ``writes`` say what checks may use; a double ``in_process`` can show
     everything.
     """
     marks = {item.nodeid: mark for item in items if (mark := item.get_closest_marker(CLAUSE))}
@@ -179,5 +179,5 @@ def select(
 
 
 def _subject(mark: pytest.Mark) -> tuple[str, str]:
-    """Return the clause and the surface that a check is about."""
+    """Return the clause and the surface of a check."""
     return mark.args[0].id, mark.kwargs["surface"]

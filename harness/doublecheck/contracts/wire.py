@@ -1,4 +1,4 @@
-"""The requests of the checks, and readers that accept every form which is left open."""
+"""The requests of the checks, and readers that accept every form that is left open."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 NAMED = ("user_id", "session_id", "request_id")
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
 PING_WITHIN_S = 1.0
-PINGS = 3  # a machine that is busy for a moment must not count against the platform
+PINGS = 3  # a moment of load on the machine must not count against the platform
 READ_WITHIN_S = 20.0
 
 
 def invoke(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
 ) -> httpx.Response:
-    """Invoke the application, by default as a caller; return the answer, unchanged."""
+    """Invoke the application, by default as a caller, and return the raw response."""
     return platform.request(
         "POST",
         "/invoke",
@@ -51,7 +51,7 @@ def returned(response: httpx.Response) -> str:
     value = json_of(response)
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
-    assert isinstance(value, str), f"{response.text} holds no string"
+    assert isinstance(value, str), f"{response.text} does not hold a string"
     return value
 
 
@@ -64,7 +64,7 @@ def json_of(response: httpx.Response) -> Any:
 
 
 def same(expected: Any, actual: Any) -> bool:
-    """Whether two values are equal as JSON, where true is no number."""
+    """Whether two values are equal as JSON, where true is not a number."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(
             same(value, actual[name]) for name, value in expected.items()
@@ -77,12 +77,12 @@ def same(expected: Any, actual: Any) -> bool:
 def echo(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
 ) -> dict[str, Any]:
-    """Return payload and headers as the reference application got them; names in lower case."""
+    """Return payload and headers as the reference application got them, with lower-case names."""
     return echoed(invoke(platform, payload, headers))
 
 
 def echoed(response: httpx.Response) -> dict[str, Any]:
-    """Return what an answer says of the payload and the headers; names in lower case."""
+    """Return the payload and headers that an answer reports, with lower-case names."""
     received = parsed(returned(response))
     received["headers"] = {name.lower(): value for name, value in received["headers"].items()}
     return received
@@ -93,21 +93,21 @@ def stream(
 ) -> Generator[StreamEvent, None, None]:
     """Yield the events of an entrypoint that yields these strings.
 
-    With a ``gate`` it yields the next one when that is released, and gives up if it is not.
+    With a ``gate``, it yields the next string when that is released, and stops if it is not.
     """
     order = {"do": "stream", "chunks": [*chunks], "within_s": READ_WITHIN_S, **fields}
     return platform.stream("", headers=CALLER, **order)
 
 
 def release(platform: Platform, gate: str) -> None:
-    """Let the stream of a gate go on by one string."""
+    """Release the next string of the stream with a gate."""
     invoke(platform, {"do": "release", "gate": gate, "prompt": ""})
 
 
 def data_of(response: httpx.Response) -> list[str]:
-    """Return the data of each event; fail if the answer is no stream of events."""
+    """Return the data of each event. Fail if the answer is not an event stream."""
     assert (response.status_code, calls.media_type(response)) == (200, event_stream.MEDIA_TYPE), (
-        f"HTTP {response.status_code}, no stream: {response.text}"
+        f"HTTP {response.status_code}, not an event stream: {response.text}"
     )
     return event_stream.data_of(response.content)
 
@@ -121,8 +121,8 @@ def chunk(data: str) -> str:
 def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:
     """Return the strings that were yielded, extracted from their events (U-INVOKE-SSE-CHUNK).
 
-    They are raw or JSON, all alike. A string that looks like one of JSON is told apart by the
-    others, and by what was ``sent``.
+    They are either all raw or all JSON. The other strings, and those ``sent``, decide how to read a
+    string that looks like JSON.
     """
     read = [_json_or_none(text) for text in data]
     if [*data] == [*sent] or not all(isinstance(value, str) for value in read):
@@ -131,7 +131,7 @@ def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:
 
 
 def stream_error(data: str) -> str | None:
-    """Return the message of an event that reports a failure, None if it is no such event.
+    """Return the message of a failure event, or None for other events.
 
     It may be the string of an entrypoint, which may be sent as JSON (U-INVOKE-SSE-CHUNK).
     """
@@ -141,12 +141,12 @@ def stream_error(data: str) -> str | None:
 
 
 def probe(platform: Platform, path: str, **options: Any) -> str:
-    """Return what a probe says; fail if that is an error, or nothing."""
+    """Return what a probe says. Fail if it is an error, or empty."""
     return probe_text(platform.request("GET", path, **options))
 
 
 def probe_text(response: httpx.Response) -> str:
-    """Return what the answer of a probe says (U-PROBE-BODIES); fail if that is nothing."""
+    """Return what a probe's answer says (U-PROBE-BODIES). Fail if it is empty."""
     assert response.status_code == 200, f"HTTP {response.status_code}: {response.text}"
     text: Any = response.text.strip()
     with contextlib.suppress(ValueError):
@@ -154,16 +154,16 @@ def probe_text(response: httpx.Response) -> str:
     if isinstance(text, dict):
         text = text.get("status", text)
     text = text.strip() if isinstance(text, str) else text
-    assert text not in (None, "", {}, []), f"nothing is said: {response.text!r}"
+    assert text not in (None, "", {}, []), f"the answer is empty: {response.text!r}"
     return text if isinstance(text, str) else response.text
 
 
 def ping(platform: Platform) -> str:
-    """Return the text of ``/ping``; fail if every attempt takes longer than a second."""
+    """Return the text of ``/ping``. Fail if every attempt takes longer than a second."""
     for _ in range(PINGS):
         with contextlib.suppress(NoAnswerError):
             return probe(platform, "/ping", timeout_s=PING_WITHIN_S)
-    pytest.fail(f"GET /ping was {PINGS} times not answered within {PING_WITHIN_S:g} s.")
+    pytest.fail(f"GET /ping timed out {PINGS} times ({PING_WITHIN_S:g} s each).")
 
 
 def answered_in_time(platform: Platform) -> bool:
@@ -190,7 +190,7 @@ def control_plane(
     version: str = invoke_tool.VERSION,
     credentials: Credentials | None = None,
 ) -> httpx.Response:
-    """Send a signed control-plane request and return the answer, unchanged."""
+    """Send a signed control-plane request and return the raw response."""
     return platform.send(
         signed(platform, body, action=action, version=version, credentials=credentials)
     )
@@ -205,7 +205,7 @@ def signed(
     credentials: Credentials | None = None,
     when: dt.datetime | None = None,
 ) -> Request:
-    """Return a control-plane request, by default signed now by the target's credentials."""
+    """Return a control-plane request, by default signed now with the target's credentials."""
     address = platform.target.address()
     url = f"{address.url}/?{urlencode({'Action': action, 'Version': version})}"
     content = json.dumps(body).encode()
@@ -222,7 +222,7 @@ def signed(
 
 
 def control_plane_unsigned(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
-    """Send an InvokeTool request without a signature and return the answer, unchanged."""
+    """Send an InvokeTool request without a signature and return the raw response."""
     address = platform.target.control_plane
     url = f"{address}/?Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
     headers = {"Content-Type": "application/json"}
@@ -230,32 +230,32 @@ def control_plane_unsigned(platform: Platform, body: Mapping[str, Any]) -> httpx
 
 
 def envelope(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return ResponseMetadata and Result of an answer; fail if one is not an object."""
+    """Return ResponseMetadata and Result of an answer. Fail if one is not an object."""
     document = json_of(response)
     assert isinstance(document, dict), response.text
     metadata, result = document.get("ResponseMetadata"), document.get("Result")
-    assert isinstance(metadata, dict), f"ResponseMetadata is no object: {response.text}"
-    assert isinstance(result, dict), f"Result is no object: {response.text}"
+    assert isinstance(metadata, dict), f"ResponseMetadata is not an object: {response.text}"
+    assert isinstance(result, dict), f"Result is not an object: {response.text}"
     return metadata, result
 
 
 def inner(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON in Result.Result, and its ``data``; fail if one is not an object."""
+    """Return the JSON in Result.Result, and its ``data``. Fail if one is not an object."""
     text = result.get("Result")
-    assert isinstance(text, str), f"Result.Result is no string: {text!r}"
+    assert isinstance(text, str), f"Result.Result is not a string: {text!r}"
     document = parsed(text)
     data = document.get("data")
-    assert isinstance(data, dict), f"data is no object: {text}"
+    assert isinstance(data, dict), f"data is not an object: {text}"
     return document, data
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Parse a string as a JSON object; fail if it is not one."""
+    """Parse a string as a JSON object. Fail if it is not one."""
     try:
         document = json.loads(text)
     except ValueError:
-        pytest.fail(f"{text!r} holds no JSON")
-    assert isinstance(document, dict), f"{text!r} holds no JSON object"
+        pytest.fail(f"{text!r} is not JSON")
+    assert isinstance(document, dict), f"{text!r} is not a JSON object"
     return document
 
 
@@ -265,19 +265,19 @@ def types(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 
 def refusal(response: httpx.Response) -> str:
-    """Return what a refusal of the control plane says; fail if it is none (U-ERROR-SHAPE)."""
+    """Return the message of a control-plane refusal. Fail if it is none (U-ERROR-SHAPE)."""
     error, document = None, _object_in(response)
     metadata = document.get("ResponseMetadata")
     if isinstance(metadata, dict):
         error = metadata.get("Error")
     refused = 400 <= response.status_code < 500 or isinstance(error, dict)
     assert refused, f"not refused: HTTP {response.status_code} {response.text}"
-    assert not document.get("Result"), f"refused, and with a result: {response.text}"
+    assert not document.get("Result"), f"refused, but with a result: {response.text}"
     return response.text if error is None else json.dumps(error, ensure_ascii=False)
 
 
 def _object_in(response: httpx.Response) -> dict[str, Any]:
-    """Return the JSON object of an answer, empty if it has none."""
+    """Return the JSON object of an answer, or an empty one."""
     try:
         document = response.json()
     except ValueError:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file atomically, so that readers see the old content or the new; raise OSError."""
+    """Replace a file atomically, so that readers see the old or the new content. Raise OSError."""
     content = text.encode(errors="replace")
     with temporary_sibling(path) as new:
         new.write_bytes(content)
@@ -19,13 +19,13 @@ def write(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
-    """Yield a temporary file in the same folder; remove it unless it was renamed."""
+    """Yield a temporary file in the same folder. Remove it unless it was renamed."""
     target = path.resolve()
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.")
     os.close(descriptor)
     new = Path(name)
     try:
-        new.chmod(0o666 & ~_umask())  # the mode of other new files
+        new.chmod(0o666 & ~_umask())  # the mode that other new files get
         yield new
     finally:
         new.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""ExitCode: how a run of the checks ends, for shells and for CI."""
+"""ExitCode: the exit codes of a run of the checks, for shells and for CI."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     """The exit codes of ``doublecheck run``.
 
-    A run of pytest with the checks has the same ones, except that pytest has its own for wrong
-    usage (4) and for an interrupted run (2). ``NOTHING_CHECKED`` is pytest's code for no tests.
+    A pytest run with the checks uses the same codes, except for wrong usage (pytest's 4) and an
+    interrupted run (pytest's 2). ``NOTHING_CHECKED`` is pytest's code for no tests.
     """
 
     PASSED = 0
@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """What the code says about the run, in a few words."""
+        """The meaning of the code, in a few words."""
         return _MEANINGS[self]
 
     @classmethod
@@ -34,7 +34,7 @@ _MEANINGS = {
     ExitCode.PASSED: "something passed, and nothing failed",
     ExitCode.FAILED: "a check failed",
     ExitCode.WRONG_USAGE: "wrong usage",
-    ExitCode.COULD_NOT_ASK: "the platform, or a part of it, could not be asked",
+    ExitCode.COULD_NOT_ASK: "the platform, or a part of it, did not answer",
     ExitCode.NOTHING_CHECKED: "nothing was checked",
     ExitCode.INTERRUPTED: "interrupted",
 }

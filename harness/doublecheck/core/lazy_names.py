@@ -27,7 +27,7 @@ class LazyNames(dict[str, str]):
         super().__init__(sorted((name, home) for home, name in imports))
 
     def load(self, name: str) -> Any:
-        """Import and return the object with this name; raise KeyError for an unknown name."""
+        """Import and return the object with this name. Raise KeyError for an unknown name."""
         from agentdouble.core.imports import import_now
 
         home = self[name]

@@ -18,7 +18,7 @@ _EMPTY = frozenset(("br", "hr", "img", "input", "meta"))
 
 
 class Markup(str):
-    """Text that is HTML: made by ``element`` and ``joined``, or cleaned before."""
+    """HTML text from ``element``, ``joined``, or a cleaned source."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def element(name: str, *children: str | None, **attributes: Attribute) -> Markup:
-    """Return an element; children that are not Markup are escaped, and None is left out.
+    """Return an element. Children that are not Markup are escaped; None is omitted.
 
     ``class_`` is the attribute ``class``, ``data_x`` is ``data-x``. True gives an attribute without
     a value; False and None give no attribute.
@@ -44,7 +44,7 @@ def element(name: str, *children: str | None, **attributes: Attribute) -> Markup
 
 
 def joined(children: Iterable[str | None], separator: str = "") -> Markup:
-    """Return children one after the other; those that are not Markup are escaped."""
+    """Return children in sequence. Those that are not Markup are escaped."""
     return Markup(
         _escaped(separator).join(_escaped(child) for child in children if child is not None)
     )
@@ -65,7 +65,7 @@ _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 
 
 def whole_page(title: str, style: str, *body: str | None) -> str:
-    """Return a self-contained page, which runs no script and loads nothing."""
+    """Return a self-contained page without scripts or external resources."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -199,16 +199,16 @@ def image_of(mime_type: str, encoded: str) -> Markup | None:
 
 
 def clipped(text: str, limit: int = SHOWN_CHARS, *, source: str = "") -> str:
-    """Return the beginning of a text and how much is cut; ``source`` says where the rest is."""
+    """Return the beginning of a text and how much is cut. ``source`` names the full text."""
     if len(text) <= limit:
         return text
-    where = f"; {source} has it all" if source else ""
+    where = f"; {source} has all of it" if source else ""
     return f"{text[:limit]}\n… {len(text) - limit:,} more characters{where}"
 
 
 def coloured(text: str) -> Markup:
     """Return text with ANSI colours as HTML."""
-    if not _TERMINAL.search(text):  # the import of rich is slow
+    if not _TERMINAL.search(text):  # rich is slow to import
         return joined([text.rstrip("\n")])
     from rich.console import Console
     from rich.terminal_theme import TerminalTheme
@@ -242,7 +242,7 @@ _POLICY = (
     "img-src data: blob:; font-src data:; media-src data: blob:; base-uri 'none'; "
     "form-action 'none'; webrtc 'block'"
 )
-# most HTML is written for a white page: on a dark one it looks like paper
+# most HTML assumes a white page and is unreadable on a dark one
 _PAPER = (
     "<!doctype html><meta charset=utf-8><style>html{color-scheme:light}body{margin:8px;"
     "background:#fff;color:#1c2128;font:14px/1.4 system-ui,sans-serif}</style>"
@@ -251,7 +251,7 @@ _LOWEST_PX, _ROW_PX, _HIGHEST_PX = 120, 24, 460
 
 
 def framed(html: str, height_px: int | None = None) -> Markup:
-    """Return a frame that shows HTML separately; its lower right corner makes it higher."""
+    """Return a frame that shows HTML in isolation. Its lower right corner resizes it."""
     if height_px is None:
         rows = html.count("<tr") * _ROW_PX
         height_px = min(_LOWEST_PX + rows, _HIGHEST_PX) if "<script" not in html else _HIGHEST_PX
@@ -274,7 +274,10 @@ _ON_A_LINE, _OF_A_BRANCH, _DEEPEST, _OF_A_TEXT = 70, 200, 30, 2000
 
 
 def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0) -> Markup:
-    """Return a value of JSON; ``opened`` is the number of levels that are visible at first."""
+    """Return a tree of a JSON value.
+
+    ``opened`` is the number of levels that are initially visible.
+    """
     head = None if name is None else quiet(f"{name}: ")
     embedded = _embedded_json(value) if depth <= _DEEPEST else None
     if embedded is not None:
@@ -294,7 +297,7 @@ def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0
 
 
 def _embedded_json(value: Any) -> Any:
-    """Parse a long string as JSON; return None if it is not JSON."""
+    """Parse a long string as JSON. Return None if it is not JSON."""
     if not (_is_long(value) and isinstance(value, str) and value[0] in "{["):
         return None
     try:
@@ -304,7 +307,7 @@ def _embedded_json(value: Any) -> Any:
 
 
 def _line(value: Any) -> str | None:
-    """Return a value as one line of JSON, or None if it is too long for one."""
+    """Return a value as one line of JSON, or None if it is too long."""
     if isinstance(value, str):
         return json.dumps(clipped(value, _OF_A_TEXT), ensure_ascii=False)
     if isinstance(value, (Mapping, list, tuple)) and len(value) > _ON_A_LINE:

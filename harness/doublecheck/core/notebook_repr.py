@@ -1,6 +1,6 @@
 """Values that display themselves in a notebook: each class names the function that draws it.
 
-Values do not import their displays, so a program without a notebook imports no display.
+Values do not import their displays, so a program without a notebook does not import them either.
 """
 
 from __future__ import annotations

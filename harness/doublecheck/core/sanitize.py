@@ -1,10 +1,10 @@
-"""Show untrusted text of a platform as it really is."""
+"""Make untrusted text of a platform safe to show."""
 
 from __future__ import annotations
 
 import re
 
-# characters that control terminals, that HTML does not allow, or that disguise a text
+# characters that control terminals, that HTML does not allow, or that disguise text
 _HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "·")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Secret:
-    """A string that shows itself as ``***``; ``reveal()`` returns it."""
+    """A string that is shown as ``***``. ``reveal()`` returns it."""
 
     __slots__ = ("_value",)
 

@@ -1,4 +1,4 @@
-"""show(): a stream as it arrives, in one display that grows."""
+"""show(): a stream as it arrives, in one growing display."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def show(stream: Any) -> Any:
         return _show_async(stream)
     if not isinstance(stream, Iterable) or isinstance(stream, (str, bytes)):
         raise ArgumentError(
-            f"show() takes what yields events, platform.stream(...) say, and not {stream!r:.80}."
+            f"show() needs a stream, such as platform.stream(...), but got {stream!r:.80}."
         )
     return _show(stream)
 

@@ -6,5 +6,5 @@
 The ``pytest_report`` hooks extend what pytest prints about a failed test: ``captured_calls`` adds
 the platform calls of the test, and ``traceback_filter`` removes our own frames.
 
-The room reads the results of ``contracts`` and starts no run itself.
+This package reads the results of ``contracts``, but never starts a run.
 """

@@ -1,8 +1,8 @@
 """The platform calls of a failed test, as a section of its report.
 
-pytest shows such a section as it shows captured logs: ``--show-capture`` hides it, and
-pytest-xdist brings it from a worker. The calls are those of our clients; of a double that the test
-has reset they are those of its journal, so that the calls of the code under test are among them.
+pytest shows such a section like captured logs: ``--show-capture`` hides it, and pytest-xdist
+transfers it from a worker. The calls are those of our clients. For a double that the test has
+reset, they are those of its journal, which includes the calls of the code under test.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WITHIN_S = 5.0
 
 
 def section(log: CallLog) -> str:
-    """Return the calls of a test as text, without secrets; "" if it made none."""
+    """Return the calls of a test as text, without secrets, or "" if it made none."""
     calls = [
         (target, exchange)
         for target, exchange in _all(log)
@@ -45,7 +45,7 @@ def section(log: CallLog) -> str:
 
 
 def _all(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
-    """Yield the calls in the journals of doubles that were reset, and ours of other platforms."""
+    """Yield the calls in the journals of doubles that were reset, and ours to other platforms."""
     recorded = list(_safe(log))
     journals = {
         target.url: _journal(target) for target, exchange in recorded if _is_reset(exchange)
@@ -60,7 +60,7 @@ def _all(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
 
 
 def _journal(target: Target) -> list[Exchange] | None:
-    """Return the exchanges in a double's journal, None if it cannot be read."""
+    """Return the exchanges in a double's journal, or None if it cannot be read."""
     with suppress(Exception), closing(Connection(target, timeout_s=_WITHIN_S).http) as http:
         call = admin.journal(target)
         entries = call.read(http.request(**transport.arguments(call.request)))
@@ -86,7 +86,7 @@ def _lines(exchange: Exchange, where: str) -> Iterator[str]:
 
 
 def _operation(exchange: Exchange) -> str:
-    """Return what a request asks for: its path, or the action of the control plane."""
+    """Return the operation of a request: its path, or the control-plane action."""
     parts = urlsplit(exchange.request.url)
     action, body = parse_qs(parts.query).get("Action"), body_of(exchange)
     if action:
@@ -96,7 +96,7 @@ def _operation(exchange: Exchange) -> str:
 
 
 def _told(exchange: Exchange) -> Iterator[tuple[str, str]]:
-    """Yield what was sent and what came, each with its name."""
+    """Yield the bodies of the request and the answer, each with a title."""
     sent, result = code_of(exchange), result_of(exchange)
     if sent is None:
         yield "sent", exchange.request.content.decode(errors="backslashreplace")
@@ -124,7 +124,7 @@ def _indented(sections: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _shortened(text: str) -> str:
-    """Return the beginning and the end of a text, if it is long."""
+    """Return the beginning and the end of a long text."""
     if len(text) > _CHARS:
         cut = len(text) - _CHARS
         text = f"{text[: _CHARS // 2]}\n... {cut} characters ...\n{text[-_CHARS // 2 :]}"

@@ -1,4 +1,4 @@
-"""Collect the results of checks from pytest's reports, its own or those of xdist's workers."""
+"""Collect the results of checks from pytest's reports, also from xdist's workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from doublecheck.target import pytest_options
 
 
 class Collector:
-    """A pytest plugin that collects reports; it ignores tests that check no clause.
+    """A pytest plugin that collects reports. It ignores tests that do not check a clause.
 
     Under pytest-xdist it runs in the controller, receives the workers' reports in any order, and
     sorts them in the order of collection.

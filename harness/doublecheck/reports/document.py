@@ -1,4 +1,4 @@
-"""Reports as JSON in the format of ``report.schema.json``: write and read them."""
+"""Write and read reports as JSON, in the format of ``report.schema.json``."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def _check_document(check: Check) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[Report]:
-    """Read the reports from a file; raise ReportError if it has none."""
+    """Read the reports from a file. Raise ReportError if it has none."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise ReportError(f"{path} is larger than any report: over {_LARGEST} bytes.")
+            raise ReportError(f"{path} is too large for a report: over {_LARGEST} bytes.")
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise ReportError(f"{path} cannot be read: {error.strerror}.") from None
@@ -104,13 +104,14 @@ def read(path: Path) -> list[Report]:
 
 
 def from_document(document: Mapping[str, Any]) -> Report:
-    """Return the report that a document describes; raise ReportError if it is not one."""
+    """Return the report that a document describes. Raise ReportError if it is not one."""
     return _report(document, "The document")
 
 
 def _no_report(source: str, problem: str) -> ReportError:
     return ReportError(
-        f"{source} is not a report: {problem}. 'doublecheck run --json' prints one, of the format {FORMAT}."
+        f"{source} is not a report: {problem}. Create one with 'doublecheck run --json'; "
+        f"its format is {FORMAT}."
     )
 
 

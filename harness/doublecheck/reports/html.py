@@ -1,4 +1,4 @@
-"""Reports as one HTML page: the matrix, and below each clause the results of its checks.
+"""Reports as one HTML page: the matrix, with the results of the checks below each clause.
 
 Pages are built from elements, without templates: every text that is not an element is escaped, so a
 forgotten filter cannot turn an answer of a platform into HTML. The page has no script, and the

@@ -1,7 +1,7 @@
-"""``--platform-report``: a report of the contract checks of a pytest run, by the file's suffix.
+"""``--platform-report``: write the results of a pytest run's contract checks to a file.
 
-It also works with pytest-xdist's workers. Every test run loads this module, so it imports the
-modules for a report only if one is requested.
+The file's suffix selects the format. It also works with pytest-xdist's workers. Every test run
+loads this module, so it imports the modules for a report only if one is requested.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def add_option(group: pytest.OptionGroup) -> None:
 
 
 def configure(config: pytest.Config) -> None:
-    """Prepare a report; raise UsageError, before the run, if it could not be written."""
+    """Prepare a report. Raise UsageError, before the run, if it could not be written."""
     paths = config.getoption("platform_report")
     if not paths or hasattr(config, "workerinput"):  # xdist's workers report to their controller
         return
@@ -52,7 +52,7 @@ def configure(config: pytest.Config) -> None:
 
 
 class ReportWriter:
-    """A pytest plugin that writes reports at the end of the run, also of an interrupted one."""
+    """A pytest plugin that writes reports at the end of the run, even if it was interrupted."""
 
     def __init__(self, config: pytest.Config, paths: Sequence[Path], collector: Collector) -> None:
         self._config = config
@@ -94,7 +94,7 @@ def of_test() -> AbstractContextManager[None]:
 
 
 def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Add the calls of a failed test to its report; contract checks show their own."""
+    """Add the calls of a failed test to its report. Contract checks show their own."""
     log = call_log.current()
     if not report.failed or log is None or not log.calls or not _is_users(item):
         return

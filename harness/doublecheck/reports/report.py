@@ -19,7 +19,10 @@ from doublecheck.target.target import Kind
 
 @dataclass(frozen=True)
 class Report(Shown, drawn_by="reports.html.report"):
-    """The results of the checks on one platform; ``url`` is None for a double of the run itself."""
+    """The results of the checks on one platform.
+
+    ``url`` is None for a double that the run started.
+    """
 
     name: str
     kind: Kind
@@ -30,21 +33,21 @@ class Report(Shown, drawn_by="reports.html.report"):
     def platform_description(self) -> str:
         """The platform in words: its name, its kind and its address."""
         name = "" if self.name == self.kind else f"{self.name}, "
-        return name + (f"{self.kind} at {self.url}" if self.url else "a double of its own")
+        return name + (f"{self.kind} at {self.url}" if self.url else "a temporary double")
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Every check that was carried out, or that was skipped for a reason."""
+        """Every check that ran, or was skipped for a reason."""
         return self.run.checks
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """The verdict on each clause that was checked, by its id."""
+        """The verdict on each checked clause, by its id."""
         return {clause.id: verdict for clause, verdict in self.run.verdicts().items()}
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that fail the run; a "should" does so only in a strict run."""
+        """The checks that fail the run. A "should" does so only in a strict run."""
         return tuple(
             check
             for clause, checks in self.run.by_clause().items()
@@ -55,19 +58,19 @@ class Report(Shown, drawn_by="reports.html.report"):
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the run comes to: PASSED only if something passed and nothing failed."""
+        """The result of the run. It is PASSED only if something passed and nothing failed."""
         return self.run.exit_code
 
     @property
     def effort(self) -> str:
-        """How many checks there were, what they asked, and how long it took."""
+        """The number of checks, examples and requests, and the duration."""
         run = self.run
         tried = f" of up to {counted(run.examples, 'example')} (seed {run.seed})"
         checks = counted(len(run.checks), "check") + (tried if run.examples else "")
         return f"{checks}, {counted(run.requests, 'request')}, in {run.duration_s:.1f} s"
 
     def counts(self) -> Mapping[str, int]:
-        """Count the clauses by verdict, the worst first.
+        """Count the clauses by verdict, worst first.
 
         ``failed`` are the clauses with checks in ``failed``, which fail the run; other failed
         recommendations are ``failed (should)``.
@@ -75,11 +78,11 @@ class Report(Shown, drawn_by="reports.html.report"):
         return self.run.counts()
 
     def side_by_side(self, *others: Report) -> Reports:
-        """Return this report and others, which are shown side by side."""
+        """Return this report and others for display side by side."""
         return Reports((self, *others))
 
     def write(self, path: str | Path) -> Path:
-        """Write the report to a file ending in .html or .json; return its path.
+        """Write the report to a file ending in .html or .json. Return its path.
 
         Raises ReportError.
         """
@@ -98,8 +101,8 @@ class Report(Shown, drawn_by="reports.html.report"):
         if not self.run.interrupted:
             return None
         return (
-            f"Interrupted: {len(self.run.checks)} of {self.run.chosen} checks were carried out. "
-            "The others were not checked."
+            f"Interrupted: {len(self.run.checks)} of {self.run.chosen} checks ran. The others "
+            "were not checked."
         )
 
 
@@ -107,7 +110,7 @@ class Reports(Series[Report], noun="report", drawn_by="reports.html.framed_page"
     """Reports side by side."""
 
     def write(self, path: str | Path) -> Path:
-        """Write the reports to one file; see Report.write."""
+        """Write the reports to one file. See Report.write."""
 
         path = Path(path)
         write(self, path)
@@ -120,18 +123,17 @@ _RENDERED_BY = {".html": "html", ".json": "document"}
 
 
 def write(reports: Sequence[Report], path: Path) -> None:
-    """Write reports to one file atomically; raise ReportError."""
+    """Write reports to one file atomically. Raise ReportError."""
     require_format(path)
     module = importlib.import_module(f"doublecheck.reports.{_RENDERED_BY[path.suffix.lower()]}")
     write_text(module.render(reports), path)
 
 
 def require_format(path: Path) -> None:
-    """Raise ReportError if a path's suffix names no format."""
+    """Raise ReportError if a path's suffix does not select a format."""
     if path.suffix.lower() not in _RENDERED_BY:
         raise ReportError(
-            f"The name of the report {path} does not say its format; it must end in one of "
-            f"{', '.join(_RENDERED_BY)}."
+            f"The name of the report {path} must end in one of {', '.join(_RENDERED_BY)}."
         )
 
 
@@ -139,13 +141,13 @@ def require_writable(path: Path) -> None:
     """Raise ReportError, before a run, if its report could not be written to this path."""
     with _as_report_errors(path):
         if path.exists() and not path.is_file():
-            raise ReportError(f"No report can be written to {path}: it is not a file.")
+            raise ReportError(f"The report cannot be written to {path}: it is not a file.")
         with atomic_files.temporary_sibling(path):
             pass
 
 
 def write_text(text: str, path: Path) -> None:
-    """Write the text of a report atomically; raise ReportError."""
+    """Write the text of a report atomically. Raise ReportError."""
     with _as_report_errors(path):
         atomic_files.write(path, text)
 
@@ -155,4 +157,4 @@ def _as_report_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ReportError(f"No report can be written to {path}: {error.strerror}.") from None
+        raise ReportError(f"The report cannot be written to {path}: {error.strerror}.") from None

@@ -1,4 +1,4 @@
-"""The matrix on a terminal: failures first, then what passed, then what was not carried out."""
+"""The matrix on a terminal: failures first, then what passed, then what did not run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FOLDED = (Verdict.COULD_NOT_ASK.value, *NOT_CARRIED_OUT)
 
 @dataclass(frozen=True)
 class Cell:
-    """The verdict on a clause for one platform; None if nothing was checked.
+    """The verdict on a clause for one platform, or None if nothing was checked.
 
-    ``outcome`` is the verdict in words; it also says if a failure does not fail the run.
+    ``outcome`` is the verdict in words; it also says whether a failure fails the run.
     """
 
     name: str
@@ -57,7 +57,7 @@ def matrix(reports: Sequence[Report]) -> Sequence[Row]:
 
 
 def names(reports: Sequence[Report]) -> Sequence[str]:
-    """Return the reports' names; duplicates are numbered."""
+    """Return the reports' names. Duplicates are numbered."""
     all_names = [report.name for report in reports]
     return [
         f"{name} ({all_names[: index + 1].count(name)})" if all_names.count(name) > 1 else name
@@ -66,9 +66,9 @@ def names(reports: Sequence[Report]) -> Sequence[str]:
 
 
 def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows with a check that was carried out: failures first, then in order.
+    """Return the rows with a check that ran: failures first, then in order.
 
-    Those that could not be asked are not among them, unless another platform could.
+    Checks that got no answer do not count, unless another platform answered.
     """
     carried = [row for row in rows if any(map(_is_carried_out, row.cells))]
     return sorted(carried, key=lambda row: min(map(_rank, row.cells)))
@@ -90,7 +90,7 @@ def _is_carried_out(cell: Cell) -> bool:
 
 
 def _rank(cell: Cell) -> int:
-    """Return the place of a cell: the kinds of failures one after the other, then all others."""
+    """Return the rank of a cell: each kind of failure, then all others."""
     return min(_place(cell), OUTCOMES.index(Verdict.PASSED.value))
 
 
@@ -125,7 +125,7 @@ _GAP = 2
 
 
 def show(reports: Sequence[Report], console: Console) -> None:
-    """Print what was carried out, the reasons for the rest, and a line that sums up each report."""
+    """Print the rows that ran, the reasons for the rest, and a summary line for each report."""
     every = matrix(reports)
     rows = carried_out(every)
     console.print()
@@ -154,7 +154,7 @@ def summary(report: Report) -> str:
 
 
 def _fold(rows: Sequence[Row], console: Console, *, several: bool) -> None:
-    """Print the clauses that were not checked, a line for each reason."""
+    """Print the clauses that were not checked, one line per reason."""
     for (name, reason), ids in not_carried_out(rows).items():
         line = visible(f"{name}: {reason}" if several else reason)
         console.print()

@@ -1,11 +1,11 @@
-"""Tracebacks of failed tests end at the user's line if the error is one of ours.
+"""Cut the tracebacks of failed tests at the user's line if the error is one of ours.
 
 pytest shows every frame with its source, but an error with a clear message needs none of our
 frames. The report is cut when it is drawn, innermost, and the error itself does not change: a
 debugger, ``--tb=long``, ``--tb=native`` and ``--full-trace`` show every frame. The contract checks,
 which are our tests, are not cut.
 
-pytest's ``__tracebackhide__`` was tried: it would be needed in about 75 modules, it leaves the
+pytest's ``__tracebackhide__`` does not fit: it would be needed in about 75 modules, it leaves the
 frames of httpx if an error is raised below it, as with platform_mock, and it also applies to
 ``--tb=long``.
 """
@@ -34,7 +34,7 @@ def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepor
 def _is_ours(error: BaseException) -> bool:
     """Whether an error is one of ours, whose message is enough."""
     tracebacks = _tracebacks()
-    if tracebacks is None:  # no module of ours has run that could have raised one
+    if tracebacks is None:  # none of our modules has run that could have raised one
         return False
     if isinstance(error, AssertionError):
         return _raised_by(error.__traceback__).startswith(_ASSERTING)
@@ -59,7 +59,7 @@ def _all_is_wanted(config: pytest.Config) -> bool:
 
 
 def _shown(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str | TerminalRepr:
-    """Return the user's lines and the error; the error alone if one of our fixtures raised it."""
+    """Return the user's lines and the error, or only the error if one of our fixtures raised it."""
     tracebacks, error = _tracebacks(), excinfo.value
     frames = tracebacks.own_frames(error.__traceback__)
     if frames is None:

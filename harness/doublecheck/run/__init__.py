@@ -1,4 +1,4 @@
-"""Open a platform, and run the contract checks on it: what Python, notebooks and commands call.
+"""Open a platform, and run the contract checks on it, for Python, notebooks and commands.
 
 ``connect`` returns a ``platform``: a client that can also ``check()`` itself. ``check`` has the
 functions ``check()``, ``calibrate()`` and ``unknowns()`` of the package.
@@ -8,5 +8,5 @@ functions ``check()``, ``calibrate()`` and ``unknowns()`` of the package.
 ``checks_process`` starts it, ``child_process`` runs in it, ``subject`` describes the platform to
 it, and ``progress_bar`` shows its progress.
 
-The room uses ``calibration``, ``reports``, ``contracts`` and what is below them.
+This package may use ``calibration``, ``reports``, ``contracts`` and what these use.
 """

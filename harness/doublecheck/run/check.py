@@ -42,11 +42,12 @@ def check(
 
     ``platform`` is an open platform or a URL; alternatively, ``target`` names a target of the
     configuration. Without either, the environment and the configuration decide; by default a double
-    is started. ``only`` selects clauses: ``"INV or PRB"``. ``level`` is ``"full"``, the default, or ``"smoke"``: a first look, for which
-    nothing has to be deployed. With ``strict_should``, a clause that is
-    only recommended can also fail the run. With ``allow_writes``, checks also create and delete
-    things on a live platform. Each check tries ``examples`` generated inputs, by default 6, and 2 on
-    a live platform; the same ``seed`` makes the same ones. The checks run in a separate process.
+    is started. ``only`` selects clauses: ``"INV or PRB"``. ``level`` is ``"full"``, the default, or
+    ``"smoke"``: a first look, for which nothing has to be deployed. With ``strict_should``, a
+    clause that is only recommended can also fail the run. With ``allow_writes``, checks also create
+    and delete things on a live platform. Each check tries ``examples`` generated inputs, by default
+    6, and 2 on a live platform; the same ``seed`` makes the same ones. The checks run in a separate
+    process.
 
     Raises TargetError, UnreachableError, MissingExtraError before the first check,
     InterruptedChecksError, which contains the report so far, and ChecksCrashedError.
@@ -67,9 +68,7 @@ def _subject(
     if platform is None:
         return subject.from_configuration(target, **of_the_run)
     if target is not None:
-        raise TargetError(
-            f"Both a platform and the target {target!r} are given: check one at a time."
-        )
+        raise TargetError(f"Both a platform and the target {target!r} are given: remove one.")
     if not isinstance(platform, str):
         opened = subject.target_of(platform)
         return subject.from_target(opened, **of_the_run)
@@ -86,13 +85,13 @@ def calibrate(
 ) -> Findings:
     """Find out how a platform behaves where the specification leaves it open.
 
-    ``only`` are the ids of the unknowns to probe, by default all. ``slow`` adds the probes that
+    ``only`` holds the ids of the unknowns to probe, by default all. ``slow`` adds the probes that
     take minutes or move the clock of a double; ``allow_writes`` adds those that create something on
     a live platform. Call ``write("profile.toml")`` on the result for a profile that makes a double
     behave the same.
 
-    Raises CalibrationError for an unknown that does not exist, UnreachableError, and
-    InterruptedCalibrationError, which contains the findings so far.
+    Raises CalibrationError for an unknown id, UnreachableError, and InterruptedCalibrationError,
+    which contains the findings so far.
     """
     ids = _ids([only] if isinstance(only, str) else only)
     with ExitStack() as stack:
@@ -121,7 +120,7 @@ def _ids(only: Collection[str]) -> Collection[str]:
 
 
 def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:
-    """Return the ledger of a double; it marks the unknowns that answers relied on.
+    """Return the ledger of a double. It marks the unknowns that answers relied on.
 
     Without a platform, return the ledger with a double's default answers. Raises NotADoubleError.
     """

@@ -34,7 +34,7 @@ from doublecheck.target.target import Target
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
 
-# The module path is that of this process; it does not contain the folder of the start.
+# The module path is that of this process; it does not contain the initial folder.
 _BEGIN = (
     "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
     "from doublecheck.run import child_process; "
@@ -45,7 +45,7 @@ _LAST_LINES = 8
 
 
 class ChecksProcess:
-    """A run of the checks with some pytest options; use it in a with statement."""
+    """A run of the checks with some pytest options. Use it in a with statement."""
 
     def __init__(self, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="doublecheck-")
@@ -64,7 +64,7 @@ class ChecksProcess:
                 stderr=printed,
                 encoding="utf-8",
                 env={**environ, "PY_COLORS": "0"},  # a notebook's kernel requests colours
-                start_new_session=True,  # no interrupt of our group reaches it
+                start_new_session=True,  # an interrupt of our process group does not reach it
             )
 
     @property
@@ -85,11 +85,11 @@ class ChecksProcess:
         self._process.wait()
 
     def interrupt(self) -> None:
-        """Tell the run to end; its report then says that it was interrupted."""
+        """End the run early. Its report then says that it was interrupted."""
         self._lifeline.close()
 
     def document(self) -> Mapping[str, Any]:
-        """Return the report; raise ChecksCrashedError if the process ended without one."""
+        """Return the report. Raise ChecksCrashedError if the process ended without one."""
         if not self._report.exists():
             printed = self._printed.read_text("utf-8", errors="replace").splitlines()
             lines = [line for line in printed if line.strip()]
@@ -110,12 +110,12 @@ class ChecksProcess:
         self._folder.cleanup()
 
     def end(self) -> None:
-        """Wait until the run has ended by itself, but not for long; then kill it."""
+        """Wait a short time until the run has ended by itself, then kill it."""
         self.interrupt()
         # after a second interrupt, do not wait any longer
         with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             self._process.wait(_PATIENCE_S)
-        with suppress(ProcessLookupError, PermissionError):  # macOS denies it if it is ending
+        with suppress(ProcessLookupError, PermissionError):  # macOS denies it during the end
             signals.send_to_group(self._process.pid, signal.SIGKILL)  # its fork server ends kernels
         self._process.wait()
         self._channel.close()
@@ -130,10 +130,10 @@ def check_target(
     on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
     **of_the_run: Any,
 ) -> Report:
-    """Check a platform and return the report; see ``doublecheck.check``.
+    """Check a platform and return the report. See ``doublecheck.check``.
 
-    ``on_begun`` gets the process of the checks; ``of_the_run`` are fields of the target that the run
-    sets.
+    ``on_begun`` gets the process of the checks; ``of_the_run`` are fields of the target that the
+    run sets.
     """
     require_runnable()
     require_consistent(level, strict_should)
@@ -142,7 +142,7 @@ def check_target(
 
 
 async def check_target_async(target: Target, **options: Any) -> Report:
-    """Check a platform in a thread; a cancelled call waits until the checks have ended."""
+    """Check a platform in a thread. A cancelled call waits until the checks have ended."""
     processes: list[ChecksProcess] = []
     context = contextvars.copy_context()
     check = functools.partial(check_target, target, **options, on_begun=processes.append)
@@ -154,7 +154,7 @@ async def check_target_async(target: Target, **options: Any) -> Report:
             for process in processes:
                 process.interrupt()
             await asyncio.wait({checks})
-            checks.exception()  # that they were interrupted is no news
+            checks.exception()  # the caller knows that they were interrupted
             raise
 
 
@@ -163,13 +163,13 @@ def require_runnable() -> None:
     command.require_pytest()
     if not hasattr(os, "killpg"):
         raise DoubleCheckError(
-            "check() ends the process of its checks together with everything that it has started. "
-            "This system has no way to do that. 'doublecheck run' runs the same checks here."
+            "check() must end the process of its checks with all its children, which this "
+            "system does not support. Use 'doublecheck run' instead."
         )
 
 
 def require_consistent(level: str | None, strict_should: bool) -> None:
-    """Raise TargetError for a level with an argument that contradicts it."""
+    """Raise TargetError if an argument contradicts the level."""
     from doublecheck.contracts import verdicts  # this module needs pytest
 
     verdicts.require_consistent(level, strict_should, lambda name: name.replace("-", "_"))
@@ -182,7 +182,7 @@ def run_checks(
     strict_should: bool,
     on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
 ) -> Report:
-    """Run the checks; raise InterruptedChecksError if they are interrupted."""
+    """Run the checks. Raise InterruptedChecksError if they are interrupted."""
     choice = [] if only is None else command.selection(only)
     strict = ["--platform-strict-should"] if strict_should else []
     arguments = [*subject.arguments, *strict, *choice]

@@ -1,7 +1,7 @@
-"""The process of the checks: it runs pytest, and prints a line for each check that begins.
+"""The process of the checks: runs pytest, and prints a line for each check that begins.
 
 The lines go to the original standard output; all other output goes to standard error. Standard
-input is the lifeline: when it closes, because the parent no longer waits or is dead, this process
+input is the lifeline: when it closes, because the parent no longer waits or has died, this process
 interrupts itself.
 """
 
@@ -51,7 +51,7 @@ def _watch(lifeline: int) -> None:
 
 
 class ProgressReporter:
-    """A pytest plugin that prints how many checks have ended, of how many, and which begins."""
+    """A pytest plugin that prints how many checks have finished, how many there are, and the next."""
 
     def __init__(self, channel: TextIO) -> None:
         self._channel = channel

@@ -43,7 +43,7 @@ class RunOptions:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the platform; raises TargetError."""
+        """The plan of the platform. Raises TargetError."""
         return plan(self.sources)
 
     @property
@@ -85,7 +85,7 @@ class Outputs:
             report.require_writable(self.html)
 
     def write(self, reports: Sequence[Report]) -> None:
-        """Print the reports and write the files; raise ReportError if a file cannot be written."""
+        """Print the reports and write the files. Raise ReportError if a file cannot be written."""
         from rich.console import Console
 
         from doublecheck.reports import document, html, report, terminal
@@ -176,10 +176,10 @@ def _require_double() -> None:
 def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
     if run.select is not None and pytest_exit != 2:  # 2: interrupted
         raise nothing_matches(f"--only {run.select!r}", "--only INV")
-    print("doublecheck: no check was carried out.", file=sys.stderr)  # noqa: T201
+    print("doublecheck: no checks ran.", file=sys.stderr)  # noqa: T201
     return ExitCode.COULD_NOT_ASK
 
 
 def nothing_matches(selection: str, example: str) -> TargetError:
     """Return the error for a selection without checks."""
-    return TargetError(f"No check matches {selection}. Try {example}, or without it.")
+    return TargetError(f"No check matches {selection}. Use {example}, or remove it.")

@@ -1,4 +1,4 @@
-"""connect(): a platform at a URL or from the environment, or a double that is started."""
+"""connect(): a platform at a URL or from the environment, or a new double."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def connect_async(
 
 
 async def _open_in_thread(request: Wanted) -> tuple[Target, Stop | None]:
-    """Open the target in a thread; if cancelled, stop a double that has already started."""
+    """Open the target in a thread. If cancelled, stop a double that has already started."""
     opening = asyncio.ensure_future(asyncio.to_thread(request.open))
     try:
         return await asyncio.shield(opening)

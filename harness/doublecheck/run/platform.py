@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Platform(sync_client.Platform):
-    """A platform, the double or the real one; use it in a with statement, or ``close()`` it.
+    """A platform, double or live. Use it in a with statement, or call ``close()``.
 
-    It blocks, so it also works inside a running event loop. ``timeout_s`` is the time limit for the
-    application; run_code waits as long as its code may run. ``exchanges`` are the last requests
+    It blocks, so it also works inside a running event loop. ``timeout_s`` is the timeout for the
+    application; run_code waits as long as its code may run. ``exchanges`` holds the last requests
     with their answers. Every method raises UnreachableError, NoAnswerError, RefusedError if the
     platform refuses, and AnswerError for an answer in another format.
     """
@@ -33,7 +33,7 @@ class Platform(sync_client.Platform):
         examples: int | None = None,
         seed: int | None = None,
     ) -> Report:
-        """Run the contract checks on the platform; see ``doublecheck.check``."""
+        """Run the contract checks on the platform. See ``doublecheck.check``."""
         from doublecheck.run.checks_process import check_target
 
         return check_target(
@@ -48,7 +48,7 @@ class Platform(sync_client.Platform):
 
 
 class AsyncPlatform(async_client.AsyncPlatform):
-    """Platform for async code: the same methods, to be awaited; use it in an async with.
+    """Platform for async code, with the same methods as coroutines. Use it in an async with.
 
     Without ``keep_connections`` each request uses a new connection, no connection stays open
     between two requests, and the platform may be used in several event loops, one after the other.
@@ -64,7 +64,7 @@ class AsyncPlatform(async_client.AsyncPlatform):
         examples: int | None = None,
         seed: int | None = None,
     ) -> Report:
-        """Run the contract checks on the platform; see ``doublecheck.check``.
+        """Run the contract checks on the platform. See ``doublecheck.check``.
 
         Other tasks of the loop continue meanwhile. Cancelling this interrupts the checks.
         """

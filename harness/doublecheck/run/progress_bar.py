@@ -1,4 +1,4 @@
-"""The progress of long work: a bar of tqdm, after a second, which is removed at the end.
+"""The progress of long work: a tqdm bar that appears after a second and is removed at the end.
 
 In a notebook it is a widget with ipywidgets, and a line of text without. On a terminal it is a
 line. It is not shown if standard error goes to a file or the log of CI. The commands have their own
@@ -17,7 +17,7 @@ _FORMAT = "{desc}: {bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 
 
 class Bar:
-    """The progress of ``what``; use it in a with statement."""
+    """The progress of ``what``. Use it in a with statement."""
 
     def __init__(self, description: str, *, after_s: float = _AFTER_S) -> None:
         self._bar: Any = None

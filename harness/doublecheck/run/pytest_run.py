@@ -31,13 +31,13 @@ def run(
     modules: Sequence[str] = (),
     plugins: Sequence[object] = (),
 ) -> Run:
-    """Run the checks with additional pytest options; pytest's own output goes to stderr.
+    """Run the checks with additional pytest options. pytest's own output goes to stderr.
 
     ``modules`` are the modules with the checks to run, by default all, because collecting takes
     time. ``plugins`` are pytest plugins that follow the progress.
 
-    The folder of the start has no influence: no ini file, no conftest, no addopts and no plugins
-    except ours are used.
+    The working directory has no influence: no ini file, conftest, addopts or plugins except ours
+    are used.
     """
     collector = Collector()
     options = [

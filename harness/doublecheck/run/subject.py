@@ -1,4 +1,4 @@
-"""The subject of a check, an open platform or a configured one, as a process gets it.
+"""The subject of a check, an open platform or a configured one, in a form for a new process.
 
 Keys are passed in the environment, because other users of this machine can read arguments.
 """
@@ -19,7 +19,7 @@ from doublecheck.target.from_plan import FIELDS, variable_of
 from doublecheck.target.target import Kind, Target
 
 _OURS = ("DOUBLECHECK_", "PLATFORM_")
-_PYTESTS = ("PYTEST_", "JPY_")  # of a pytest run or a kernel in this process
+_PYTESTS = ("PYTEST_", "JPY_")  # from a pytest run or a kernel in this process
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Subject:
 def from_configuration(target: str | None, **of_the_run: Any) -> Subject:
     """Return the subject that the configuration names, by default a double.
 
-    ``of_the_run`` are options of ``doublecheck run`` by name; None leaves one as it is. Raises an
+    ``of_the_run`` are options of ``doublecheck run`` by name; None leaves one unchanged. Raises an
     error if the platform cannot be used.
     """
     options = {"target": target, **{name: value or None for name, value in of_the_run.items()}}
@@ -49,9 +49,9 @@ def from_configuration(target: str | None, **of_the_run: Any) -> Subject:
 
 
 def from_target(target: Target, **of_the_run: Any) -> Subject:
-    """Return the subject for an open platform or a URL; raise an error if it cannot be used.
+    """Return the subject for an open platform or a URL. Raise an error if it cannot be used.
 
-    ``of_the_run`` are fields of the target that the run sets; None leaves one as it is.
+    ``of_the_run`` are fields of the target that the run sets; None leaves one unchanged.
     """
     open_target.require_answer(target)
     if target.credentials is not None and target.credentials.session_token is not None:
@@ -66,11 +66,11 @@ def from_target(target: Target, **of_the_run: Any) -> Subject:
 
 
 def target_of(platform: object) -> Target:
-    """Return the target of an open platform; raise ArgumentError if it is not a platform."""
+    """Return the target of an open platform. Raise ArgumentError if it is not a platform."""
     target = getattr(platform, "target", None)
     if not isinstance(target, Target):
         raise ArgumentError(
-            f"{platform!r:.80} is no platform: pass what connect() returned, or a URL."
+            f"{platform!r:.80} is not a platform: pass a URL, or what connect() returned."
         )
     return target
 

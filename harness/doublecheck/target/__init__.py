@@ -18,5 +18,7 @@ A table of a pyproject.toml::
     secret_key_env = "STAGING_SECRET_KEY"
     api_key_env = { application = "STAGING_API_KEY" }
 
-The module ``facts`` lists all keys.
+``facts`` lists all keys. ``config_files`` reads the file, ``pytest_options`` the options, and
+``plan`` combines them with the environment. ``from_plan`` makes a ``Target`` (``target``) of a
+plan. This package uses only ``core`` and ``errors``, and most of it is loaded by every test run.
 """

@@ -31,7 +31,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Table:
-    """The keys of a table; ``where`` names the file and the table."""
+    """The keys of a table. ``where`` names the file and the table."""
 
     where: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class File:
 
 
 def read_project(path: Path) -> File | None:
-    """Read ``[tool.doublecheck]``; return None without that table; raise ConfigurationError."""
+    """Read ``[tool.doublecheck]``. Return None without that table. Raise ConfigurationError."""
     if not path.is_file():
         return None
     try:
@@ -63,8 +63,8 @@ def read_project(path: Path) -> File | None:
     keys = {"target", "targets"}
     if not isinstance(document, dict) or not document.keys() <= keys:
         raise ConfigurationError(
-            f"{where}] has two keys: target, the name of a target, and targets, with a table for "
-            "each: [tool.doublecheck.targets.NAME].",
+            f"{where}] has two keys: target, the name of a target, and targets, with a table "
+            "for each target: [tool.doublecheck.targets.NAME].",
             source=str(path),
         )
     targets = document.get("targets", {})
@@ -76,14 +76,14 @@ def read_project(path: Path) -> File | None:
 
 
 def nearest_project(folder: Path | None = None) -> Path | None:
-    """Return the nearest pyproject.toml of a folder, by default the current one, or its parents."""
+    """Return the nearest pyproject.toml in a folder, by default the current one, or its parents."""
     start = (folder or Path.cwd()).absolute()
     paths = (parent / "pyproject.toml" for parent in (start, *start.parents))
     return next((path for path in paths if path.is_file()), None)
 
 
 def read_value(fact: Fact, value: Any) -> Value:
-    """Convert a value to the type of its fact; raise ValueError with the expected form."""
+    """Convert a value to the type of its fact. Raise ValueError with the expected form."""
     return READERS[fact.type](value)
 
 
@@ -91,7 +91,7 @@ def shown(value: Any) -> str:
     """Return a wrong value for a message: shortened, and without an address that has a user."""
     text = repr(value)
     if "@" in text:
-        return f"what stands there ({type(value).__name__}, with a user in it)"
+        return f"the given value ({type(value).__name__}, with a user in it)"
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
 
 
@@ -108,13 +108,13 @@ def _table(path: Path, where: str, entries: Any) -> Table:
 def _value(path: Path, where: str, name: str, value: Any) -> Value:
     if name in BY_NAME and BY_NAME[name].secret:
         message = (
-            f"{where}: {name} does not belong in a file, which others read. Put it in an "
-            f'environment variable and name that one here: {name}_env = "THE_VARIABLE".'
+            f"{where}: {name} is a secret and must not be in a file. Put it in an environment "
+            f'variable and name that here: {name}_env = "THE_VARIABLE".'
         )
     elif name not in BY_KEY:
         near = difflib.get_close_matches(name, BY_KEY, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(BY_KEY)}."
-        message = f"{where}: there is no key {name}. {hint}"
+        hint = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(BY_KEY)}."
+        message = f"{where}: unknown key {name}. {hint}"
     else:
         fact = BY_KEY[name]
         try:
@@ -175,7 +175,7 @@ def _surfaces(value: Any) -> frozenset[Surface]:
     if unknown:
         near = difflib.get_close_matches(unknown[0], SURFACES, n=1)
         raise ValueError(
-            f"surfaces out of {choices}" + (f" (did you mean {near[0]}?)" if near else "")
+            f"surfaces among {choices}" + (f" (did you mean {near[0]}?)" if near else "")
         )
     return frozenset(surface for surface in SURFACES if surface in names)
 
@@ -190,7 +190,7 @@ def _variables(value: Any) -> str | Mapping[str, str]:
     if not isinstance(value, dict):
         return _variable(value)
     if not value.keys() <= set(KEYED):
-        raise ValueError(f"a variable, or a table with one for some of {', '.join(KEYED)}")
+        raise ValueError(f"a variable, or a table with variables for some of {', '.join(KEYED)}")
     return {surface: _variable(name) for surface, name in value.items()}
 
 

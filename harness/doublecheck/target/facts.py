@@ -2,11 +2,11 @@
 
 Each fact is declared in one row, which defines
 
-- the option of ``doublecheck run`` and, with ``--platform-`` before it, of pytest: ``help``;
+- the option of ``doublecheck run`` and, with the prefix ``--platform-``, of pytest: ``help``;
 - the key of TOML files: ``key``;
 - the environment variable: ``variable``;
 - the argument of ``connect()``: ``argument``, which ``connect`` also names in its signature;
-- the field of ``Target`` of the same name.
+- the field of ``Target`` with the same name.
 
 A secret is not an option, because other users of a machine could read it, and it is not in a file,
 because files are committed and shared: in a file, its key names the variable with the secret.
@@ -24,10 +24,10 @@ _METAVARS = {"address": "URL", "count": "N", "file": "FILE", "number": "N"}
 
 @dataclass(frozen=True)
 class Fact:
-    """One fact: its name, the type of its value (a key of ``config_files.READERS``), and where it can be set.
+    """One fact: its name, its type (a key of ``config_files.READERS``), and where it can be set.
 
     Without a ``help`` text it is not an option. ``variable`` is by default ``DOUBLECHECK_`` and the
-    name. ``argument`` says that ``connect()`` takes it.
+    name. ``argument`` says whether ``connect()`` takes it.
     """
 
     name: str
@@ -64,42 +64,38 @@ TARGET = Fact("target", "text", "double, live, or a target of the configuration.
 
 FACTS = (
     Fact("kind", "kind"),
-    Fact(
-        "url", "address", "Where the platform runs (default: a double is started).", argument=True
-    ),
-    Fact("api_server", "address", "Where its API server is (default: at --url)."),
+    Fact("url", "address", "The platform's address (default: a double is started).", argument=True),
+    Fact("api_server", "address", "Its API server's address (default: --url)."),
     Fact(
         "control_plane",
         "address",
-        "Where its control plane is (default: at --url).",
+        "Its control plane's address (default: --url).",
         argument=True,
     ),
-    Fact("mcp", "address", "Where its MCP application and services are, without /mcp."),
-    Fact("a2a", "address", "Where its A2A application is (default: at --url)."),
-    Fact("offers", "surfaces", "What it has, with commas between: application,api_server."),
+    Fact("mcp", "address", "Address of its MCP application and services, without /mcp."),
+    Fact("a2a", "address", "Its A2A application's address (default: --url)."),
+    Fact("offers", "surfaces", "Its surfaces, comma-separated: application,api_server."),
     Fact("tool_id", "text", "The sandbox tool that code runs in.", "PLATFORM_TOOL_ID", True),
     Fact(
         "region",
         "text",
-        "The region that its control plane is asked for.",
+        "The region of its control plane.",
         "PLATFORM_TOOL_REGION",
         argument=True,
     ),
-    Fact("ca_file", "file", "The certificates to trust.", "SSL_CERT_FILE"),
+    Fact("ca_file", "file", "The CA file to trust.", "SSL_CERT_FILE"),
     Fact("reference_app", "flag", "It runs the checks' reference application."),
-    Fact("allow_writes", "flag", "Make and delete on it, though it is live."),
-    Fact(
-        "examples", "count", "How many inputs each check tries (default: 6, on a live platform 2)."
-    ),
+    Fact("allow_writes", "flag", "Also create and delete things on a live platform."),
+    Fact("examples", "count", "Inputs that each check tries (default: 6, on a live platform 2)."),
     Fact(
         "seed",
         "number",
-        "Where the generated inputs begin; the same ones for the same number (default: 0).",
+        "The seed of the generated inputs (default: 0).",
     ),
     Fact(
         "level",
         "level",
-        "full (default), or smoke: a few requests to each surface, and nothing to deploy for them.",
+        "full (default), or smoke: a few requests per surface, without deploying anything.",
     ),
     Fact("access_key", "secret", variable="PLATFORM_ACCESS_KEY", argument=True),
     Fact("secret_key", "secret", variable="PLATFORM_SECRET_KEY", argument=True),

@@ -1,4 +1,4 @@
-"""Make a target from a plan, and describe the plan in words; secrets come from the environment."""
+"""Make a target from a plan, and describe the plan in words. Secrets come from the environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ADDRESSES = tuple(fact.key for fact in FACTS if fact.type == "address")
 
 
 def target(plan: Plan, environ: Mapping[str, str]) -> Target:
-    """Return the target that a plan describes; the plan must have an address.
+    """Return the target that a plan describes. The plan must have an address.
 
     Raises TargetError if the target is unusable, or if a file names a variable that is not set.
     """
@@ -77,7 +77,7 @@ def _api_keys(plan: Plan, environ: Mapping[str, str]) -> dict[Surface, Secret]:
 
 
 def _secret(plan: Plan, environ: Mapping[str, str], name: str) -> str | None:
-    """Return the value of the variable that a file names, else of the fact's own variable."""
+    """Return the value of the variable that a file names, or of the fact's own variable."""
     key = BY_NAME[name].key
     named = plan.value(key)
     if isinstance(named, str):
@@ -102,7 +102,7 @@ def _required_variable(plan: Plan, environ: Mapping[str, str], key: str, named: 
 
 
 def lines(plan: Plan, environ: Mapping[str, str]) -> list[str]:
-    """Return a plan in words: a line for the target, and one for each fact of it."""
+    """Return a plan in words: one line for the target, and one for each of its facts."""
     name = plan.kind if plan.name == plan.kind else f"{plan.name}, {plan.kind},"
     if plan.in_process:
         return [f"platform: {name} in this process"]
@@ -114,7 +114,7 @@ def lines(plan: Plan, environ: Mapping[str, str]) -> list[str]:
     ]
     usual = (fact.variable for fact in FACTS if fact.secret)
     variables = [name_ for name_ in (*usual, *map(variable_of, KEYED)) if environ.get(name_)]
-    unused = "not of this platform, as DOUBLECHECK_URL would say"
+    unused = "not used for this platform; set DOUBLECHECK_URL to use them"
     return [
         f"platform: {name} at {url.value} ({url.source})",
         *facts,

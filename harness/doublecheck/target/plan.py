@@ -1,12 +1,12 @@
 """Plan: the description of a target, with the source of each fact.
 
 The command line comes before the ``DOUBLECHECK_`` variables, then the target's table in
-``[tool.doublecheck]``, and last the variables that are not about the harness alone, such as
-``PLATFORM_TOOL_ID``. The table of a target that the command line names comes before the variables.
+``[tool.doublecheck]``, and last the variables that do not belong to the harness alone, such as
+``PLATFORM_TOOL_ID``. If the command line names a target, its table comes before the variables.
 
-Each fact is decided separately, with one exception: the addresses of surfaces in the environment go
-with the URL there. Beside another URL they would name a second platform, so they are not used, and
-``Plan.unused`` names them. This module sends no request and starts nothing.
+Each fact is decided separately, with one exception: the addresses of surfaces in the environment
+belong to the URL there. With another URL they would name a second platform, so they are not used,
+and ``Plan.unused`` names them. This module sends no request and starts nothing.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _selected(sources: Sources, file: File | None) -> tuple[str, str]:
 
 
 def _table(file: File | None, name: str) -> Table:
-    """Return the table of a target; raise TargetError if the file has none."""
+    """Return the table of a target. Raise TargetError if the file has none."""
     if name in RESERVED:
         return Table("")
     targets = {} if file is None else file.targets
@@ -126,8 +126,8 @@ def _table(file: File | None, name: str) -> Table:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise TargetError(
-        f"There is no target {shown(name)}; there are {', '.join(names)}.{hint} "
-        "A target of your own is a table of pyproject.toml: [tool.doublecheck.targets.NAME]."
+        f"Unknown target {shown(name)}; choose from {', '.join(names)}.{hint} To define a "
+        "target, add a table to pyproject.toml: [tool.doublecheck.targets.NAME]."
     )
 
 
@@ -141,7 +141,7 @@ def _environment(sources: Sources) -> tuple[dict[str, SourcedValue], dict[str, S
 
 
 def _read(values_: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
-    """Read the given values by key, each with its source; raise ConfigurationError."""
+    """Read the given values by key, each with its source. Raise ConfigurationError."""
     values = {}
     for key, source in sources.items():
         if values_.get(key) is None:
@@ -166,13 +166,13 @@ def _require(sources: Sources, planned: Plan) -> None:
     if planned.kind == "double":
         return
     twice = (
-        f"A live platform is opted into twice: {url} or a file says which one, and {target} "
-        "that it is meant."
+        f"To use a live platform, give its address with {url} or in a file, and confirm with "
+        f"{target}."
     )
     # a pyproject.toml is shared, so the user must confirm that a live platform is meant
     if planned.chosen_by not in (BY_CALLER, target, variable("target")):
         raise TargetError(
-            f"{planned.chosen_by} selects a live platform, which a file must not do. {twice}"
+            f"{planned.chosen_by} selects a live platform, which a file alone must not do. {twice}"
         )
     if "url" not in planned.facts:
         raise TargetError(

@@ -1,4 +1,4 @@
-"""The plugin's options about the platform, and the plan that they result in.
+"""The plugin's options about the platform, and the plan that results from them.
 
 Every test run loads this module; the readers of configurations are imported only if there is one.
 """
@@ -18,13 +18,13 @@ from doublecheck.target.facts import BY_NAME, OPTIONS
 if TYPE_CHECKING:
     from doublecheck.target.plan import Plan, Sources
 
-_HELP = {  # options that mean something else to pytest: it can start a double in its process
+_HELP = {  # options with another meaning in pytest, which can start a double in its process
     "target": "what the platform is: double (default), live, or a target of the configuration",
-    "url": "where the platform runs already (default: a double starts in this process)",
+    "url": "the address of a running platform (default: a double starts in this process)",
 }
 # the specification's variables are often set, for the code under test
 _VARIABLES = tuple(fact.variable for fact in OPTIONS if fact.variable.startswith("DOUBLECHECK_"))
-# a line that may begin the table; only then is a parser imported to find out
+# a line that may begin the table; a parser is imported only if there is one
 _TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
 _PLAN = pytest.StashKey["Plan"]()
 
@@ -47,7 +47,7 @@ def _in_pytest(text: str) -> str:
 
 
 def plan_of(config: pytest.Config) -> Plan:
-    """Return the plan of the platform; raise TargetError if it is invalid."""
+    """Return the plan of the platform. Raise TargetError if it is invalid."""
     from doublecheck.target.plan import plan
 
     if _PLAN not in config.stash:

@@ -29,7 +29,7 @@ __all__ = [
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL's host is this machine; False if it is not a URL."""
+    """Whether a URL's host is this machine. False if it is not a URL."""
     try:
         return sockets.is_loopback(urlsplit(url).hostname or "")
     except ValueError:
@@ -37,10 +37,10 @@ def is_loopback(url: str) -> bool:
 
 
 def checked(url: str) -> str:
-    """Return an address without its trailing slash; raise TargetError for an unusable one."""
-    explanation = f"{url!r} is no usable address; it must read http://host[:port] or https://host"
+    """Return an address without its trailing slash. Raise TargetError for an unusable one."""
+    explanation = f"{url!r} is not a usable address; use http://host[:port] or https://host"
     if url and "/" not in url.partition("?")[0]:
-        explanation += f", 'http://{url}' say"
+        explanation += f", such as 'http://{url}'"
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 (raises ValueError for a wrong port)
@@ -73,14 +73,14 @@ class Target:
     ``control_plane`` are the addresses of those surfaces, by default the same. ``api_key`` is sent
     to each surface, unless ``api_keys`` has another key for it. ``problems`` has the surfaces that
     are known not to answer. ``offered`` are the surfaces that the target declares, by default those
-    of its kind, and then ``offers_assumed`` is set. ``allow_writes`` lets checks create and delete
-    things on a live platform. ``examples`` is how many generated inputs each check tries, by default
-    as many as suit the kind, and ``seed`` where they begin. ``level`` says which checks are carried
-    out. ``name`` is its name in reports. ``reference_app`` declares that the application is the
-    reference application of the contract checks. ``ca_file`` names the certificates to trust instead of the
-    public ones. ``restricted`` is a key pair without the full-access permission, for CTL-07, and
-    ``other_key`` the key of another identity at the reference runtimes, for AUT-03. ``token`` is the
-    secret of a double's own routes.
+    of its kind; then ``offers_assumed`` is set. ``allow_writes`` lets checks create and delete
+    things on a live platform. ``examples`` is the number of generated inputs that each check tries,
+    by default as many as suit the kind, and ``seed`` makes them reproducible. ``level`` decides
+    which checks run. ``name`` is its name in reports. ``reference_app`` declares that the
+    application is the reference application of the contract checks. ``ca_file`` names the
+    certificates to trust instead of the public ones. ``restricted`` is a key pair without the
+    full-access permission, for CTL-07, and ``other_key`` the key of another identity at the
+    reference runtimes, for AUT-03. ``token`` is the secret of a double's own routes.
     ``make_service`` creates an MCP service with a name in front of a backend and returns its access
     record, if that is possible; ``drop_service`` deletes it. Raises TargetError for an unusable
     URL.
@@ -158,7 +158,7 @@ class Target:
         reference_app: bool = False,
         environ: Mapping[str, str] = os.environ,
     ) -> Target:
-        """Return the target at ``url``; facts that are not given come from the environment.
+        """Return the target at ``url``. Missing facts come from the environment.
 
         The control plane is at ``url`` unless it is given, whatever the environment contains, so
         that a variable for another platform cannot redirect requests.
@@ -181,7 +181,7 @@ class Target:
 
     @property
     def admin(self) -> bool:
-        """Whether the target answers ``/_emulator``: its clock can move, its journal be read."""
+        """Whether the target answers ``/_emulator``, so its clock and journal are accessible."""
         return self.kind == "double"
 
     def offers(self, surface: Surface) -> bool:
@@ -207,7 +207,7 @@ class Target:
         return all(map(is_loopback, self.addresses))
 
     def address(self) -> Address:
-        """Return the address and the credentials for InvokeTool; raise CredentialsMissingError."""
+        """Return the address and the credentials for InvokeTool. Raise CredentialsMissingError."""
         if self.credentials is None:
             raise CredentialsMissingError(
                 f"Requests to the control plane at {self.control_plane} must be signed: pass "
@@ -218,19 +218,19 @@ class Target:
         return Address(self.control_plane, self.credentials, self.region)
 
     def sandbox_tool(self) -> str:
-        """Return the id of the sandbox tool; raise CredentialsMissingError if there is none."""
+        """Return the id of the sandbox tool. Raise CredentialsMissingError if there is none."""
         if self.tool_id is None:
             raise CredentialsMissingError(
-                "Code runs in a sandbox tool, but none is named: pass tool_id or set "
-                f'{environment.TOOL_ID}; for a running double: eval "$(agentdouble env)"; '
-                "for an Emulator of this process: connect(it)."
+                "No sandbox tool is named to run code in: pass tool_id or set "
+                f'{environment.TOOL_ID}; for a running double: eval "$(agentdouble env)"; for '
+                "an Emulator of this process: connect(it)."
             )
         return self.tool_id
 
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that direct a client to this target.
 
-        ``client`` is one of ``agentdouble.core.environment.CLIENTS``; raises ValueError for another.
+        ``client`` is one of ``agentdouble.core.environment.CLIENTS``. Raises ValueError for others.
         """
         address = self.address()
         connection = environment.Connection(
@@ -291,7 +291,7 @@ def _credentials(
     access_key: str | None, secret_key: str | None, environ: Mapping[str, str]
 ) -> Credentials | None:
     if (access_key is None) != (secret_key is None):
-        raise TargetError("access_key and secret_key belong together: pass both, or neither.")
+        raise TargetError("access_key and secret_key belong together: pass both or neither.")
     access = access_key or environ.get(variable("access_key"))
     secret = secret_key or environ.get(variable("secret_key"))
     return Credentials(access, secret) if access and secret else None

@@ -4,6 +4,6 @@
 the answers of MCP and A2A, ``double`` what only a double has (sessions, journal, faults), and
 ``unknowns`` the ledger. ``failures`` lets a value raise the error that it contains.
 
-A value reads no request and sends none: the clients and ``wire`` create it. Only ``core`` and
-``errors`` are below this room.
+Values neither read nor send requests: the clients and ``wire`` create them. This package may import
+only ``core`` and ``errors``.
 """

@@ -16,7 +16,7 @@ _FAILED = ("failed", "rejected")
 
 @dataclass(frozen=True, repr=False)
 class StreamEvent(Shown, CanFail, drawn_by="notebook.display.agents.stream_event"):
-    """One event of a streaming invocation; ``raise_for_error()`` raises a failure (INV-06)."""
+    """One event of a streaming invocation. ``raise_for_error()`` raises a failure (INV-06)."""
 
     data: str
 
@@ -116,10 +116,10 @@ class AgentEvents(
 
 @dataclass(frozen=True, repr=False)
 class AgentSession(Shown, drawn_by="notebook.display.agents.session"):
-    """A session of API-server mode; ``events`` is its history, if requested.
+    """A session of API-server mode. ``events`` is its history, if requested.
 
-    ``app_name`` and ``user_id`` are those that were asked for, and later calls with this session
-    ask for them again. ``last_update_time`` is in Unix seconds, None if the platform omits it.
+    ``app_name`` and ``user_id`` are the requested ones, and later calls with this session request
+    them again. ``last_update_time`` is in Unix seconds, None if the platform omits it.
     """
 
     id: str
@@ -155,7 +155,7 @@ class McpTool(Shown, drawn_by="notebook.display.agents.tool"):
 
     @property
     def signature(self) -> str:
-        """The name with its arguments; optional ones have a question mark."""
+        """The name with its arguments. Optional ones have a question mark."""
         required = self.input_schema.get("required") or ()
         properties = self.input_schema.get("properties") or {}
         names = [name if name in required else f"{name}?" for name in properties]
@@ -173,7 +173,7 @@ class McpTools(Series[McpTool], noun="tool", drawn_by="notebook.display.agents.t
 
 @dataclass(frozen=True, repr=False)
 class McpResult(Shown, CanFail, drawn_by="notebook.display.agents.tool_result"):
-    """The result of a tool call; ``content`` are the blocks as sent (MCP-05).
+    """The result of a tool call. ``content`` holds the blocks as sent (MCP-05).
 
     ``raise_for_error()`` raises ResultError if ``is_error`` is set.
     """

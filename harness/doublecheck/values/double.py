@@ -11,7 +11,7 @@ from doublecheck.core.notebook_repr import Series, Shown, clock_time, counted, w
 
 @dataclass(frozen=True)
 class ClockTime:
-    """A double's time; ``moved`` says how far it was moved, ``frozen`` whether it stands still."""
+    """A double's time. ``moved`` is how far it was moved, ``frozen`` whether it is stopped."""
 
     now: dt.datetime
     moved: dt.timedelta
@@ -23,7 +23,7 @@ class ClockTime:
 
 @dataclass(frozen=True, repr=False)
 class Session(Shown, drawn_by="notebook.display.double.session"):
-    """An active session instance of a double; ``remaining_s`` is in seconds of its clock."""
+    """An active session instance of a double. ``remaining_s`` is in seconds of its clock."""
 
     session_id: str
     user_session_id: str
@@ -49,7 +49,7 @@ class Sessions(Series[Session], noun="session", drawn_by="notebook.display.doubl
 
 @dataclass(frozen=True, repr=False)
 class JournalEntry(Shown, drawn_by="notebook.display.double.entry"):
-    """A request that a double served; ``curl`` is a command that repeats it.
+    """A request that a double served. ``curl`` is a command that repeats it.
 
     ``unread`` names the fields of the request that were not used, ``faults`` the faults that fired
     for it. ``session`` is the id of the session instance that it used, ``caused_by`` the id of the
@@ -89,10 +89,10 @@ class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.d
 
 @dataclass(frozen=True, repr=False)
 class ArmedFault:
-    """A fault of a double; ``described`` describes it in one line.
+    """A fault of a double. ``described`` describes it in one line.
 
-    ``calls`` is the number of calls of its operation since it was armed, ``met`` of them were
-    selected for the fault, and ``fired`` times it fired.
+    ``calls`` is the number of calls of its operation since it was armed, of which ``met`` were
+    selected for the fault. It fired ``fired`` times.
     """
 
     id: str

@@ -21,19 +21,19 @@ class CanFail:
     __slots__ = ()
 
     def raise_for_error(self) -> Self:
-        """Return this result; raise ResultError if it is a failure."""
+        """Return this result. Raise ResultError if it is a failure."""
         error = self.failure()
         if error is not None:
             raise error
         return self
 
     def failure(self) -> ResultError | None:
-        """Return the error that ``raise_for_error()`` raises, None if this is no failure."""
+        """Return the error that ``raise_for_error()`` raises, or None if this is not a failure."""
         raise NotImplementedError
 
 
 def checked(result: R, check: bool) -> R:
-    """Return a result; with ``check`` raise ResultError if it is a failure."""
+    """Return a result. With ``check``, raise ResultError if it is a failure."""
     return result.raise_for_error() if check else result
 
 

@@ -47,7 +47,7 @@ class Output(Shown, drawn_by="notebook.display.outputs.output"):
 
 @dataclass(frozen=True)
 class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
-    """The error that ended an execution; ``traceback`` may contain ANSI colours."""
+    """The error that ended an execution. ``traceback`` may contain ANSI colours."""
 
     ename: str
     evalue: str
@@ -56,7 +56,7 @@ class CodeError(Shown, drawn_by="notebook.display.outputs.error"):
 
 @dataclass(frozen=True, repr=False)
 class CodeResult(Shown, CanFail, drawn_by="notebook.display.outputs.code_result"):
-    """The result of running code; ``session_id`` is the instance's SessionId (``s-...``).
+    """The result of running code. ``session_id`` is the instance's SessionId (``s-...``).
 
     ``raise_for_error()`` raises ResultError if the code raised or did not end in time.
     """
@@ -128,9 +128,10 @@ class CodeResult(Shown, CanFail, drawn_by="notebook.display.outputs.code_result"
 
 @dataclass(frozen=True, repr=False)
 class BashResult(Shown, CanFail, drawn_by="notebook.display.outputs.bash_result"):
-    """The result of a command; ``exit_code`` is None if it still runs after its timeout.
+    """The result of a command. ``exit_code`` is None if it still runs after its timeout.
 
-    ``raise_for_error()`` raises ResultError unless the exit code is 0. ``session_id`` is the instance's SessionId (``s-...``).
+    ``raise_for_error()`` raises ResultError unless the exit code is 0. ``session_id`` is the
+    instance's SessionId (``s-...``).
     """
 
     status: str
@@ -162,7 +163,7 @@ class BashResult(Shown, CanFail, drawn_by="notebook.display.outputs.bash_result"
 
 @dataclass(frozen=True)
 class BrowserInfo(Shown, drawn_by="notebook.display.outputs.browser_info"):
-    """The properties of a browser; ``width`` and ``height`` of its pages are in pixels.
+    """The properties of a browser. ``width`` and ``height`` of its pages are in pixels.
 
     ``cdp_url`` is the address of its DevTools protocol; a process that knows it can control the
     browser.
@@ -243,11 +244,11 @@ _LEFT_OUT = "Not in it: "
 
 @dataclass(frozen=True, repr=False)
 class SessionSnapshot:
-    """A sandbox session as it was; ``platform.sandbox(from_snapshot=...)`` makes a copy of it.
+    """A saved sandbox session. ``platform.sandbox(from_snapshot=...)`` makes a copy of it.
 
-    ``session_id`` is the SessionId (``s-...``) of the session that it was taken of. ``created_at``
-    and ``reason`` are the platform's own words; a double's reason says what of the session is not
-    in the snapshot, or why it cannot be resumed any more.
+    ``session_id`` is the SessionId (``s-...``) of the saved session. ``created_at`` and ``reason``
+    come from the platform; a double's reason says which parts of the session are not in the
+    snapshot, or why it can no longer be resumed.
     """
 
     id: str
@@ -259,7 +260,7 @@ class SessionSnapshot:
 
     @property
     def left_out(self) -> str:
-        """What of the session is not in it, for example "2 threads, 1 child process"."""
+        """The parts of the session that are not in it, for example "2 threads, 1 child process"."""
         return self.reason[len(_LEFT_OUT) :] if self.reason.startswith(_LEFT_OUT) else ""
 
     def __repr__(self) -> str:

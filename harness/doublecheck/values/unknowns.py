@@ -11,11 +11,11 @@ from doublecheck.core.notebook_repr import Shown
 
 @dataclass(frozen=True)
 class Unknown(Shown, drawn_by="notebook.display.double.unknown"):
-    """One question that the specification leaves open, and the answer in force.
+    """One question that the specification leaves open, and the current answer.
 
-    ``alternatives`` are the other answers, by name, with their meanings. ``settled`` says that a
-    profile contains a deployment's answer; ``relied_on`` that an answer of this double depended on
-    it since its journal was emptied.
+    ``alternatives`` are the other answers, by name, with their meanings. ``settled``: a profile
+    contains a deployment's answer. ``relied_on``: an answer of this double has depended on it since
+    its journal was emptied.
     """
 
     id: str
@@ -63,7 +63,7 @@ def ledger_unknowns(
     settled: frozenset[str] = frozenset(),
     relied_on: frozenset[str] = frozenset(),
 ) -> Unknowns:
-    """Return the ledger with the answers in force, by default the defaults."""
+    """Return the ledger with the current answers, by default the defaults."""
     chosen = in_force or {}
     return Unknowns(
         {

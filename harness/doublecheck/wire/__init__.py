@@ -1,12 +1,12 @@
-"""The requests and answers of each surface, as pure functions: no input or output happens here.
+"""The requests and answers of each surface, as pure functions without input or output.
 
 ``calls`` has the request and the reader of its answer that a client needs for a call. There is a
 module for each surface: ``api_server``, ``application``, ``sandbox``, ``data_plane``, ``mcp``,
 ``a2a``, and ``admin`` for the routes that only a double has. ``event_stream`` reads server-sent
 events, and ``results`` reads the result in an exchange.
 
-``exchanges`` are requests with their answers, without secrets; ``request_log`` keeps the last of
-them for a client, and ``call_log`` those of the current test for its report.
+``exchanges`` are requests with their answers, without secrets. ``request_log`` keeps a client's
+last exchanges, and ``call_log`` those of the current test for its report.
 
-The room uses httpx's types, ``target`` and ``values``.
+This package may import httpx's types, ``target`` and ``values``.
 """

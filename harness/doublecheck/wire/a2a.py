@@ -75,12 +75,12 @@ def task(agent: Agent, task_id: str) -> Call[A2aAnswer]:
 
 
 def cancel(agent: Agent, task_id: str) -> Call[A2aAnswer]:
-    """Return the call that ends a task."""
+    """Return the call that cancels a task."""
     return Call(request(agent, "cancel", {"id": task_id}), read_answer)
 
 
 def read_event(response: httpx.Response, data: str) -> A2aAnswer:
-    """Return the event of one ``data:`` line; raise RefusedError, else AnswerError."""
+    """Return the event of one ``data:`` line. Raise RefusedError or AnswerError."""
     try:
         document = json.loads(data)
     except ValueError:
@@ -106,7 +106,7 @@ def message(agent: Agent, texts: Sequence[str], ids: Mapping[str, str | None]) -
 
 
 def request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
-    """Return a request of JSON-RPC; the method is named in the version of the card."""
+    """Return a JSON-RPC request. The method has its name in the version of the card."""
     modern, older = _METHODS.get(method, (method, method))
     body = {
         "jsonrpc": "2.0",
@@ -124,7 +124,7 @@ def request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
 
 
 def read_answer(response: httpx.Response) -> A2aAnswer:
-    """Return an answer; raise RefusedError for an error, or AnswerError if it is not A2A."""
+    """Return an answer. Raise RefusedError for an error, or AnswerError if it is not A2A."""
     return _answer(response, calls.read_json(response), response.text)
 
 
@@ -142,7 +142,7 @@ def _answer(response: httpx.Response, document: Any, text: str) -> A2aAnswer:
 
 
 def _is_answer(document: Mapping[str, Any], request: httpx.Request) -> bool:
-    """Whether a document of JSON-RPC answers this request."""
+    """Whether a JSON-RPC document answers this request."""
     sent = json.loads(request.content)
     return ("2.0", sent["id"]) == (document.get("jsonrpc"), document.get("id"))
 
@@ -180,5 +180,5 @@ def _object(response: httpx.Response) -> Mapping[str, Any]:
 
 def _wrong_answer(response: httpx.Response, text: str) -> AnswerError:
     return calls.wrong_answer(
-        response, f"{response.request.url} was answered with nothing of A2A: {text[:200]}"
+        response, f"The answer of {response.request.url} is not A2A: {text[:200]}"
     )

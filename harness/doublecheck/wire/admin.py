@@ -35,7 +35,7 @@ _UNKNOWNS = f"{PREFIX}/unknowns"
 
 @dataclasses.dataclass(frozen=True)
 class UnknownsInUse:
-    """A double's ledger: the answers in force, by id.
+    """A double's ledger: the current answers, by id.
 
     ``settled`` are the unknowns that a profile settles, and ``relied_on`` those that entries of the
     journal relied on, up to the entry with the id ``last``.
@@ -53,19 +53,19 @@ def health(target: Target) -> Call[bool]:
 
 
 def clock(target: Target) -> Call[ClockTime]:
-    """Return the call that reads a double's clock; raise NotADoubleError."""
-    _require_double(target, "A clock that can be read")
+    """Return the call that reads a double's clock. Raise NotADoubleError."""
+    _require_double(target, "A readable clock")
     return Call(calls.request(target, "GET", _CLOCK, timeout_s=5), _read_clock)
 
 
 def advance(target: Target, by: dt.timedelta) -> Call[ClockTime]:
-    """Return the call that moves a double's time; raise NotADoubleError."""
-    return _change_clock(target, "A clock that can be moved", {"advance_s": by.total_seconds()})
+    """Return the call that moves a double's time. Raise NotADoubleError."""
+    return _change_clock(target, "A movable clock", {"advance_s": by.total_seconds()})
 
 
 def freeze(target: Target, frozen: bool) -> Call[ClockTime]:
-    """Return the call that stops a double's time or lets it go on; raise NotADoubleError."""
-    return _change_clock(target, "A clock that can be stopped", {"frozen": frozen})
+    """Return the call that stops or restarts a double's clock. Raise NotADoubleError."""
+    return _change_clock(target, "A stoppable clock", {"frozen": frozen})
 
 
 def _change_clock(target: Target, feature: str, body: Mapping[str, Any]) -> Call[ClockTime]:
@@ -75,21 +75,21 @@ def _change_clock(target: Target, feature: str, body: Mapping[str, Any]) -> Call
 
 
 def duration(by: dt.timedelta | None, **units: float) -> dt.timedelta:
-    """Return the sum of a duration's arguments; raise ArgumentError."""
+    """Return the sum of a duration's arguments. Raise ArgumentError."""
     try:
         total = (by or dt.timedelta(0)) + dt.timedelta(**units)
     except (OverflowError, ValueError) as error:  # infinity, or not a number
-        raise ArgumentError(f"The clock cannot be advanced by that: {error}.") from None
+        raise ArgumentError(f"The clock cannot be advanced: {error}.") from None
     if total < dt.timedelta(0):
         raise ArgumentError(
-            f"The clock only moves forward, and {total.total_seconds():g} seconds would move it "
-            "back. platform.reset() sets it to the time of this machine."
+            f"The clock cannot move back ({total.total_seconds():g} seconds). platform.reset() "
+            "sets it to the time of this machine."
         )
     return total
 
 
 def reset(target: Target, wait: bool, keep: Sequence[str] | None = None) -> Call[None]:
-    """Return the call that resets a double, except for parts to keep; raise NotADoubleError."""
+    """Return the call that resets a double, except for parts to keep. Raise NotADoubleError."""
     _require_double(target, "reset()")
     query = {"wait": str(wait).lower()}
     if keep is not None:
@@ -99,13 +99,13 @@ def reset(target: Target, wait: bool, keep: Sequence[str] | None = None) -> Call
 
 
 def journal(target: Target) -> Call[Journal]:
-    """Return the call that reads a double's journal; raise NotADoubleError."""
+    """Return the call that reads a double's journal. Raise NotADoubleError."""
     _require_double(target, "A journal")
     return Call(calls.request(target, "GET", f"{PREFIX}/journal?bodies=true"), _read_journal)
 
 
 def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
-    """Return the call that reads a double's answers in force and the unknowns relied on.
+    """Return the call that reads a double's current answers and the unknowns relied on.
 
     Only the journal's entries after the id ``after`` count. Raises NotADoubleError.
     """
@@ -114,7 +114,7 @@ def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
 
 
 def ledger(target: Target) -> Call[Unknowns]:
-    """Return the call that reads a double's ledger; raise NotADoubleError."""
+    """Return the call that reads a double's ledger. Raise NotADoubleError."""
 
     def read(response: httpx.Response) -> Unknowns:
         usage = _read_unknowns(response)
@@ -134,8 +134,8 @@ def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
 
 
 def sessions(target: Target) -> Call[Sessions]:
-    """Return the call that lists a double's active session instances; raise NotADoubleError."""
-    _require_double(target, "The list of living session instances")
+    """Return the call that lists a double's active session instances. Raise NotADoubleError."""
+    _require_double(target, "The list of active session instances")
     return Call(calls.request(target, "GET", f"{PREFIX}/sessions"), _read_sessions)
 
 
@@ -203,7 +203,7 @@ _MARGIN_S = 30.0
 
 @dataclass(frozen=True, repr=False)
 class FaultPlan:
-    """The armed faults of a double, and the operations that were called while there were any."""
+    """The armed faults of a double, and the operations that were called while it had any."""
 
     faults: tuple[ArmedFault, ...]
     seen: Mapping[str, int]
@@ -214,7 +214,7 @@ class FaultPlan:
 
 
 def arm(target: Target, document: Mapping[str, Any]) -> Call[ArmedFault]:
-    """Return the call that arms a fault; it raises FaultError for a wrong one."""
+    """Return the call that arms a fault. It raises FaultError for an invalid one."""
     return _call(target, "POST", "", _read_fault, content=calls.json_content(document))
 
 
@@ -234,7 +234,7 @@ def disarm(target: Target, id_: str) -> Call[ArmedFault]:
 
 
 def release(target: Target, id_: str) -> Call[ArmedFault]:
-    """Return the call that releases the calls which a fault delays."""
+    """Return the call that releases the calls delayed by a fault."""
     return _call(target, "POST", f"/{id_}/release", _read_fault)
 
 
@@ -275,7 +275,7 @@ def _refusal(response: httpx.Response) -> str:
     try:
         return str(response.json()["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        return f"The double has no faults that can be armed: {response.text[:200]}"
+        return f"The double does not support faults: {response.text[:200]}"
 
 
 def _fault(document: Mapping[str, Any]) -> ArmedFault:

@@ -111,7 +111,7 @@ def artifacts_path(session: AgentSession) -> str:
 
 def _segment(name: str, value: str) -> str:
     if not value:
-        raise ArgumentError(f"{name} is empty, but it is a part of the request's path.")
+        raise ArgumentError(f"{name} is empty, but the request's path needs it.")
     return quote(value, safe="")
 
 
@@ -122,26 +122,29 @@ def read_apps(response: httpx.Response) -> tuple[str, ...]:
 
 
 def read_list(response: httpx.Response) -> list[Any]:
-    """Return a list, which may stand in an object as the only one; raise AnswerError for none."""
+    """Return a list, which may be the only list in an object.
+
+    Raise AnswerError if there is none.
+    """
     document = calls.read_json(response)
     values = document.values() if isinstance(document, dict) else [document]
     lists = [value for value in values if isinstance(value, list)]
     if len(lists) != 1:
         raise calls.wrong_answer(
             response,
-            f"{calls.route(response)} was answered with no list, nor an object with one: "
+            f"{calls.route(response)} returned neither a list nor an object with one: "
             f"{response.text:.80}",
         )
     return lists[0]
 
 
 def read_session(response: httpx.Response) -> AgentSession:
-    """Read a session; raise RefusedError, or AnswerError if it is not one."""
+    """Read a session. Raise RefusedError, or AnswerError if it is not one."""
     return _session(calls.read_json(response), response)
 
 
 def read_event(data: str) -> AgentEvent:
-    """Read the event of one ``data:`` line; raise AnswerError if it is not one."""
+    """Read the event of one ``data:`` line. Raise AnswerError if it is not one."""
     try:
         return _event(json.loads(data))
     except (ValueError, AttributeError, TypeError) as error:
@@ -155,7 +158,7 @@ def _request(target: Target, method: str, path: str, document: Any) -> Request:
 
 
 def _read_asked(response: httpx.Response, app: str, user_id: str) -> AgentSession:
-    """Read a session of this application and user, whatever the answer says that they are.
+    """Read a session of the requested application and user, whatever the answer names.
 
     They are its address: later requests must go to the same place.
     """
@@ -184,20 +187,19 @@ def _read_content(response: httpx.Response) -> bytes:
         return base64.urlsafe_b64decode(content["inlineData"]["data"])
     raise calls.wrong_answer(
         response,
-        f"An artifact must have a text or inline data, and this one has {', '.join(content) or 'none'}.",
+        f"An artifact must have a text or inline data, but has {', '.join(content) or 'neither'}.",
     )
 
 
 def read_events(response: httpx.Response) -> AgentEvents:
-    """Return the events of a run; raise RefusedError, or AnswerError if it is no list."""
+    """Return the events of a run. Raise RefusedError, or AnswerError if there is no list."""
     listed = read_list(response)
     try:
         return AgentEvents(map(_event, listed))
     except (AttributeError, TypeError) as error:
         raise calls.wrong_answer(
             response,
-            f"{calls.route(response)} was answered with what is no event ({error}): "
-            f"{response.text:.80}",
+            f"{calls.route(response)} returned an invalid event ({error}): {response.text:.80}",
         ) from None
 
 

@@ -25,7 +25,7 @@ def invocation(
     request_id: str | None,
     headers: Mapping[str, str] | None,
 ) -> Request:
-    """Return the request of an invocation; a header that is None is not sent (INV-03)."""
+    """Return the request of an invocation. A header that is None is not sent (INV-03)."""
     named = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
     ids = {name: value for name, value in named.items() if value is not None}
     return calls.request(
@@ -38,11 +38,11 @@ def invocation(
 
 
 def read_value(response: httpx.Response) -> Any:
-    """Return an invocation's value; raise RefusedError, or AnswerError for no JSON."""
+    """Read an invocation's value. Raise RefusedError, or AnswerError if it is not JSON."""
     if response.is_success and is_stream(response):
         raise calls.wrong_answer(
             response,
-            "The application streams its answer; read it with stream() instead of invoke().",
+            "The application streams its answer: use stream() instead of invoke().",
         )
     return calls.read_json(response)
 
@@ -52,7 +52,7 @@ def refuse_no_stream(response: httpx.Response) -> None:
     calls.refuse(response)
     raise calls.wrong_answer(
         response,
-        "The application answers at once and does not stream; use invoke() instead of stream().",
+        "The application does not stream its answer: use invoke() instead of stream().",
     )
 
 

@@ -34,7 +34,7 @@ def media_type(response: httpx.Response) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """One HTTP request; a ``timeout_s`` of None means the platform's own."""
+    """One HTTP request. A ``timeout_s`` of None means the platform's own."""
 
     method: str
     url: str
@@ -54,7 +54,7 @@ class Call(Generic[T]):
     reader: Callable[[httpx.Response], T]
 
     def read(self, response: httpx.Response) -> T:
-        """Return the value of an answer; raise AnswerError for an answer in another format."""
+        """Return the value of an answer. Raise AnswerError for an answer in another format."""
         try:
             return self.reader(response)
         except DoubleCheckError:
@@ -62,8 +62,8 @@ class Call(Generic[T]):
         except _UNREADABLE as error:
             raise wrong_answer(
                 response,
-                f"{route(response)} was answered with something unexpected "
-                f"({error!r:.100}): {_quoted(response.text)}",
+                f"The answer of {route(response)} has an unexpected format ({error!r:.100}): "
+                f"{_quoted(response.text)}",
             ) from error
 
 
@@ -79,7 +79,7 @@ def request(
 ) -> Request:
     """Return a request to a surface, by default the path's, with its API key."""
     if path[:1] not in ("/", "?", ""):
-        raise ArgumentError(f"A path begins with a slash, and {path!r} does not.")
+        raise ArgumentError(f"A path must begin with a slash: {path!r}.")
     addressed = surface or surface_of(path)
     key = (
         target.token
@@ -105,23 +105,23 @@ def json_content(document: Any) -> bytes:
 
 
 def read_json(response: httpx.Response) -> Any:
-    """Return the JSON of an answer; raise RefusedError for an HTTP error, else AnswerError."""
+    """Return the JSON of an answer. Raise RefusedError for an HTTP error, else AnswerError."""
     refuse(response)
     try:
         return response.json()
     except ValueError:
         raise wrong_answer(
-            response, f"{route(response)} was answered with no JSON: {_quoted(response.text)}"
+            response, f"{route(response)} did not return JSON: {_quoted(response.text)}"
         ) from None
 
 
 def wrong_answer(response: httpx.Response, message: str) -> AnswerError:
-    """Return the error for an answer that is not what its route promises."""
+    """Return the error for an answer in the wrong format."""
     return AnswerError(message, status=response.status_code, body=response.text)
 
 
 def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> RefusedError:
-    """Return the error for an answer with an error of JSON-RPC."""
+    """Return the RefusedError for a JSON-RPC error."""
     message, code = error.get("message"), str(error.get("code"))
     return RefusedError(
         f"{response.request.url} refused: {message} ({code})",
@@ -136,7 +136,7 @@ def refuse(response: httpx.Response) -> None:
     if response.is_success:
         return
     raise RefusedError(
-        f"{route(response)} was answered with HTTP {response.status_code}: {_reason(response)}",
+        f"{route(response)} returned HTTP {response.status_code}: {_reason(response)}",
         status=response.status_code,
         body=response.text,
     )
@@ -145,9 +145,7 @@ def refuse(response: httpx.Response) -> None:
 def _reason(response: httpx.Response) -> str:
     """Return the reason that an answer gives, and a remedy if one is known."""
     if response.is_redirect:
-        return (
-            f"a redirection to {without_token(response.headers['Location'])}, which is not followed"
-        )
+        return f"a redirect to {without_token(response.headers['Location'])}, which is not followed"
     return _detail(response)
 
 
@@ -173,7 +171,7 @@ def _message(response: httpx.Response) -> str | None:
 
 
 def route(response: httpx.Response) -> str:
-    """Return what was asked, without tokens: the method and the URL."""
+    """Return the method and the URL of the request, without tokens."""
     return f"{response.request.method} {without_token(str(response.request.url))}"
 
 

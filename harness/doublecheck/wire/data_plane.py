@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The address of a session's data plane; its query, which contains the token, is hidden."""
+    """The address of a session's data plane. Its query, which contains the token, is hidden."""
 
     url: str
     query: Secret
 
     def at(self, path: str) -> str:
-        """Return the URL of a path: inserted, with the query kept."""
+        """Return the URL of a path of the data plane, with the query."""
         return f"{self.url.rstrip('/')}{path}?{self.query.reveal()}"
 
 
@@ -73,7 +73,7 @@ def download(endpoint: Endpoint, path: str) -> Call[bytes]:
 
 
 def read_command(response: httpx.Response) -> BashResult:
-    """Return the result of a command; raise RefusedError, or AnswerError if it is none."""
+    """Return the result of a command. Raise RefusedError, or AnswerError if it is not one."""
     envelope, inner = sandbox.read_envelope(response)
     data = data_of(response, inner)
     return BashResult(
@@ -92,7 +92,7 @@ def _read_endpoint(response: httpx.Response) -> Endpoint:
     address = result.get("Endpoint") if isinstance(result, dict) else None
     parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
     if not parts.hostname or not parts.query:
-        message = "The answer about the session names no Endpoint."
+        message = "The session's answer has no Endpoint."
         raise AnswerError(message, status=response.status_code)
     return Endpoint(f"{parts.scheme}://{parts.netloc}{parts.path}", Secret(parts.query))
 
@@ -108,18 +108,18 @@ def _read_download(response: httpx.Response) -> bytes:
 
 
 def data_of(response: httpx.Response, document: Any) -> Mapping[str, Any]:
-    """Return the data of the public sandbox's envelope; raise RefusedError for a failure."""
+    """Return the data of the public sandbox's envelope. Raise RefusedError for a failure."""
     if isinstance(document, dict) and document.get("success") is False:
         message = str(document.get("message", ""))
         raise RefusedError(message, status=response.status_code, body=response.text)
     data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict):
-        raise calls.wrong_answer(response, "The answer has no data of an operation.")
+        raise calls.wrong_answer(response, "The answer of the operation has no data.")
     return data
 
 
 def field_of(response: httpx.Response, data: Mapping[str, Any], name: str) -> Any:
-    """Return a field of the data; raise AnswerError if it is missing."""
+    """Return a field of the data. Raise AnswerError if it is missing."""
     if name in data:
         return data[name]
     raise calls.wrong_answer(response, f"The answer's data has no {name}.")
@@ -129,12 +129,12 @@ Format = Literal["jpeg", "png"]
 
 
 def info(endpoint: Endpoint) -> Call[BrowserInfo]:
-    """Return the call that describes the browser, which is started if it does not run."""
+    """Return the call that describes the browser, and starts it if necessary."""
     return Call(Request("GET", endpoint.at("/v1/browser/info")), _read_info)
 
 
 def screenshot(endpoint: Endpoint, kind: Format | None) -> Call[bytes]:
-    """Return the call that takes a picture of the active page."""
+    """Return the call that takes a screenshot of the active page."""
     chosen = "" if kind is None else f"&format={kind}"
     return Call(Request("GET", endpoint.at("/v1/browser/screenshot") + chosen), _read_picture)
 
@@ -154,6 +154,6 @@ def _read_picture(response: httpx.Response) -> bytes:
     calls.refuse(response)
     if response.headers.get("content-type", "").startswith("image/"):
         return response.content
-    data_of(response, calls.read_json(response))  # the JSON says why
+    data_of(response, calls.read_json(response))  # the JSON has the reason
     message = "The answer is not an image."
     raise calls.wrong_answer(response, message)

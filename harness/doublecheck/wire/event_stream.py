@@ -1,7 +1,7 @@
 """Read ``text/event-stream`` as the HTML standard says: UTF-8, in lines ended by CR, LF or both.
 
-This is no work for httpx-sse, which yields an event without data after each comment as soon as one
-event had an id, refuses a media type in capitals, and keeps a byte order mark.
+httpx-sse does not fit: it yields an event without data after each comment as soon as one event had
+an id, refuses a media type in capitals, and keeps a byte order mark.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ def data_of(content: bytes) -> list[str]:
 
 
 class _Decoder:
-    """Decodes a stream in pieces of any length."""
+    """Decodes a stream in chunks of any length."""
 
     def __init__(self) -> None:
         self._utf_8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
-        self._after_cr = False  # which ended a line already; a newline now belongs to it
+        self._after_cr = False  # which already ended a line; a newline now belongs to it
         self._begun: list[str] = []  # pieces of a line
         self._name = ""
         self._data: list[str] = []
 
     def feed(self, content: bytes, *, final: bool = False) -> Iterator[ServerSentEvent]:
-        """Yield the events that end in this piece."""
+        """Yield the events that end in this chunk."""
         text = self._utf_8.decode(content, final)
         if not text:
             return
@@ -118,7 +118,7 @@ class FeedEvent:
 def outputs(
     target: Target, *, user_id: str, session_id: str, timeout_s: float | None
 ) -> Request | None:
-    """Return the request that subscribes to a session's outputs, None on a live platform.
+    """Return the request that subscribes to a session's outputs, or None on a live platform.
 
     Raises CredentialsMissingError.
     """
@@ -135,7 +135,7 @@ def named(request: Request, run: str) -> Request:
 
 
 def read(kind: str, text: str, run: str) -> FeedEvent | None:
-    """Read an event of the feed; return None for one of another execution."""
+    """Read an event of the feed. Return None if it belongs to another execution."""
     data = json.loads(text)
     if data.get("run") != run:
         return None

@@ -96,9 +96,9 @@ def _forms(secret: str) -> Iterator[str]:
 class Exchange(Shown, drawn_by="notebook.display.double.exchange"):
     """A request and its answer.
 
-    ``status`` is None if there is no answer, and ``error`` says why; both are None while the
+    ``status`` is None if there is no answer, and ``error`` has the reason; both are None while the
     exchange is in progress. ``body`` is the part of the answer that was read. Only the first 64 KiB
-    of a body are stored: ``request_cut`` and ``body_cut`` say if it was longer.
+    of a body are stored: ``request_cut`` and ``body_cut`` say whether it was longer.
     """
 
     request: Request
@@ -194,17 +194,17 @@ def _obstacle(exchange: Exchange) -> str | None:
     authorization = _value(request.headers, "authorization")
     if authorization.startswith(ALGORITHM):
         return (
-            "it is signed with the target's access key and secret key in a scheme that curl does "
-            "not know; its signature holds for minutes"
+            "it is signed with the target's access key and secret key in a scheme that curl "
+            "does not know; its signature is valid for minutes"
         )
     if redacted_text(request.url) != request.url:
-        return "its URL has the token of a session, which ends with the session"
+        return "its URL has a session token, which expires with the session"
     if exchange.request_cut:
-        return f"its body is longer than the {len(request.content)} bytes that were kept"
+        return f"its body is longer than the {len(request.content)} bytes that were stored"
     with suppress(UnicodeDecodeError):
         if "\0" not in request.content.decode():
             return None
-    return "its body is no text"
+    return "its body is not text"
 
 
 def _header(name: str, value: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 VERSION = "2025-11-25"
 CLIENT = {"name": "doublecheck", "version": "1"}
-MOST_PAGES = 1000  # of a list; more than that has no end
+MOST_PAGES = 1000  # of a list; a longer one counts as endless
 
 _ids = itertools.count(1)
 
@@ -72,21 +72,21 @@ def initialized(server: McpServer, session: McpSession) -> Call[None]:
 
 
 def listen(server: McpServer, session: McpSession) -> Request:
-    """Return the request for the server's own messages; a server may refuse it (405)."""
+    """Return the request for the server's own messages. A server may refuse it (405)."""
     return Request(
         "GET", server.url, {"Accept": event_stream.MEDIA_TYPE, **_headers(server, session)}
     )
 
 
 def end(server: McpServer, session: McpSession) -> Call[None]:
-    """Return the call that ends a session; a server may refuse to (405)."""
+    """Return the call that ends a session. A server may refuse it (405)."""
     return Call(Request("DELETE", server.url, _headers(server, session)), lambda _response: None)
 
 
 def ask(
     server: McpServer, session: McpSession, method: str, params: Mapping[str, Any]
 ) -> Call[dict[str, Any]]:
-    """Return the call of any method; its answer is read as the result."""
+    """Return the call of any method. Its answer is read as the result."""
     return Call(request(server, session, _message(method, params)), read_result)
 
 
@@ -99,16 +99,16 @@ def call_tool(
 
 
 def tools_of(page: Mapping[str, Any]) -> list[McpTool]:
-    """Return the tools on a page of tools/list; raise AnswerError if it is not one."""
+    """Return the tools on a page of tools/list. Raise AnswerError if it is not one."""
     try:
         return [_tool(tool) for tool in page["tools"]]
     except (LookupError, TypeError, AttributeError) as error:
-        message = f"tools/list was answered with something else than tools ({error!r:.100})."
+        message = f"tools/list did not return tools ({error!r:.100})."
         raise AnswerError(message, status=200, body=json.dumps(page)) from None
 
 
 def next_cursor(page: Mapping[str, Any], followed: list[str]) -> str | None:
-    """Return the cursor of the page after this one, and note it; raise AnswerError for no end."""
+    """Return the cursor of the next page, and record it. Raise AnswerError for an endless list."""
     cursor = page.get("nextCursor")
     if not cursor:
         return None
@@ -131,7 +131,7 @@ def _tool(tool: Mapping[str, Any]) -> McpTool:
 def read_result(response: httpx.Response) -> dict[str, Any]:
     """Return the result in an answer, which is JSON or the last of its events.
 
-    Raises RefusedError for an HTTP error and for an error of JSON-RPC, with its ``code``.
+    Raises RefusedError for an HTTP error and for a JSON-RPC error, with its ``code``.
     """
     calls.refuse(response)
     reply = next((it for it in messages(response) if "result" in it or "error" in it), None)
@@ -147,7 +147,7 @@ def read_result(response: httpx.Response) -> dict[str, Any]:
 
 
 def messages(response: httpx.Response) -> Iterator[dict[str, Any]]:
-    """Yield the messages of JSON-RPC in an answer."""
+    """Yield the JSON-RPC messages in an answer."""
     if not is_stream(response):
         yield calls.read_json(response)
         return
@@ -161,7 +161,7 @@ def _message(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request(server: McpServer, session: McpSession | None, message: Mapping[str, Any]) -> Request:
-    """Return the request that sends a message of JSON-RPC."""
+    """Return the request that sends a JSON-RPC message."""
     headers = {
         "Accept": f"application/json, {event_stream.MEDIA_TYPE}",
         "Content-Type": "application/json",
@@ -188,7 +188,7 @@ def _read_session(response: httpx.Response) -> McpSession:
 
 
 def read_tool_result(response: httpx.Response) -> McpResult:
-    """Return the result of a tool call; raise RefusedError, or AnswerError if it is none."""
+    """Return the result of a tool call. Raise RefusedError, or AnswerError if it is not one."""
     result = read_result(response)
     content = result.get("content")
     if not isinstance(content, list) or not all(map(_is_block, content)):
@@ -209,5 +209,5 @@ def _is_block(block: Any) -> bool:
 def _no_result(response: httpx.Response) -> AnswerError:
     return calls.wrong_answer(
         response,
-        f"{response.request.url} was answered with no result of MCP: {response.text[:200]}",
+        f"{response.request.url} did not return an MCP result: {response.text[:200]}",
     )

@@ -1,7 +1,7 @@
 """The last exchanges of a client, which help to explain a failure.
 
-They are recorded where requests are sent. httpx's hooks see neither a request that got no answer
-nor our own Request object.
+They are recorded where requests are sent, because httpx's hooks see neither a request that got no
+answer nor our own Request object.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exc
 
 
 class Recording:
-    """One exchange in progress; ``exchange`` is its current state."""
+    """One exchange in progress. ``exchange`` is its current state."""
 
     def __init__(self, request: Request, body_limit: int = BODY_LIMIT) -> None:
         self._began = time.monotonic()
@@ -102,13 +102,13 @@ class Recording:
         return dataclasses.replace(self._known, body=bytes(self._body), elapsed_s=elapsed_s)
 
     def answered(self, response: httpx.Response) -> httpx.Response:
-        """Record an answer that has been read; return it."""
+        """Record an answer that has been read, and return it."""
         self._headed(response)
         self._received(response.content)
         return response
 
     def streamed(self, response: httpx.Response) -> httpx.Response:
-        """Record an answer while it is read; return it."""
+        """Record an answer while it is read, and return it."""
         self._headed(response)
         response.stream = _RecordedStream(response.stream, self._received)
         return response
@@ -150,7 +150,7 @@ def _kept(request: Request, limit: int) -> Exchange:
 
 
 class _RecordedStream(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """The stream of an answer; it records every chunk."""
+    """The stream of an answer. It records every chunk."""
 
     def __init__(self, stream: Any, received: Any) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""The result in an exchange, read again: of code, a command, a tool, an agent or an application."""
+"""Read the result in an exchange again: of code, a command, a tool, an agent or an application."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNREADABLE = (
 
 
 def result_of(exchange: Exchange) -> CanFail | None:
-    """Return the result in the answer of an exchange, None if there is none."""
+    """Return the result in the answer of an exchange, or None."""
     read = _reader(exchange)
     if read is None or exchange.status is None:
         return None
@@ -37,7 +37,7 @@ def result_of(exchange: Exchange) -> CanFail | None:
 
 
 def response_of(exchange: Exchange) -> httpx.Response:
-    """Return the answer of an exchange as one of httpx."""
+    """Return the answer of an exchange as an httpx response."""
     request = httpx.Request(exchange.request.method, exchange.request.url)
     named = {name.lower(): value for name, value in exchange.headers.items()}
     kind = {"content-type": named.get("content-type", "")}
@@ -47,7 +47,7 @@ def response_of(exchange: Exchange) -> httpx.Response:
 
 
 def body_of(exchange: Exchange) -> Mapping[str, Any]:
-    """Return the JSON object in the body of a request, empty if it is none."""
+    """Return the JSON object in the body of a request, or an empty one."""
     try:
         document = json.loads(exchange.request.content)
     except (ValueError, RecursionError):
@@ -56,7 +56,7 @@ def body_of(exchange: Exchange) -> Mapping[str, Any]:
 
 
 def code_of(exchange: Exchange) -> tuple[str, str] | None:
-    """Return the code, or the command, that a request runs, and its language."""
+    """Return the code or command of a request, and its language."""
     body = body_of(exchange)
     if body.get("OperationType") not in (invoke_tool.RUN_CODE, invoke_tool.EXEC_BASH):
         return None

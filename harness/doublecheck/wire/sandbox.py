@@ -61,11 +61,11 @@ def run(
 
 
 def require_no_shell(language: str) -> None:
-    """Raise ArgumentError if a language is a shell, whose result is another one."""
+    """Raise ArgumentError if a language is a shell, because a command has another kind of result."""
     if language in invoke_tool.SHELLS:
         raise ArgumentError(
-            f"run_code() runs code and reads what it came to; for a command, language={language!r}, "
-            "there is exec_bash(command)."
+            "run_code() runs code; for a command, use exec_bash(command) instead of "
+            f"language={language!r}."
         )
 
 
@@ -113,13 +113,13 @@ def signed(
     action: str = invoke_tool.ACTION,
     timeout_s: float | None = None,
 ) -> Request:
-    """Return a signed request to the control plane; raise CredentialsMissingError."""
+    """Return a signed request to the control plane. Raise CredentialsMissingError."""
     built = invoke_tool.build(body, target.address(), when, action=action)
     return Request(built.method, built.url, built.headers, built.body, timeout_s)
 
 
 def read_result(response: httpx.Response) -> CodeResult:
-    """Return the result of code; raise RefusedError for an error envelope, else AnswerError."""
+    """Return the result of code. Raise RefusedError for an error envelope, else AnswerError."""
     envelope, inner = read_envelope(response)
     try:
         return _result(inner, envelope.session_id)
@@ -131,14 +131,14 @@ def read_result(response: httpx.Response) -> CodeResult:
 
 
 def read_envelope(response: httpx.Response) -> tuple[invoke_tool.Envelope, dict[str, Any]]:
-    """Return the envelope of 2.8 and the JSON in it; raise RefusedError, else AnswerError."""
+    """Return the envelope of 2.8 and the JSON in it. Raise RefusedError, else AnswerError."""
     with _translated(response):
         envelope = invoke_tool.read(response.status_code, response.content)
         return envelope, envelope.inner()
 
 
 def read_action(response: httpx.Response) -> Mapping[str, Any]:
-    """Return the Result of an action; raise RefusedError, else AnswerError."""
+    """Return the Result of an action. Raise RefusedError, else AnswerError."""
     with _translated(response):
         return invoke_tool.read_result(response.status_code, response.content)[1]
 
@@ -180,7 +180,7 @@ def _result(inner: Mapping[str, Any], session_id: str) -> CodeResult:
 
 
 def _output(output: Mapping[str, Any]) -> Output:
-    """Read an output; missing and unknown fields are accepted here, but not by CTL-02."""
+    """Read an output. Missing and unknown fields are accepted here, but not by CTL-02."""
     fields = {name: output[name] for name in _OUTPUT_FIELDS if output.get(name) is not None}
     if "traceback" in fields:
         lines = fields["traceback"]
@@ -195,7 +195,7 @@ _PAGE = 100
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the snapshots of a tool; ``next_token`` is "" on the last."""
+    """A page of the snapshots of a tool. ``next_token`` is "" on the last page."""
 
     snapshots: tuple[SessionSnapshot, ...]
     next_token: str
@@ -270,7 +270,7 @@ def _page(result: Mapping[str, Any]) -> Page:
 
 
 def _snapshot(details: Mapping[str, Any]) -> SessionSnapshot:
-    """Read a snapshot; only its id is required, because no platform is known to send the rest."""
+    """Read a snapshot. Only its id is required, because other fields are not documented."""
     return SessionSnapshot(
         id=str(details["SnapshotId"]),
         status=str(details.get("Status") or ""),

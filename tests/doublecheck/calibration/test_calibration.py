@@ -119,10 +119,10 @@ def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
         ),
         "U-SESSION-CREATE": (
             "",
-            "runs or makes something on the platform, which it removes: --allow-writes",
+            "creates something on the platform, and removes it; needs --allow-writes",
         ),
         "U-LIST-APPS": ("detailed", ""),
-        "U-PING-SLOW": ("", "no probe can tell its answers apart from outside"),
+        "U-PING-SLOW": ("", "its answers cannot be told apart from outside"),
         "U-WEBHOOKS": ("", "the target does not offer a2a"),
     } == expected
     assert ["lets 62 s pass: --slow"] == [finding.reason for finding in slow]

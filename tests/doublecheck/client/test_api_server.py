@@ -137,7 +137,7 @@ def test_an_artifact_that_is_not_there_is_refused(client: Platform) -> None:
     for name, version in (("none", None), ("plots/a 1.png", 1)):
         with pytest.raises(RefusedError, match="HTTP 404: Artifact not found"):
             client.download_artifact(session, name, version=version)
-    with pytest.raises(AnswerError, match="and this one has fileData"):
+    with pytest.raises(AnswerError, match="but has fileData"):
         client.download_artifact(session, "plots/a 1.png")
 
 

@@ -148,5 +148,5 @@ def test_a_key_is_not_shown(target: Target) -> None:
 )
 def test_tools_that_are_none_are_told(page: dict[str, Any]) -> None:
     """A server may list what it likes."""
-    with pytest.raises(AnswerError, match="tools/list was answered with something else"):
+    with pytest.raises(AnswerError, match="tools/list did not return tools"):
         wire.tools_of(page)

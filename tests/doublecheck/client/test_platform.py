@@ -76,7 +76,7 @@ def test_a_failure_in_a_stream_is_an_event(client: Platform) -> None:
 
 def test_an_entrypoint_that_raises_is_a_refusal(client: Platform) -> None:
     """The error names request and status, and has the body."""
-    with pytest.raises(RefusedError, match=r"POST .*/invoke was answered with HTTP 500") as caught:
+    with pytest.raises(RefusedError, match=r"POST .*/invoke returned HTTP 500") as caught:
         client.invoke("it broke", do="fail")
 
     assert (500, True) == (caught.value.status, "RuntimeError" in caught.value.body)

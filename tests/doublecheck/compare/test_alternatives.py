@@ -22,7 +22,7 @@ CHOSEN = [
     ("U-PROBE-BODIES", "json-string", "probes"),
     ("U-PROBE-ERROR", "absent-404", "probes"),
     ("U-HEALTH-CLASH", "api-server", "probes"),
-    ("U-LIST-APPS", "detailed", "what the API server has"),
+    ("U-LIST-APPS", "detailed", "API server lists"),
     ("U-SESSION-FIELDS", "id-only", SESSIONS),
     ("U-EVENT-FIELDS", "content-only", SESSIONS),
     ("U-SESSION-DUPLICATE", "400", SESSIONS),

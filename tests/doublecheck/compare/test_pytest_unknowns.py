@@ -83,7 +83,9 @@ def test_strict_fails_tests_that_rely_on_unknowns(
     result.assert_outcomes(passed=1, failed=4)
     refusal = "*--platform-strict: this test relies on U-PROBE-BODIES, U-PROBE-ERROR, which *no"
     result.stdout.fnmatch_lines(
-        [f'{refusal} profile settles*a line of its [[]unknowns]: U-PROBE-BODIES = "object".*']
+        [
+            f'{refusal} profile settles*add it to the profile*[[]unknowns]: U-PROBE-BODIES = "object".*'
+        ]
     )
     result.stdout.fnmatch_lines(["*test_wrong - *AssertionError*"])
 
@@ -153,7 +155,7 @@ def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--platform-strict", "--platform-sweep"), "choose one of them"),
+        (("--platform-strict", "--platform-sweep"), "remove one of them"),
         (("--platform-profile=none.toml",), "--platform-profile: The profile *none.toml cannot be"),
         (
             ("--platform-profile=p.toml", "--platform-url=http://127.0.0.1:1"),

@@ -20,7 +20,7 @@ from doublecheck.compare.run import run
 from tests.doublecheck.compare.conftest import application
 from tests.doublecheck.compare.liar import LIES, Liar, seen_as_live, serving_liar
 
-CHEAP = ("probes", "invocations", "what the API server has", "sessions and runs")
+CHEAP = ("probes", "invocations", "API server lists", "sessions and runs")
 KEYS = {"access_key": "AKLTtwin", "secret_key": "c2VjcmV0"}
 
 

@@ -69,10 +69,10 @@ def test_a_live_platform_is_only_read_unless_more_is_allowed(
     assert (([], []), Class.SAME) == (sessions(behind), comparison.cls)
     assert {
         "invocations": "it invokes an agent",
-        "refusals of runs": "it asks for runs",
+        "refused runs": "it requests runs",
         "sessions and runs": "it creates something",
         "code in the sandbox": "it runs code",
-        "a tool of MCP": "it calls tools",
+        "an MCP tool": "it calls tools",
         "A2A": "it sends messages to an agent",
     } == {
         part.name: part.skipped.partition(" on the live platform, which needs --allow-writes")[0]
@@ -149,11 +149,11 @@ def test_wrong_usage_is_refused(platform: Platform, tmp_path: Path) -> None:
     profile = tmp_path / "profile.toml"
     live = Platform(Target("http://127.0.0.1:9", "live"))
     cases = [
-        (lambda: doublecheck.twin(platform), "Name the platform to compare the double with"),
+        (lambda: doublecheck.twin(platform), "Name the other platform"),
         (lambda: doublecheck.twin(live, platform), "pass the double first"),
         (lambda: doublecheck.twin(platform, live), "Nothing answers at http://127.0.0.1:9"),
-        (lambda: doublecheck.twin(platform, platform, target="x"), "say one of them"),
-        (lambda: doublecheck.twin(platform, 5), "5 is no platform"),  # type: ignore[arg-type]
+        (lambda: doublecheck.twin(platform, platform, target="x"), "remove one"),
+        (lambda: doublecheck.twin(platform, 5), "5 is not a platform"),  # type: ignore[arg-type]
         (lambda: doublecheck.twin(platform, platform, profile=profile), "profile="),
     ]
     with live:

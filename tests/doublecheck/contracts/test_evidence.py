@@ -113,7 +113,7 @@ def test_a_server_that_wants_a_key_says_which_variable_has_it(check: Check) -> N
     assert {"PRB-01": Verdict.COULD_NOT_ASK, "INV-08": Verdict.COULD_NOT_ASK} == {
         check.clause: check.verdict for check in observable
     }
-    assert all("If it wants a key, set DOUBLECHECK_API_KEY" in check.reason for check in observable)
+    assert all("If it needs a key, set DOUBLECHECK_API_KEY" in check.reason for check in observable)
 
 
 def test_one_wrong_answer_of_a_surface_that_is_there_is_a_failure(check: Check) -> None:

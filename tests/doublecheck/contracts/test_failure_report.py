@@ -69,10 +69,10 @@ def test_a_failure_tells_all(
     answer_line = next(line for line in report[request_at:] if line.startswith("< HTTP"))
     assert re.fullmatch(r"< HTTP 200, after \d+ ms", answer_line)
     again = report.index("Again:")
-    assert report[again + 1].endswith(": its body is no text")
+    assert report[again + 1].endswith(": its body is not text")
     words = f"--url {double.url} --reference-app --only INV-08"
     assert f"  doublecheck run {words}" == report[again + 2]
-    assert "--strict-should lets that fail the run" in "\n".join(report[-2:])
+    assert "--strict-should makes them" in "\n".join(report[-2:])
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")

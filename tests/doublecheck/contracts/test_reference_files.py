@@ -91,7 +91,7 @@ def test_a_file_of_the_user_s_is_not_overwritten(tmp_path: Path) -> None:
     app_path = tmp_path / "app.py"
     app_path.write_text("mine")
 
-    with pytest.raises(FolderError, match=r"other files by these names: app\.py\. Nothing was"):
+    with pytest.raises(FolderError, match=r"different files: app\.py\. Nothing was"):
         reference_files.write("agentdouble", tmp_path)
     assert [app_path] == list(tmp_path.iterdir())
 
@@ -104,5 +104,5 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """The message says which, why, and what to do."""
     (tmp_path / "file").write_text("mine")
 
-    with pytest.raises(FolderError, match=r"file.* cannot be written: .*Name another folder"):
+    with pytest.raises(FolderError, match=r"file.* cannot be written: .*Choose another folder"):
         reference_files.write("agentdouble", tmp_path / "file")

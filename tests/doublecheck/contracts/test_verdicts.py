@@ -71,17 +71,17 @@ def test_what_a_target_cannot_show_is_said() -> None:
     ]
 
     assert [
-        "not applicable: checks the library of this process, not a platform",
+        "not applicable: checks this process's library, not a platform",
         (
             "not observable: needs the reference application, which 'doublecheck contracts app' "
             "writes and --reference-app declares"
         ),
         None,
         None,
-        "not offered: live declares no services",
-        "not offered: live declares no runtimes",
+        "not offered: live does not declare services",
+        "not offered: live does not declare runtimes",
         (
-            "not run: makes or deletes something on live, which --allow-writes allows "
+            "not run: creates or deletes something on live; allow this with --allow-writes "
             "(in pytest --platform-allow-writes, in Python allow_writes=True)"
         ),
         None,

@@ -82,6 +82,6 @@ def test_what_is_no_stream_is_refused_in_a_sentence(notebook: NotebookKernel) ->
     """It says what is taken."""
     ran = notebook.run("doublecheck.show('text')")
 
-    assert "show() takes what yields events, platform.stream(...) say, and not 'text'." in (
+    assert "show() needs a stream, such as platform.stream(...), but got 'text'." in (
         ran.error or ""
     )

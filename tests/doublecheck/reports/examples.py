@@ -52,4 +52,4 @@ STAGING = Report(
     ),
 )
 
-INTERRUPTED = "Interrupted: 5 of 7 checks were carried out. The others were not checked."
+INTERRUPTED = "Interrupted: 5 of 7 checks ran. The others were not checked."

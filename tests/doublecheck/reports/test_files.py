@@ -29,7 +29,7 @@ def test_what_cannot_be_written_is_found_out_beforehand(
     tmp_path: Path, name: str, message: str
 ) -> None:
     """In one line, and nothing is left behind."""
-    with pytest.raises(ReportError, match=f"No report can be written to .*: {message}"):
+    with pytest.raises(ReportError, match=f"The report cannot be written to .*: {message}"):
         report.require_writable(tmp_path / name)
 
     assert [] == list(tmp_path.iterdir())

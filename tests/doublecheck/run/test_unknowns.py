@@ -40,9 +40,7 @@ def test_of_an_async_platform_it_is_the_same() -> None:
 
 def test_what_is_no_platform_is_refused() -> None:
     """With what is taken."""
-    with pytest.raises(
-        doublecheck.errors.ArgumentError, match="5 is no platform: pass what connect"
-    ):
+    with pytest.raises(doublecheck.errors.ArgumentError, match="5 is not a platform: pass a URL"):
         doublecheck.unknowns(5)  # type: ignore[arg-type]
 
 

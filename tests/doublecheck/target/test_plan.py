@@ -160,7 +160,9 @@ def test_a_wrong_variable_is_an_error() -> None:
 def test_no_file_selects_a_live_platform(tmp_path: Path) -> None:
     """Who runs the tests does; a double may be selected by a file."""
     live = written(tmp_path, f'[tool.doublecheck]\ntarget = "staging"\n{PROJECT}')
-    with pytest.raises(TargetError, match=r"target selects a live platform, which a file must not"):
+    with pytest.raises(
+        TargetError, match=r"target selects a live platform, which a file alone must not"
+    ):
         planned({}, live)
     assert "live" == planned({"DOUBLECHECK_TARGET": "staging"}, live).kind
 
@@ -186,7 +188,7 @@ def test_a_plan_is_shown_with_its_sources(project: Path) -> None:
         f"  api key env: STAGING_KEY ({TABLE} api_key_env)",
         f"  ca file: ca.pem ({TABLE} ca_file)",
         "  secrets: PLATFORM_SECRET_KEY",
-        "  not used: DOUBLECHECK_MCP (not of this platform, as DOUBLECHECK_URL would say)",
+        "  not used: DOUBLECHECK_MCP (not used for this platform; set DOUBLECHECK_URL to use them)",
     ] == lines
 
 
@@ -202,14 +204,14 @@ def test_a_project_need_not_have_the_table(tmp_path: Path, text: str) -> None:
     [
         ("url = 'http://a'", "[tool.doublecheck] has two keys: target, the name of a target, and"),
         ("targets.a = 1", "[tool.doublecheck.targets.a] must be a table."),
-        ("targets.a.ofers = ['a2a']", "there is no key ofers. Did you mean offers?"),
+        ("targets.a.ofers = ['a2a']", "unknown key ofers. Did you mean offers?"),
         ("targets.a.region = 3", "region must be text, not 3."),
         (
             "targets.a.url = 'http://user:TOP-SECRET@a'",
-            "https://host, not what stands there (str, with a user in it).",
+            "https://host, not the given value (str, with a user in it).",
         ),
         ("targets.a.allow_writes = 1", "allow_writes must be true or false, not 1."),
-        ("targets.a.api_key = 'TOP-SECRET'", "api_key does not belong in a file"),
+        ("targets.a.api_key = 'TOP-SECRET'", "api_key is a secret and must not be in a file"),
         (
             "targets.a.api_key_env = 'TOP-SECRET'",
             "api_key_env must be the name of the environment variable that holds it, not 'str'.",

@@ -44,7 +44,7 @@ def test_a_live_target_takes_from_the_environment_what_is_not_given() -> None:
 )
 def test_an_unusable_address_is_refused(url: str) -> None:
     """The error says what an address must read like."""
-    with pytest.raises(TargetError, match="is no usable address; it must read http://host"):
+    with pytest.raises(TargetError, match="is not a usable address; use http://host"):
         Target(url)
 
 

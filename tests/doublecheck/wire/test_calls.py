@@ -32,5 +32,5 @@ def test_a_refusal_says_what_the_answer_says(body: str, message: str) -> None:
     with pytest.raises(RefusedError) as caught:
         refuse(httpx.Response(502, text=body, request=request))
 
-    assert f"GET http://127.0.0.1/ping was answered with HTTP 502: {message}" == str(caught.value)
+    assert f"GET http://127.0.0.1/ping returned HTTP 502: {message}" == str(caught.value)
     assert body == caught.value.body

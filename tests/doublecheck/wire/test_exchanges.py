@@ -237,7 +237,7 @@ def _essential(received: list[Any]) -> list[Any]:
     ("request_", "reason"),
     [
         (Request("POST", "http://h/", {"authorization": "HMAC-SHA256 Credential=x"}), "signed"),
-        (Request("GET", "http://h/v1?Authorization=x"), "token of a session"),
+        (Request("GET", "http://h/v1?Authorization=x"), "session token"),
     ],
 )
 def test_what_curl_cannot_send_again_is_said(request_: Request, reason: str) -> None:

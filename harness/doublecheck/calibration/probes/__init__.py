@@ -1,7 +1,8 @@
 """Probes: small exchanges that find out which alternative of the ledger a platform implements.
 
-Each probe is written once: ``doublecheck calibrate`` runs it on a deployment, and the tests of
-alternatives run it on a double that uses each answer in turn.
+Each module has the probes of a surface, and ``probing`` has what they share. ``doublecheck
+calibrate`` runs them on a deployment; the tests of the alternatives run the same probes on a double
+with each answer in turn.
 """
 
 from __future__ import annotations

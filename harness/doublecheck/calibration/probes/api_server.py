@@ -1,4 +1,4 @@
-"""Probes of API-server mode: applications, sessions, runs, and two runs at the same time."""
+"""Probes of API-server mode: applications, sessions, runs, and two simultaneous runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def session_duplicate(at: Probing) -> str:
     at.finally_(lambda: at.ask("DELETE", path))
     first, second = (at.ask("POST", path, {}).status_code for _ in range(2))
     answers = {(200, 409): "409", (200, 400): "400", (200, 200): "existing"}
-    return one_of(answers, (first, second), "the two creations are answered HTTP")
+    return one_of(answers, (first, second), "the two creations return HTTP")
 
 
 @probe("U-SESSION-LIST", "api_server", writes=True)
@@ -79,7 +79,7 @@ def session_delete(at: Probing) -> str:
     if first.status_code == 204:
         return "204"
     answers = {(200, 200): "null", (200, 404): "404-unknown"}
-    return one_of(answers, (first.status_code, unknown.status_code), "the answers are HTTP")
+    return one_of(answers, (first.status_code, unknown.status_code), "the deletions return HTTP")
 
 
 def _agent(at: Probing) -> str:
@@ -88,7 +88,7 @@ def _agent(at: Probing) -> str:
     apps = document.get("apps", ()) if isinstance(document, dict) else document
     names = [app["name"] if isinstance(app, dict) else str(app) for app in apps]
     if not names:
-        raise NotSettledError("no agent is listed")
+        raise NotSettledError("the platform lists no agent")
     return REFERENCE_AGENT if REFERENCE_AGENT in names else names[0]
 
 
@@ -106,10 +106,10 @@ def _create(at: Probing, body: Any = None) -> dict[str, Any]:
 
 
 def _read(response: httpx.Response) -> dict[str, Any]:
-    """Return the session in an answer; raise NotSettledError if it is not one."""
+    """Read the session in an answer. Raise NotSettledError if the answer is not a session."""
     document = response.json() if response.is_success else None
     if not isinstance(document, dict) or "id" not in document:
-        raise NotSettledError(f"no session is made: HTTP {response.status_code}")
+        raise NotSettledError(f"the session was not created: HTTP {response.status_code}")
     return document
 
 
@@ -118,7 +118,7 @@ def event_fields(at: Probing) -> str:
     """Look at the events of a run."""
     events = at.ask("POST", "/run", _run_body(at, _session(at), "hello")).json()
     if not isinstance(events, list) or not events:
-        raise NotSettledError("the run has no events")
+        raise NotSettledError("the run returned no events")
     fields = events[0].keys()
     if fields == {"content"}:
         return "content-only"
@@ -133,7 +133,7 @@ def unknown_session(at: Probing) -> str:
     path = f"{_sessions(at)}/s-{at.token}"
     at.finally_(lambda: at.ask("DELETE", path))
     status = at.ask("POST", "/run", _run_body(at, f"s-{at.token}", "hello")).status_code
-    return one_of({404: "404", 200: "create"}, status, "the answer is HTTP")
+    return one_of({404: "404", 200: "create"}, status, "the run returns HTTP")
 
 
 @probe("U-RUN-ERROR", "api_server", writes=True, reference=True)
@@ -176,7 +176,7 @@ def at_once(at: Probing) -> str:
         at.ask("POST", "/run", _run_body(at, other_session, release))
     list(run)
     if second.result(30).status_code != 200:
-        raise unlike("the second run is answered", f"HTTP {second.result().status_code}")
+        raise unlike("the second run returns", f"HTTP {second.result().status_code}")
     return "interleaved" if meanwhile else "queued"
 
 

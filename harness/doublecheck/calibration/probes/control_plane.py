@@ -28,7 +28,7 @@ def signing(at: Probing) -> str:
     headers = {"Content-Type": "application/json"}
     answer = at.platform.send(Request("POST", url, headers, json.dumps(body).encode()))
     if answer.is_success:
-        raise unlike("the unsigned request is not refused", answer.text)
+        raise unlike("the unsigned request was not refused", answer.text)
     return "hmac-sha256"
 
 
@@ -60,7 +60,7 @@ def ttl_unit(at: Probing) -> str:
     for unit, name in ((1, "second"), (60, "minute")):
         if abs(lives - dt.timedelta(seconds=unit * TTL_S)) <= dt.timedelta(seconds=5):
             return name
-    raise unlike(f"with the Ttl {TTL_S} it lives", lives)
+    raise unlike(f"with the Ttl {TTL_S} its lifetime is", lives)
 
 
 @probe("U-TOOL-SESSION-PAUSED", "control_plane", writes=True)
@@ -100,4 +100,4 @@ def _delete(at: Probing, answer: Answer) -> None:
     if tool:
         at.finally_(lambda: at.act("DeleteTool", ToolId=tool).ok())
     elif not answer.error:
-        raise NotSettledError("CreateTool names no ToolId")
+        raise NotSettledError("CreateTool returned no ToolId")

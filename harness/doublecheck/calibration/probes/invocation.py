@@ -27,13 +27,13 @@ _CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}
 
 @probe("U-INVOKE-HEADERS", "application", writes=True)
 def headers(at: Probing) -> str:
-    """Invoke with the headers, and without."""
+    """Invoke with the headers, and without them."""
     complete, bare = (_invoke(at, {"prompt": "hello"}, sent) for sent in (_CALLER, {}))
     if complete.status_code >= 400:
         raise NotSettledError(
-            f"an invocation with both headers is answered HTTP {complete.status_code}"
+            f"an invocation with both headers returned HTTP {complete.status_code}"
         )
-    legible(complete.text, "an invocation is answered")
+    legible(complete.text, "the invocation succeeds")
     if bare.status_code == 400:
         return "enforced"
     if bare.is_success:
@@ -48,9 +48,9 @@ def envelope(at: Probing) -> str:
     try:
         value = answer.json()
     except ValueError:
-        raise NotSettledError(f"the answer is no JSON: {answer.text[:100]!r}") from None
+        raise NotSettledError(f"the answer is not JSON: {answer.text[:100]!r}") from None
     if not answer.is_success:
-        raise NotSettledError(f"the invocation is answered HTTP {answer.status_code}")
+        raise NotSettledError(f"the invocation returned HTTP {answer.status_code}")
     return "object" if isinstance(value, dict) and value.keys() == {"response"} else "bare"
 
 
@@ -59,7 +59,7 @@ def error(at: Probing) -> str:
     """Make the entrypoint raise an error."""
     answer = _invoke(at, {"do": "fail", "prompt": "boom"})
     if answer.is_success:
-        raise NotSettledError("the application does not raise: it is not the reference application")
+        raise NotSettledError("the application did not raise: it is not the reference application")
     try:
         problem = answer.json().get("error")
     except (ValueError, AttributeError):
@@ -105,7 +105,7 @@ def probe_bodies(at: Probing) -> str:
 
 @probe("U-PROBE-ERROR", "application", reference=True)
 def probe_error(at: Probing) -> str:
-    """Request /ping of the reference application that has no ping function."""
+    """Request /ping of the reference application without a ping function."""
     invocation = at.ask("POST", f"{_BARE}/invoke", {"prompt": "hello"}, headers=_CALLER)
     if not invocation.is_success:
         raise NotSettledError(f"the application without a ping function is not at {_BARE}")
@@ -119,10 +119,10 @@ def probe_error(at: Probing) -> str:
 
 @probe("U-HEALTH-CLASH", "application", "api_server")
 def health_clash(at: Probing) -> str:
-    """Request /health, which both modes have."""
+    """Request /health, which both modes define."""
     target = at.platform.target
     if target.api_server != target.url:
-        raise NotSettledError("both modes have an address of their own")
+        raise NotSettledError("both modes have separate addresses")
     text = legible(at.ask("GET", "/health").text, "/health answers")
     try:
         document = json.loads(text)
@@ -151,7 +151,7 @@ def _invoke(at: Probing, payload: dict[str, Any], sent: dict[str, str] | None = 
 def _data(answer: httpx.Response) -> list[str]:
     events = data_of(answer.content)
     if not events:
-        raise NotSettledError(f"the answer is no stream of events: {answer.text[:100]!r}")
+        raise NotSettledError(f"the answer is not an event stream: {answer.text[:100]!r}")
     return events
 
 
@@ -172,14 +172,14 @@ def task(at: Probing) -> str:
 
 @probe("U-WEBHOOKS", "a2a")
 def webhooks(at: Probing) -> str:
-    """Look whether the card promises push notifications."""
+    """Look for push notifications in the card."""
     capabilities = json_of(at.ask("GET", _CARD).text).get("capabilities") or {}
     return "a2a-push" if capabilities.get("pushNotifications") else "none"
 
 
 @probe("U-MCP-ARGUMENTS", "mcp", reference=True)
 def arguments(at: Probing) -> str:
-    """Call a tool with an argument that it has no parameter for."""
+    """Call a tool with an argument that is not one of its parameters."""
     with at.platform.mcp() as mcp:
         if not any(tool.name == "add" for tool in mcp.tools()):
             raise NotSettledError("the MCP server is not the reference application's")
@@ -192,7 +192,7 @@ def unauthorized(at: Probing) -> str:
     url = _service(at)["Path"]
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     status = at.ask("POST", url, ping, surface="services").status_code
-    return one_of({401: "401", 403: "403"}, status, "the answer is HTTP")
+    return one_of({401: "401", 403: "403"}, status, "the request returns HTTP")
 
 
 def _service(at: Probing) -> dict[str, Any]:

@@ -34,16 +34,16 @@ _registered: dict[str, Probe] = {}
 
 
 class NotSettledError(Exception):
-    """The answer does not show which alternative the platform implements; the message says why."""
+    """The answer does not show which alternative the platform implements. The message says why."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A probe that finds a platform's answer to an unknown; ``look`` returns its name.
+    """A probe that finds a platform's answer to an unknown. ``look`` returns the answer's name.
 
-    ``writes`` says that it creates something on the platform, which is removed again. ``slow_s`` is
-    the time that passes, by the clock of a double. ``reference`` says that the platform must run
-    the reference application.
+    ``writes``: it creates something on the platform, which is removed again. ``slow_s`` is the time
+    that it needs, by the clock of a double. ``reference``: the platform must run the reference
+    application.
     """
 
     unknown: str
@@ -61,9 +61,9 @@ class Probe:
         if self.reference and not target.reference_app:
             return "needs the reference application (doublecheck contracts app, --reference-app)"
         if self.writes and target.kind == "live" and not target.allow_writes:
-            return "runs or makes something on the platform, which it removes: --allow-writes"
+            return "creates something on the platform, and removes it; needs --allow-writes"
         if self.slow_s and not slow:
-            return f"lets {self.slow_s} s pass: --slow"
+            return f"needs {self.slow_s} s to pass, and --slow"
         return None
 
 
@@ -77,7 +77,7 @@ def probe(
     """Register a function as the probe of an unknown."""
 
     def register(look: Look) -> Look:
-        assert unknown not in _registered, f"{unknown} has a probe already"
+        assert unknown not in _registered, f"{unknown} already has a probe"
         _registered[unknown] = Probe(unknown, surfaces, look, writes, slow_s, reference)
         return look
 
@@ -85,14 +85,14 @@ def probe(
 
 
 def registered() -> Mapping[str, Probe]:
-    """Return every probe whose module is imported, by the id of its unknown."""
+    """Return the probes of all imported modules, by the ids of their unknowns."""
     return _registered
 
 
 T = TypeVar("T")
 
 REFERENCE_AGENT = "doublecheck_reference"
-TTL_S = 120  # seconds; a resource that is not removed ends by itself soon
+TTL_S = 120  # seconds; a resource that is not removed expires soon
 WITHIN_S = 30.0
 _ANSWERED_WITHIN_S = 1.5
 _OTHERS = 3
@@ -101,7 +101,7 @@ _JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True)
 class Patience:
-    """The way a probe lets time pass: by moving a clock or by waiting; ``real_s`` is real time."""
+    """How a probe lets time pass: by moving a clock or by waiting, ``real_s`` of real time."""
 
     wait: Callable[[float], object]
     moves_clock: bool
@@ -150,7 +150,7 @@ class Probing:
         self._cleanup.close()
 
     def finally_(self, undo: Callable[[], object]) -> None:
-        """Register a function to call at the end, last one first; its refusals are ignored."""
+        """Register a function to call at the end, newest first. Its refusals are ignored."""
 
         def undone() -> None:
             with suppress(DoubleCheckError, NotSettledError):
@@ -167,7 +167,7 @@ class Probing:
         surface: Surface | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a request, with a JSON body if given, and return the answer, unchanged."""
+        """Send a request, with a JSON body if given, and return the raw response."""
         content = b"" if body is None else calls.json_content(body)
         all_headers = {**({} if body is None else _JSON), **(headers or {})}
         return self.platform.send(
@@ -183,7 +183,7 @@ class Probing:
         )
 
     def act(self, action: str, **body: Any) -> Answer:
-        """Call an action of the control plane, signed."""
+        """Call an action of the control plane with a signature."""
         signed = invoke_tool.build(
             body, self.platform.target.address(), dt.datetime.now(dt.timezone.utc), action=action
         )
@@ -227,7 +227,7 @@ class Probing:
 
 
 def inner(answer: Answer) -> dict[str, Any]:
-    """Return the JSON of 2.7 in an answer of InvokeTool; raise NotSettledError if it has none."""
+    """Return the JSON of 2.7 in an InvokeTool answer. Raise NotSettledError if it has none."""
     return json_of(str(answer.ok().get("Result")))
 
 
@@ -240,30 +240,30 @@ def printed(answer: Answer) -> str:
 
 
 def json_of(text: str) -> dict[str, Any]:
-    """Parse a text as a JSON object; raise NotSettledError if it is not one."""
+    """Parse a text as a JSON object. Raise NotSettledError if it is not one."""
     try:
         document = json.loads(text)
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        raise NotSettledError(f"the answer is no JSON object: {text[:100]!r}")
+        raise NotSettledError(f"the answer is not a JSON object: {text[:100]!r}")
     return document
 
 
 def legible(text: str, subject: str) -> str:
-    """Decode a platform's text; raise NotSettledError if it is not UTF-8."""
+    """Decode a platform's text. Raise NotSettledError if it is not UTF-8."""
     if "\ufffd" in text or visible(text) != text:
         raise unlike(subject, text)
     return text
 
 
 def unlike(subject: str, value: object) -> NotSettledError:
-    """Return the error for an answer that fits none of the alternatives."""
-    return NotSettledError(f"{subject}, which is none of the alternatives': {value!s:.200}")
+    """Return the error for an answer that matches none of the alternatives."""
+    return NotSettledError(f"{subject}, which matches none of the alternatives: {value!s:.200}")
 
 
 def one_of(answers: Mapping[Any, str], value: Any, subject: str) -> str:
-    """Return the alternative for what was found; raise NotSettledError if it fits none."""
+    """Return the alternative for a value. Raise NotSettledError if none matches."""
     if value not in answers:
         raise unlike(subject, value)
     return answers[value]
@@ -287,7 +287,7 @@ def answered_meanwhile(call: Future[Any], ask: Callable[[], object]) -> bool:
     """Whether a call is answered before something else is released.
 
     If it is not answered soon, ``ask`` is called several times for something that does not wait: a
-    busy machine would delay that, too.
+    busy machine would delay that as well.
     """
     futures.wait({call}, _ANSWERED_WITHIN_S)
     for _ in range(_OTHERS):
@@ -303,7 +303,7 @@ def _answer(response: httpx.Response) -> Answer:
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        raise NotSettledError(f"the control plane answers HTTP {response.status_code} without JSON")
+        raise NotSettledError(f"the control plane: HTTP {response.status_code} without JSON")
     metadata = document.get("ResponseMetadata")
     error = metadata.get("Error") if isinstance(metadata, dict) else None
     return Answer(response.status_code, document.get("Result") or {}, error or {})

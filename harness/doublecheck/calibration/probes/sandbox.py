@@ -21,7 +21,7 @@ from doublecheck.calibration.probes.probing import (
     probe,
 )
 
-MOMENT_S = 3  # more than one second, to which a timestamp may be truncated
+MOMENT_S = 3  # more than one second, because a timestamp may be truncated to seconds
 _SHORT_S = 60
 _LONG_S = 5 * TTL_S
 
@@ -34,11 +34,11 @@ def success(at: Probing) -> str:
 
 @probe("U-EXEC-TIMEOUT", "sandbox", writes=True)
 def timeout(at: Probing) -> str:
-    """Run endless code with a timeout, and look whether the context is kept."""
+    """Run endless code with a timeout, and check whether the context is kept."""
     at.run("mark = 1").ok()
     ended = inner(at.run("while True: pass", timeout_s=1))
     if ended.get("success"):
-        raise NotSettledError("code that never ends has succeeded")
+        raise NotSettledError("endless code succeeded")
     return (
         "interrupted"
         if printed(at.run("print('mark' in globals())")) == "True"
@@ -79,7 +79,7 @@ def kernel_names(at: Probing) -> str:
 
 @probe("U-TTL-EXTENDS", "sandbox", "control_plane", writes=True)
 def extends(at: Probing) -> str:
-    """Use a session and look whether its end has moved."""
+    """Use a session and check whether its expiry has moved."""
     session = at.begin()
     before = end_of(at, session)
     at.patience.wait(MOMENT_S)
@@ -89,7 +89,7 @@ def extends(at: Probing) -> str:
 
 @probe("U-TTL-REPEATED", "sandbox", "control_plane", writes=True)
 def repeated(at: Probing) -> str:
-    """Send a longer Ttl for an active session; look whether its end has moved that far."""
+    """Send a longer Ttl for an active session, and check whether its expiry has moved that far."""
     session = at.begin()
     before = end_of(at, session)
     at.run("1", ttl_s=_LONG_S).ok()
@@ -99,7 +99,7 @@ def repeated(at: Probing) -> str:
 
 @probe("U-TTL-PAUSED", "sandbox", "control_plane", writes=True)
 def paused(at: Probing) -> str:
-    """Pause a session for a moment and look whether its end has moved."""
+    """Pause a session for a moment and check whether its expiry has moved."""
     session = at.begin()
     before = end_of(at, session)
     target = {"ToolId": at.tool_id, "SessionId": session}
@@ -131,7 +131,7 @@ def after(at: Probing) -> str:
     if answer.error:
         return "error"
     if answer.ok()["SessionId"] == first:
-        raise NotSettledError(f"the instance lives on after its Ttl of {_SHORT_S} s")
+        raise NotSettledError(f"the instance still exists after its Ttl of {_SHORT_S} s")
     return "new-instance"
 
 
@@ -141,11 +141,11 @@ def end_of(at: Probing, session: str) -> dt.datetime:
 
 
 def moment(details: Any, field: str) -> dt.datetime:
-    """Return a time that a session shows; raise NotSettledError if it does not show it."""
+    """Return a time that a session shows. Raise NotSettledError if it does not show it."""
     try:
         return dt.datetime.fromisoformat(str(details.get(field)).replace("Z", "+00:00"))
     except ValueError:
-        raise NotSettledError(f"the session shows no {field} that can be read") from None
+        raise NotSettledError(f"the session shows no readable {field}") from None
 
 
 class _HeldCode:
@@ -166,11 +166,11 @@ class _HeldCode:
         self._at.run(f"until [ -e {self._begun} ]; do sleep 0.02; done", "bash", ttl_s=None).ok()
 
     def release(self) -> None:
-        """Let the code end, if it still runs."""
+        """Let the code end, if it is still running."""
         self._at.run(f"touch {self._go}", "bash", ttl_s=None)
 
 
-_FAILED = 500  # an HTTP status from which on an answer is no refusal
+_FAILED = 500  # HTTP statuses from this one on are server errors, not refusals
 
 
 @probe("U-SNAPSHOT-ENABLED", "sandbox", "control_plane", writes=True)
@@ -192,7 +192,7 @@ def carries(at: Probing) -> str:
     _resume(at, _take(at, session)).ok()
     output = printed(at.run("import os; print('mark' in globals(), os.path.exists('mark'))"))
     answers = {"True True": "memory", "False True": "files"}
-    return one_of(answers, output, "variable and file are there")
+    return one_of(answers, output, "variable and file exist:")
 
 
 @probe("U-SNAPSHOT-STATUS", "sandbox", "control_plane", writes=True)
@@ -225,13 +225,13 @@ def order(at: Probing) -> str:
 
 @probe("U-SNAPSHOT-LIVING", "sandbox", "control_plane", writes=True)
 def of_a_living_session(at: Probing) -> str:
-    """Return a living session to a snapshot."""
+    """Resume a snapshot of a session that is still active."""
     session = at.begin()
     answer = _resume(at, _take(at, session))
     if answer.status < _FAILED and answer.error:
         return "refused"
     if answer.ok().get("SessionId") != session:
-        raise NotSettledError("it goes on with another SessionId")
+        raise NotSettledError("the session got another SessionId")
     return "replaced"
 
 
@@ -245,13 +245,13 @@ def of_an_ended_session(at: Probing) -> str:
     if answer.status < _FAILED and answer.error:
         return "refused"
     if answer.ok().get("SessionId") == session:
-        raise NotSettledError("it has its SessionId again")
+        raise NotSettledError("the session got its SessionId again")
     return "new-session-id"
 
 
 @probe("U-SNAPSHOT-TTL", "sandbox", "control_plane", writes=True)
 def ttl(at: Probing) -> str:
-    """Return a living session to a snapshot and look whether its end has moved."""
+    """Resume a snapshot of an active session, and check whether its expiry has moved."""
     session = at.begin()
     snapshot, before = _take(at, session), end_of(at, session)
     at.patience.wait(MOMENT_S)
@@ -273,7 +273,7 @@ def _take(at: Probing, session: str) -> str:
 
 
 def _resume(at: Probing, snapshot: str) -> Answer:
-    """Resume a snapshot in place; a session of its own is ended at the end."""
+    """Resume a snapshot in place. If it becomes a new session, that session is ended at the end."""
     target: Mapping[str, Any] = {"ToolId": at.tool_id, "SnapshotId": snapshot}
     answer = at.act("ResumeSessionFromSnapshot", **target, CreateNewInstance=False)
     session = answer.result.get("SessionId")

@@ -37,7 +37,7 @@ class AsyncA2aClient:
         task_id: str | None = None,
         check: bool = False,
     ) -> A2aAnswer:
-        """Send a message and wait for the answer; the ids continue an earlier conversation.
+        """Send a message and wait for the answer. The ids continue an earlier conversation.
 
         With ``check`` a task that failed or was rejected raises ResultError.
         """
@@ -62,11 +62,11 @@ class AsyncA2aClient:
                 yield checked(a2a.read_event(response, event.data), check)
 
     async def task(self, task_id: str) -> A2aAnswer:
-        """Return a task in its present state."""
+        """Return the current state of a task."""
         return await self._connection.call(a2a.task(await self._known(), task_id))
 
     async def cancel(self, task_id: str) -> A2aAnswer:
-        """End a task."""
+        """Cancel a task."""
         return await self._connection.call(a2a.cancel(await self._known(), task_id))
 
     async def _known(self) -> a2a.Agent:

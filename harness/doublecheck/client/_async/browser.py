@@ -9,7 +9,7 @@ from doublecheck.wire.data_plane import Endpoint, Format
 
 
 class AsyncBrowser:
-    """The browser of one session; every method raises RefusedError if the platform refuses."""
+    """The browser of one session. Every method raises RefusedError if the platform refuses."""
 
     def __init__(self, connection: AsyncConnection, endpoint: Endpoint) -> None:
         self._connection = connection
@@ -20,5 +20,5 @@ class AsyncBrowser:
         return await self._connection.call(data_plane.info(self._endpoint))
 
     async def screenshot(self, format: Format | None = None) -> bytes:  # noqa: A002 (the wire's)
-        """Return a picture of the page in front."""
+        """Return a screenshot of the active page."""
         return await self._connection.call(data_plane.screenshot(self._endpoint, format))

@@ -12,7 +12,7 @@ from doublecheck.wire.calls import Call
 
 
 class AsyncPlatformClock:
-    """A double's clock; on a live platform every method raises NotADoubleError."""
+    """A double's clock. On a live platform every method raises NotADoubleError."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -38,13 +38,13 @@ class AsyncPlatformClock:
     async def freeze(self) -> AsyncFrozenClock:
         """Stop the platform's clock until ``unfreeze()``, a reset, or the end of a with block.
 
-        Only ``advance()`` moves it meanwhile: ``async with await clock.freeze():``.
+        Meanwhile only ``advance()`` moves it: ``async with await clock.freeze():``.
         """
         await self._time(admin.freeze(self._connection.target, True))
         return AsyncFrozenClock(self)
 
     async def unfreeze(self) -> dt.datetime:
-        """Let the platform's clock go on from where it stands, and return the time."""
+        """Restart the platform's clock from its frozen time, and return the time."""
         return await self._time(admin.freeze(self._connection.target, False))
 
     async def _time(self, call: Call[ClockTime]) -> dt.datetime:
@@ -56,7 +56,7 @@ class AsyncPlatformClock:
 
 
 class AsyncFrozenClock:
-    """A double's clock that stands still; at the end of a with block it goes on."""
+    """A stopped clock of a double. It runs again at the end of a with block."""
 
     def __init__(self, clock: AsyncPlatformClock) -> None:
         self._clock = clock

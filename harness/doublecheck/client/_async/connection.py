@@ -21,7 +21,7 @@ TIMEOUT_S = 60.0
 
 
 class AsyncConnection:
-    """An HTTP client for a target; it records its exchanges."""
+    """An HTTP client for a target that records its exchanges."""
 
     def __init__(
         self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
@@ -38,7 +38,7 @@ class AsyncConnection:
         return call.read(await self.send(call.request))
 
     async def send(self, request: Request) -> httpx.Response:
-        """Send a request and return the answer, unchanged."""
+        """Send a request and return the raw response."""
         transport.refuse_closed(self.http, self.target.url)
         with (
             transport.translated(request.url),
@@ -50,7 +50,7 @@ class AsyncConnection:
 
     @asynccontextmanager
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
-        """Send a request and yield the answer, whose body is not read yet."""
+        """Send a request and yield the response before its body is read."""
         transport.refuse_closed(self.http, self.target.url)
         with (
             transport.translated(request.url),
@@ -65,7 +65,10 @@ class AsyncConnection:
 async def events(
     response: httpx.Response, refuse: Callable[[httpx.Response], None]
 ) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
-    """Yield the events of an answer as they arrive; ``refuse`` raises if it is no event stream."""
+    """Yield the events of an answer as they arrive.
+
+    ``refuse`` raises if it is not an event stream.
+    """
     if not response.is_success or not event_stream.is_stream(response):
         await response.aread()
         refuse(response)

@@ -1,8 +1,8 @@
 """The faults that a double injects into calls, to test how code handles a failing platform.
 
-An operation is named as in the specification: ``InvokeTool`` or another action, ``invoke``,
+Operations have the names of the specification: ``InvokeTool`` or another action, ``invoke``,
 ``ping``, ``run``, ``run_sse``, ``mcp:<tool>``, ``a2a:message/send``, or a path,
-``POST /v1/bash/exec``, in which ``*`` is one segment and ``**`` is the rest of the path.
+``POST /v1/bash/exec``, in which ``*`` matches one segment and ``**`` the rest of the path.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Which(TypedDict, total=False):
 
 
 class AsyncPlatformFaults:
-    """A double's faults; on a live platform every method raises NotADoubleError.
+    """A double's faults. On a live platform every method raises NotADoubleError.
 
     The methods that arm a fault raise FaultError if the double does not accept it.
     """
@@ -147,7 +147,7 @@ class AsyncPlatformFaults:
     async def wait(
         self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S
     ) -> ArmedFault:
-        """Wait until a fault has fired ``fired`` times; raise FaultError on timeout."""
+        """Wait until a fault has fired ``fired`` times. Raise FaultError on timeout."""
         target = self._connection.target
         return await self._connection.call(admin.wait(target, fault.id, fired, within_s))
 

@@ -32,7 +32,7 @@ class AsyncMcpClient:
         return self._server.url
 
     async def tools(self) -> McpTools:
-        """Return the server's tools, of all pages; AnswerError also for a list without an end."""
+        """Return the server's tools from all pages. Raise AnswerError, also for an endless list."""
         page = await self.ask("tools/list")
         tools, followed = mcp.tools_of(page), list[str]()
         while (cursor := mcp.next_cursor(page, followed)) is not None:
@@ -41,7 +41,7 @@ class AsyncMcpClient:
         return McpTools(tools)
 
     async def call(self, tool: str, /, **arguments: Any) -> McpResult:
-        """Call a tool; a failure is a result too, with ``is_error`` set.
+        """Call a tool. A failure is also a result, with ``is_error`` set.
 
         ``result.raise_for_error()`` raises it.
         """

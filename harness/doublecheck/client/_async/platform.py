@@ -66,10 +66,10 @@ T = TypeVar("T")
 
 
 class AsyncPlatform:
-    """A platform, the double or the real one; use ``async with``, or ``aclose()`` it.
+    """A platform, double or live. Use it in ``async with``, or call ``aclose()``.
 
-    ``timeout_s`` is the time limit for the application; run_code waits as long as its code may run.
-    ``exchanges`` are the last requests with their answers. Every method raises UnreachableError,
+    ``timeout_s`` is the timeout for the application; run_code waits as long as its code may run.
+    ``exchanges`` holds the last requests with their answers. Every method raises UnreachableError,
     NoAnswerError, RefusedError if the platform refuses, and AnswerError for an answer in another
     format. Without ``keep_connections`` each request uses a new connection, and no connection stays
     open between two requests.
@@ -91,7 +91,7 @@ class AsyncPlatform:
         self.clock = AsyncPlatformClock(self._connection)
         self.faults = AsyncPlatformFaults(self._connection)
         self._on_close = on_close
-        self._copies: list[str] = []  # the SessionIds of copies that were made here
+        self._copies: list[str] = []  # the SessionIds of copies that were created here
         self._session_snapshots: list[str] = []
 
     @property
@@ -109,7 +109,10 @@ class AsyncPlatform:
         headers: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> Any:
-        """Invoke the application and return its value; ``fields`` go into the payload (INV-01)."""
+        """Invoke the application and return its value.
+
+        ``fields`` are added to the payload (INV-01).
+        """
         request = application.invocation(
             self.target,
             prompt,
@@ -217,7 +220,10 @@ class AsyncPlatform:
         timeout_s: int | None,
         ttl_s: int | None,
     ) -> Ran:
-        """Run code or a command in a session; pass the outputs of code to ``on_output``, if given."""
+        """Run code or a command in a session.
+
+        Pass the outputs of code to ``on_output``, if given.
+        """
         request = sandbox.run(
             self.target,
             code,
@@ -230,7 +236,7 @@ class AsyncPlatform:
             when=transport.signing_time(),
         )
         outputs = None
-        if on_output is not None and instance_id is None:  # live outputs are of a user's sessions
+        if on_output is not None and instance_id is None:  # only users' sessions have live outputs
             outputs = event_stream.outputs(
                 self.target, user_id=user_id, session_id=session_id, timeout_s=request.timeout_s
             )
@@ -246,10 +252,10 @@ class AsyncPlatform:
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
     ) -> Completion:
-        """Return the completions at a place in code, from the session's kernel.
+        """Return the completions at a position in code, from the session's kernel.
 
-        ``cursor`` is the number of characters before the place, by default all. The result is empty
-        if the session has no such kernel or its kernel runs code. Raises NotADoubleError.
+        ``cursor`` is the number of characters before the position, by default all. The result is
+        empty if the session has no such kernel or its kernel is busy. Raises NotADoubleError.
         """
         position = len(code) if cursor is None else cursor
         return await self._call(
@@ -322,7 +328,7 @@ class AsyncPlatform:
         instance_id: str | None = None,
         ttl_s: int | None = None,
     ) -> AsyncBrowser:
-        """Return the browser of a user's session (SBX-11); it starts with the first request.
+        """Return the browser of a user's session (SBX-11). It starts with the first request.
 
         Raises CredentialsMissingError.
         """
@@ -355,7 +361,7 @@ class AsyncPlatform:
         session_id: str = DEFAULT_SESSION,
         instance_id: str | None = None,
     ) -> bool:
-        """End the sandbox instance of a user's session; return whether there was one.
+        """End the sandbox instance of a user's session. Return whether there was one.
 
         Raises CredentialsMissingError.
         """
@@ -380,7 +386,7 @@ class AsyncPlatform:
         return True
 
     async def _sandbox_sessions(self) -> dict[str, str]:
-        """Return the names of the living sandbox sessions, by their SessionIds."""
+        """Return the names of the active sandbox sessions, by their SessionIds."""
         sessions: dict[str, str] = {}
         token: str | None = ""
         while token is not None:
@@ -399,9 +405,8 @@ class AsyncPlatform:
     ) -> AsyncPlatformSandbox:
         """Return a sandbox session as an object, by default a new one.
 
-        With ``from_snapshot`` it is a copy of the session that the snapshot was taken of, and
-        ``ttl_s`` is its validity. Otherwise its instance is created on first use. Raises
-        RefusedError.
+        With ``from_snapshot`` it is a copy of the session in the snapshot, with the lifetime
+        ``ttl_s``. Otherwise its instance is created on first use. Raises RefusedError.
         """
         if from_snapshot is None:
             return AsyncPlatformSandbox(self, user_id, session_id or uuid.uuid4().hex)
@@ -442,7 +447,7 @@ class AsyncPlatform:
         return snapshots
 
     async def resume_session(self, snapshot: SessionSnapshot, *, ttl_s: int | None = None) -> None:
-        """Return a sandbox session to how it was in a snapshot; what it did since is lost.
+        """Return a sandbox session to its state in a snapshot. Its later changes are lost.
 
         ``platform.sandbox(from_snapshot=...)`` makes a copy instead.
         """
@@ -455,12 +460,12 @@ class AsyncPlatform:
         )
 
     async def delete_session_snapshot(self, snapshot: SessionSnapshot) -> None:
-        """Delete a snapshot of a sandbox session; its copies live on."""
+        """Delete a snapshot of a sandbox session. Its copies are not affected."""
         when = transport.signing_time()
         await self._call(sandbox.delete(self.target, snapshot.id, when))
 
     async def _end_copies(self) -> None:
-        """End the copies of sessions and delete the snapshots that were made here."""
+        """End the copies of sessions and delete the snapshots that were created here."""
         while self._copies:
             await self.destroy_session(instance_id=self._copies[-1])
         while self._session_snapshots:
@@ -552,7 +557,8 @@ class AsyncPlatform:
         """Run a session's agent and yield its events as they arrive (API-08).
 
         With ``streaming`` the text arrives in increments first. A failure is an event with
-        ``error``; with ``check`` it raises ResultError. The run begins when the first event is read.
+        ``error``; with ``check`` it raises ResultError. The run begins when the first event is
+        read.
 
         To stop early, close the iterator, as for ``stream()``.
         """
@@ -566,26 +572,26 @@ class AsyncPlatform:
                 yield checked(api_server.read_event(event.data), check)
 
     async def journal(self) -> Journal:
-        """Return the requests that a double served, oldest first; raise NotADoubleError."""
+        """Return the requests that a double served, oldest first. Raise NotADoubleError."""
         return await self._call(admin.journal(self.target))
 
     async def sessions(self) -> Sessions:
-        """Return a double's living session instances; raise NotADoubleError."""
+        """Return a double's active session instances. Raise NotADoubleError."""
         return await self._call(admin.sessions(self.target))
 
     async def unknowns(self) -> Unknowns:
-        """Return a double's ledger, with the unknowns relied on; raise NotADoubleError."""
+        """Return a double's ledger, with the unknowns relied on. Raise NotADoubleError."""
         return await self._call(admin.ledger(self.target))
 
     async def reset(self, *, wait: bool = True, keep: Sequence[str] | None = None) -> None:
-        """Return a double to how it was at its start, except for the parts to ``keep``.
+        """Return a double to its initial state, except for the parts to ``keep``.
 
         The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``,
-        ``runtimes``, ``agent_sessions`` (of API-server mode, with
-        artifacts), ``tasks`` (of A2A), ``journal``, ``clock`` and ``faults``. By default the parts
-        are kept that the double keeps in its state, which ``state`` names as well; ``keep=()`` keeps nothing.
+        ``runtimes``, ``agent_sessions`` (of API-server mode, with artifacts), ``tasks`` (of A2A),
+        ``journal``, ``clock`` and ``faults``. By default, the parts are kept that the double
+        stores in its state, which ``state`` also names; ``keep=()`` keeps nothing.
 
-        Without ``wait`` it returns when no session can be reached; some of their processes may
+        Without ``wait`` it returns as soon as no session can be reached; some processes may
         still be ending. Raises NotADoubleError.
         """
         await self._call(admin.reset(self.target, wait, keep))
@@ -600,7 +606,7 @@ class AsyncPlatform:
         content: bytes = b"",
         timeout_s: float | None = None,
     ) -> httpx.Response:
-        """Send any request and return the answer, unchanged.
+        """Send any request and return the raw response.
 
         The surface is that of the path in the specification, unless ``surface`` names another, for
         example the API server's for ``/health``.
@@ -618,11 +624,11 @@ class AsyncPlatform:
         )
 
     async def send(self, request: Request) -> httpx.Response:
-        """Send a request that a client built and return the answer, unchanged."""
+        """Send a request that a client built and return the raw response."""
         return await self._connection.send(request)
 
     def streaming(self, request: Request) -> AbstractAsyncContextManager[httpx.Response]:
-        """Send a request that a client built and yield the answer, whose body is not read yet."""
+        """Send a request that a client built and yield the response before its body is read."""
         return self._connection.streaming(request)
 
     async def aclose(self) -> None:

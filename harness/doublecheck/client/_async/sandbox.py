@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AsyncPlatformSandbox:
-    """A user's sandbox session; its instance is created on first use.
+    """A user's sandbox session. Its instance is created on first use.
 
-    A copy of a snapshot is no user's: it is named by its SessionId (``s-...``), in ``instance_id``.
+    A copy of a snapshot does not belong to a user: its SessionId (``s-...``) in ``instance_id``
+    names it.
     """
 
     platform: AsyncPlatform
@@ -55,7 +56,7 @@ class AsyncPlatformSandbox:
         return await self.platform.upload(path, content, **self._named())
 
     async def download(self, path: str) -> bytes:
-        """Download a file of the session."""
+        """Download a file from the session."""
         return await self.platform.download(path, **self._named())
 
     async def browser(self) -> AsyncBrowser:
@@ -63,14 +64,14 @@ class AsyncPlatformSandbox:
         return await self.platform.browser(**self._named())
 
     async def snapshot(self) -> SessionSnapshot:
-        """Take a snapshot; ``platform.sandbox(from_snapshot=...)`` makes copies of the session.
+        """Take a snapshot. ``platform.sandbox(from_snapshot=...)`` makes copies of the session.
 
         Raises RefusedError, with the reason, if the platform cannot take it.
         """
         return await self.platform.snapshot_session(**self._named())
 
     async def destroy(self) -> bool:
-        """End the session's instance; return whether there was one."""
+        """End the session's instance. Return whether there was one."""
         return await self.platform.destroy_session(**self._named())
 
     def _named(self) -> dict[str, Any]:

@@ -1,21 +1,21 @@
-"""What the reference application does.
+"""The actions of the reference application.
 
-The field ``do`` of the payload selects it:
+The field ``do`` of the payload selects one:
 
 =============== ===================================================================
 ``echo``        (default) returns payload and headers as the application saw them, as JSON
 ``say``         returns ``prompt`` itself
 ``fail``        raises, with ``prompt`` as the message
-``stream``      yields each of ``chunks``; with ``gate``, the next one only when released,
+``stream``      yields each of ``chunks``; with ``gate``, each next one only when released
                 ``within_s``
-``release``     lets the stream of that ``gate`` go on by one chunk
+``release``     lets the stream with that ``gate`` yield one more chunk
 ``fail_late``   yields each of ``chunks``, then raises
 ``run_code``    runs ``prompt`` in the session's sandbox and returns the result of 2.7
 ``wait``        waits until the ping function has been called twice meanwhile
 ``block``       does the same and blocks its event loop
-``where``       returns which environment this is, and whose session, as JSON
-``print``       prints ``prompt`` to standard output, and to standard error
-``spy``         returns what it can reach of ``neighbour``, as that has told of itself, as JSON
+``where``       returns which environment and session this is, as JSON
+``print``       prints ``prompt`` to standard output and to standard error
+``spy``         returns what it can reach of ``neighbour``, given the neighbour's report, as JSON
 =============== ===================================================================
 """
 
@@ -37,7 +37,7 @@ PING = "reference application"
 BUSY = "reference application, busy"
 BUSY_AT_MOST_S = 15.0
 READ_WITHIN_S = 20.0  # both bound a check, on a machine that may be busy
-ENVIRONMENT = uuid.uuid4().hex  # another one in each process
+ENVIRONMENT = uuid.uuid4().hex  # differs between processes
 
 Payload = Mapping[str, Any]
 Headers = Mapping[str, str]
@@ -45,7 +45,7 @@ RunCode = Callable[[str, Headers], str]
 
 
 class Actions:
-    """The actions of the reference application; ``run_code(code, headers)`` uses its sandbox."""
+    """The actions of the reference application. ``run_code(code, headers)`` uses its sandbox."""
 
     def __init__(self, run_code: RunCode) -> None:
         self._run_code = run_code
@@ -54,7 +54,7 @@ class Actions:
         self._pinged = threading.Semaphore(0)
 
     async def do(self, payload: Payload, headers: Headers) -> str | AsyncIterator[str]:
-        """Perform the action that the payload names; return a string or a stream of strings."""
+        """Perform the action that the payload names. Return a string or a stream of strings."""
         do = payload.get("do", "echo")
         if do == "stream":
             return self._stream(payload)
@@ -71,7 +71,7 @@ class Actions:
         if do == "wait":
             return await asyncio.to_thread(self._wait)
         if do == "block":
-            return self._wait()  # which blocks the loop on purpose
+            return self._wait()  # blocks the loop on purpose
         if do == "where":
             return json.dumps({"environment": ENVIRONMENT, "session": headers.get("session_id")})
         if do == "print":
@@ -80,7 +80,7 @@ class Actions:
             return json.dumps(reached(payload["neighbour"]))
         if do == "fail":
             raise RuntimeError(payload["prompt"])
-        raise ValueError(f"The reference application knows no {do!r}.")
+        raise ValueError(f"The reference application has no action {do!r}.")
 
     def ping(self) -> str:
         """Return whether the application is busy, and release the action that waits for a ping."""
@@ -116,7 +116,7 @@ class Actions:
     def _wait(self) -> str:
         self._pinged = threading.Semaphore(0)
         self._busy.set()
-        # what is heard first may have been asked before this began
+        # the first ping may have been sent before this began
         pinged = all(self._pinged.acquire(timeout=BUSY_AT_MOST_S) for _ in range(2))
         self._busy.clear()
         return BUSY if pinged else "nobody pinged"
@@ -135,7 +135,7 @@ async def _fail_late(payload: Payload) -> AsyncIterator[str]:
 
 
 def reached(neighbour: Mapping[str, Any]) -> list[str]:
-    """Return which secrets of a neighbour can be reached: none if it is isolated."""
+    """Return which of a neighbour's secrets can be reached: none if it is isolated."""
     pid, secret = neighbour["pid"], neighbour["secret"]
     places = [f"its file {path}" for path in neighbour["files"] if _reads(path, secret)]
     places += [f"the environment of process {id_}" for id_ in _processes() if _holds(id_, secret)]
@@ -147,12 +147,12 @@ def reached(neighbour: Mapping[str, Any]) -> list[str]:
 def _processes() -> list[int]:
     try:
         return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    except OSError:  # no such thing here, or not for us
+    except OSError:  # does not exist here, or is not accessible
         return []
 
 
 def _start_time(pid: int) -> str:
-    """Return when a process was started, in ticks of the machine; "" if that cannot be read."""
+    """Return the start time of a process in clock ticks, or "" if it cannot be read."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -160,7 +160,7 @@ def _start_time(pid: int) -> str:
 
 
 def _is_there(neighbour: Mapping[str, Any]) -> bool:
-    """Whether the process of that number is the neighbour's, as far as can be seen."""
+    """Whether the process with that number appears to be the neighbour's."""
     started = _start_time(neighbour["pid"])
     return neighbour["pid"] != os.getpid() and started in ("", neighbour["begun"])
 
@@ -181,7 +181,7 @@ def _holds(pid: int, secret: str) -> bool:
 
 
 def _reads(path: str, secret: str) -> bool:
-    """Whether a file with the secret outside of this application's folders can be read."""
+    """Whether a file with the secret outside this application's folders can be read."""
     try:
         if Path.cwd() in Path(path).parents:
             return False

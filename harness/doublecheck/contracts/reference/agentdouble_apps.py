@@ -35,7 +35,7 @@ def reference_app() -> SimpleApp:
 
 
 def bare_app() -> SimpleApp:
-    """Return an application that only has an entrypoint."""
+    """Return an application that has only an entrypoint."""
     app = agentdouble.SimpleApp(BARE_NAME)
 
     @app.entrypoint
@@ -46,7 +46,7 @@ def bare_app() -> SimpleApp:
 
 
 def reference_tools() -> MCPApp:
-    """Return the reference application of MCP."""
+    """Return the MCP reference application."""
     app = agentdouble.MCPApp(tools.NAME)
     for function in tools.TOOLS:
         app.tool(function)
@@ -55,7 +55,7 @@ def reference_tools() -> MCPApp:
 
 
 def reference_executor() -> A2AApp:
-    """Return the reference application of A2A."""
+    """Return the A2A reference application."""
     from a2a.server.agent_execution import AgentExecutor
     from a2a.server.tasks import TaskStore
 

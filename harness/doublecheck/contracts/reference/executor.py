@@ -1,17 +1,17 @@
-"""What the reference application of A2A does.
+"""The actions of the A2A reference application.
 
-The first part of a message is a JSON object, whose ``do`` selects it:
+The first part of a message is a JSON object; its ``do`` field selects an action:
 
 =========== =====================================================================
 ``say``     an artifact with each of ``texts``
-``steps``   the same, the next one when ``release`` has named the ``gate``
+``steps``   the same, but each next one waits until ``release`` names the ``gate``
 ``heard``   an artifact with what ``execute()`` got, as JSON: texts, task, context
-``fail``    an artifact with each of ``texts``, then it raises
-``release`` lets the steps of the gate ``name`` go on by one
-``forget``  has the task store delete the task with the id ``name``
+``fail``    an artifact with each of ``texts``, then raises
+``release`` lets the steps of the gate ``name`` advance by one
+``forget``  makes the task store delete the task with the id ``name``
 =========== =====================================================================
 
-The last two are answered with a message: they make no task. Any other text is said back.
+The last two return a message and do not create a task. Any other text is echoed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 NAME = "reference-executor"
-READ_WITHIN_S = 20.0  # it bounds a check, on a machine that may be busy
+READ_WITHIN_S = 20.0  # bounds a check, on a machine that may be busy
 
 Say = Callable[[str], Awaitable[None]]
 Tasks = MutableMapping[str, Any]
 
 
 class Steps:
-    """The actions of the executor; ``tasks`` is the content of the task store."""
+    """The actions of the executor. ``tasks`` is the content of the task store."""
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
@@ -79,7 +79,7 @@ class Steps:
 
 
 def _order(message: Any) -> dict[str, Any]:
-    """Return what a message orders: the JSON of its first part, or to say its text."""
+    """Return the action of a message: the JSON of its first part, or an echo of its text."""
     texts = _texts(message)
     try:
         order = json.loads(texts[0])
@@ -95,15 +95,15 @@ def _received(context: Any) -> str:
 
 
 def _texts(message: Any) -> list[str]:
-    """Return the texts of a message's parts, of either version of the A2A SDK."""
+    """Return the texts of a message's parts, for either version of the A2A SDK."""
     return [str(getattr(part, "root", part).text) for part in message.parts]
 
 
 def _text_part(text: str) -> Any:
-    """Return a part of either version of the A2A SDK."""
+    """Return a part for either version of the A2A SDK."""
     try:
         from a2a.helpers import new_text_part
-    except ImportError:  # below 1.0
+    except ImportError:  # versions below 1.0
         from a2a import types
 
         older: Any = types
@@ -112,10 +112,10 @@ def _text_part(text: str) -> Any:
 
 
 def _message(text: str) -> Any:
-    """Return an agent's message of either version of the A2A SDK."""
+    """Return an agent's message for either version of the A2A SDK."""
     try:
         from a2a.helpers import new_text_message
-    except ImportError:  # below 1.0
+    except ImportError:  # versions below 1.0
         from a2a import utils
 
         older: Any = utils

@@ -1,8 +1,8 @@
-"""An HTTP API that tells what it was asked, and the Swagger definition of it.
+"""An HTTP API that reports the requests it gets, and its Swagger definition.
 
-Services can stand in front of it. Every answer but those of ``failThing`` and ``removeThing`` is a
-JSON object with the ``number`` of the request, its ``method``, ``path`` (the decoded segments),
-``query`` (names and values), ``trace`` (the header X-Trace) and ``body``.
+It serves as a backend of services. Every answer except those of ``failThing`` and ``removeThing``
+is a JSON object with the ``number`` of the request, its ``method``, ``path`` (the decoded
+segments), ``query`` (names and values), ``trace`` (the header X-Trace) and ``body``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDS_WITHIN_S = 0.02
 
 
 class Api(ThreadingHTTPServer):
-    """The server; ``asked`` are the requests that it has answered."""
+    """The server. ``asked`` holds the requests it has answered."""
 
     daemon_threads = True
 
@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Api
 
     def _tell(self) -> None:
-        """Tell what was asked; a path that begins with ``failures`` names the status."""
+        """Report the request. A path that begins with ``failures`` names the status."""
         path = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
@@ -116,7 +116,7 @@ def definition(address: str) -> dict[str, Any]:
 
 
 def _operation(name: str, *parameters: dict[str, Any]) -> dict[str, Any]:
-    answers = {"200": {"description": "What was asked."}}
+    answers = {"200": {"description": "The request."}}
     return {"operationId": name, "parameters": list(parameters), "responses": answers}
 
 

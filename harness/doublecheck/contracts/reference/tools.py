@@ -1,4 +1,4 @@
-"""The tools of the reference application of MCP: of every kind that the checks ask for."""
+"""The tools of the MCP reference application: one of every kind that the checks need."""
 
 from __future__ import annotations
 

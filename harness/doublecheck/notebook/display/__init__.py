@@ -1,1 +1,6 @@
-"""The displays of values in a notebook: escaped HTML, no assets, readable in light and dark."""
+"""Displays of values in a notebook: escaped HTML without assets, readable in light and dark themes.
+
+``agents`` shows events, sessions, MCP and A2A; ``double`` shows sessions, journal and unknowns;
+``outputs`` shows what code, commands and the browser return. Each function takes a value and
+returns HTML, built with ``core.markup``.
+"""

@@ -40,7 +40,7 @@ _BODY_CHARS = 8000
 _SOON_S = 120.0
 _JOURNAL = ["at", "request", "status", "ms", "relied on", "faults"]
 _EXCHANGES = ["request", "outcome", "ms"]
-_UNKNOWNS = ["unknown", "answer in force", "alternatives"]
+_UNKNOWNS = ["unknown", "current answer", "alternatives"]
 
 
 def session(session: Session) -> Markup:
@@ -51,7 +51,7 @@ def session(session: Session) -> Markup:
 def sessions(sessions: Sequence[Session]) -> Markup:
     """Return sessions with their remaining times at the moment of the request."""
     if not sessions:
-        return box(quiet("No session is living. The first run_code() makes one."))
+        return box(quiet("No active sessions. The first run_code() creates one."))
     rows = [
         [
             joined((element("b", it.user_session_id), element("div", code(it.session_id)))),
@@ -74,9 +74,9 @@ def entry(entry: JournalEntry) -> Markup:
 
 
 def journal(entries: Sequence[JournalEntry]) -> Markup:
-    """Return the requests that a double served, the newest last."""
+    """Return the requests that a double served, newest last."""
     if not entries:
-        return box(quiet("No request has been served."))
+        return box(quiet("No requests were served."))
     omitted = len(entries) - _SHOWN
     note = f"the last {_SHOWN} of them; journal[:{omitted}] has the others"
     return box(
@@ -93,15 +93,15 @@ def exchange(exchange: Exchange) -> Markup:
 
 
 def exchanges(exchanges: Sequence[Exchange]) -> Markup:
-    """Return requests and their outcomes, the newest last."""
+    """Return requests and their outcomes, newest last."""
     if not exchanges:
-        return box(quiet("Nothing has been asked yet."))
+        return box(quiet("No requests yet."))
     rows = [_exchange_row(exchange) for exchange in exchanges]
     return box(title(counted(len(rows), "exchange")), table(_EXCHANGES, rows, right=["ms"]))
 
 
 def unknowns(unknowns: Unknowns) -> Markup:
-    """Return a ledger; the unknowns relied on are visible, the others folded."""
+    """Return a ledger. The unknowns relied on are visible, the others folded."""
     relied_on = list(unknowns.relied_on.values())
     others = [unknown for unknown in unknowns.values() if not unknown.relied_on]
     return box(
@@ -139,7 +139,7 @@ def _request_line(method: str, url: str) -> Markup:
 
 def _entry_details(entry: JournalEntry) -> Iterator[Markup]:
     if entry.unread:
-        yield element("div", quiet(f"Nothing acted on: {', '.join(entry.unread)}."))
+        yield element("div", quiet(f"Ignored: {', '.join(entry.unread)}."))
     yield from _exchange_details(of_entry(entry))
 
 

@@ -66,7 +66,7 @@ def safe(
     """Return a kernel's MIME bundle and metadata, made safe for the page of a notebook.
 
     It always contains ``text/plain``, which also reports content that is too large or, if nothing
-    else is left, not shown.
+    else remains, not shown.
     """
     bundle: Bundle = {}
     for kind, content in data.items():
@@ -134,7 +134,7 @@ def _too_large(data: Mapping[str, Any]) -> Iterator[str]:
     for kind, limit in _LIMITS.items():
         size = len(_joined(data.get(kind)))
         if size > limit:
-            yield f"… {kind} has {size:,} characters, too many to be shown here ({limit:,})"
+            yield f"… {kind} has {size:,} characters, too many to show here ({limit:,})"
 
 
 def _joined(content: Any) -> str:
@@ -177,7 +177,7 @@ def _checked(metadata: Any) -> Bundle:
 
 
 _LINES = 40
-# IPython's line of dashes and its spaces are made for 75 columns; they wrap in a narrower page
+# IPython's line of dashes and its spaces assume 75 columns; they wrap in a narrower page
 _RULE = re.compile(r"^(?:\x1b\[[\d;]*m)*-{60,}(?:\x1b\[[\d;]*m)*\n")
 _SPACES = re.compile(r" {3,}(?=Traceback \(most recent call last\))")
 
@@ -193,7 +193,7 @@ def error(error: CodeError) -> Markup:
 
 
 def code_result(result: CodeResult) -> Bundle:
-    """Return the MIME bundle of a result; a single value also keeps its own MIME types."""
+    """Return the MIME bundle of a result. A single value also keeps its own MIME types."""
     values = [item.data for item in result.outputs if item.data]
     alone = values[0] if len(result.outputs) == 1 and values else {}
     parts = list(_outputs(result.outputs))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class OutputDisplay:
-    """Shows outputs as they arrive; only code of the same ``origin`` can update a display."""
+    """Shows outputs as they arrive. Only code of the same ``origin`` can update a display."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -53,7 +53,7 @@ class OutputDisplay:
         clear_output(wait=bool(content.get("wait")))
 
     def _transient(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the id of a display; the prefix avoids clashes with the notebook's displays."""
+        """Return a display's id, with a prefix that avoids clashes with the notebook's displays."""
         id_ = (content.get("transient") or {}).get("display_id")
         return {} if id_ is None else {"display_id": f"sandbox/{self._origin}/{id_}"}
 
@@ -69,7 +69,7 @@ class RemoteValue:
         return str(self._data.get("text/plain", ""))
 
     def _repr_mimebundle_(self, **_kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Show it as its kernel did."""
+        """Show the value as its kernel did."""
         return self._data, self._metadata
 
 
@@ -78,7 +78,7 @@ def _bundle(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def fail(failure: FailedCellError | None, *, raises: bool) -> None:
-    """Raise a failure, if there is one, or show it if it must not end the cell."""
+    """Raise a failure, or show it if it must not end the cell. Do nothing for None."""
     if failure is None:
         return
     if raises:
@@ -102,13 +102,13 @@ def failure_of(result: CodeResult) -> FailedCellError | None:
 
 
 def bad_exit_of(result: BashResult, timeout_s: int | None) -> FailedCellError | None:
-    """Return the failure of a command that has failed or not ended, or None."""
+    """Return the failure of a command that has failed or is still running, or None."""
     if result.exit_code == 0:
         return None
     message = f"The command ended with exit code {result.exit_code}."
     if result.exit_code is None:
         waited = f"its {timeout_s} s" if timeout_s else "its time"
-        message = f"The command runs on after {waited}; --timeout waits longer."
+        message = f"The command is still running after {waited}; --timeout waits longer."
     return FailedCellError(message, [message])
 
 
@@ -124,7 +124,7 @@ class Cell:
     options: CellOptions
 
     def run(self, platform: Platform, on_output: OnOutput | None = None) -> Result:
-        """Run it and return its result."""
+        """Run the code and return its result."""
         who: dict[str, Any] = {"user_id": self.options.user, "session_id": self.options.session}
         who["timeout_s"] = self.options.timeout_s
         if self.options.language != BASH:
@@ -136,7 +136,7 @@ class Cell:
 
 
 def show(cell: Cell, platform: Platform, store: Store) -> None:
-    """Run a cell, show its output and store its result; raise FailedCellError if it failed."""
+    """Run a cell, show its output and store its result. Raise FailedCellError if it failed."""
     options = cell.options
     result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))
     store(result)

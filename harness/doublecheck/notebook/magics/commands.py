@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 Command: TypeAlias = Callable[[str, Platforms], object]
 
 HELP = """\
-%sandbox                      where cells run, and what there is
-%sandbox sessions             the sessions, with their remaining life
-%sandbox destroy [SESSION]    end one (--user NAME: whose it is)
-%sandbox snapshot NAME        keep how one is now (--session, --user)
-%sandbox resume NAME          return that session to it
+%sandbox                      where cells run, and the sessions
+%sandbox sessions             the sessions, with their remaining time
+%sandbox destroy [SESSION]    end a session (--user NAME: of this user)
+%sandbox snapshot NAME        save a session (--session, --user)
+%sandbox resume NAME          restore that session
 %sandbox clock                the platform's time
 %sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
-%sandbox clock freeze         stop it; unfreeze lets it go on
+%sandbox clock freeze         stop it; unfreeze restarts it
 %sandbox log [--last 5]       the requests and their answers
 %sandbox use PLATFORM         run cells elsewhere: a variable, a URL,
                               or double
-%sandbox reset                end all sessions, empty the log, set
-                              the clock back
-%sandbox help                 this
+%sandbox reset                end all sessions, empty the log, reset
+                              the clock
+%sandbox help                 this help
 
 %%sandbox? shows the options of a cell."""
 
 
 def run(line: str, platforms: Platforms) -> object:
-    """Run a subcommand and return the value to show; raise UsageError for an unknown one."""
+    """Run a subcommand and return the value to show. Raise UsageError for an unknown one."""
     name, _, arguments = line.strip().partition(" ")
     if not name:
         write_line(status(platforms))
@@ -59,8 +59,8 @@ def run(line: str, platforms: Platforms) -> object:
         return command(arguments.strip(), platforms)
     except NotADoubleError as error:
         refuse(
-            f"%sandbox {line.strip()} is for doubles only, and {error.url} is a live platform. "
-            "%sandbox use double runs cells on a double."
+            f"%sandbox {line.strip()} works only on a double, but {error.url} is a live "
+            "platform. %sandbox use double runs cells on a double."
         )
 
 
@@ -68,7 +68,7 @@ def _sessions(arguments: str, platforms: Platforms) -> object:
     _refuse_rest("sessions", arguments)
     sessions = _platform(platforms).sessions()
     if not sessions:
-        write_line("No session is living: the first cell makes one.")
+        write_line("No active sessions: the first cell creates one.")
     return sessions or None
 
 
@@ -79,11 +79,11 @@ def _destroy(line: str, platforms: Platforms) -> None:
     platform = _platform(platforms)
     if not platform.destroy_session(user_id=arguments.user, session_id=arguments.session):
         refuse_absent(platform, arguments.user, arguments.session)
-    write_line(f"The session {arguments.session!r} is destroyed; its state is gone.")
+    write_line(f"Session {arguments.session!r} was destroyed; its state is lost.")
 
 
 def _snapshot(line: str, platforms: Platforms) -> None:
-    """Take a snapshot of a session under a name; one that had the name is deleted."""
+    """Take a snapshot of a session under a name. Delete an older one with that name."""
     parser = _parser("snapshot")
     parser.add_argument("name")
     parser.add_argument("--session", default=DEFAULT_SESSION)
@@ -95,10 +95,10 @@ def _snapshot(line: str, platforms: Platforms) -> None:
     key = (platform.url, arguments.name)
     before = platforms.snapshots.get(key)
     platforms.snapshots[key] = snapshot
-    without = f" Not in it: {snapshot.left_out}." if snapshot.left_out else ""
+    without = f" Not included: {snapshot.left_out}." if snapshot.left_out else ""
     write_line(
-        f"The session {arguments.session!r} is kept as {arguments.name!r}.{without} "
-        f"%sandbox resume {arguments.name} returns it to this."
+        f"Session {arguments.session!r} is saved as {arguments.name!r}.{without} %sandbox "
+        f"resume {arguments.name} restores it."
     )
     if before is not None:
         platform.delete_session_snapshot(before)
@@ -112,7 +112,7 @@ def _resume(name: str, platforms: Platforms) -> None:
         names = [saved for url, saved in platforms.snapshots if url == platform.url]
         refuse_unknown("snapshot", name, names)
     platform.resume_session(snapshot)
-    write_line(f"The session is as it was in {name!r}.")
+    write_line(f"The session is restored to {name!r}.")
 
 
 def _is_living(platform: Platform, arguments: argparse.Namespace) -> bool:
@@ -132,8 +132,8 @@ def _clock(arguments: str, platforms: Platforms) -> None:
         platform.clock.unfreeze()
     elif arguments:
         refuse(
-            "%sandbox clock takes freeze, unfreeze, or advance and a duration, 30m say, "
-            f"not {arguments!r}."
+            "%sandbox clock takes freeze, unfreeze, or advance and a duration such as 30m, not "
+            f"{arguments!r}."
         )
     write_line(_time(platform))
 
@@ -143,23 +143,23 @@ def _log(line: str, platforms: Platforms) -> object:
     parser.add_argument("--last", type=int)
     last = parser.parse_args(words(line)).last
     if last is not None and last < 1:
-        refuse(f"--last is how many of the last entries to show, 5 say, not {last}.")
+        refuse(f"--last must be a positive number of entries, such as 5, not {last}.")
     entries = _platform(platforms).journal()
     if not entries:
-        write_line("The log is empty: nothing has been asked since the last reset.")
+        write_line("The log is empty: no requests since the last reset.")
     return (entries if last is None else entries[-last:]) or None
 
 
 def _use(name: str, platforms: Platforms) -> None:
     named = platforms.use(name)
-    write_line(f"Cells run on {named or 'a double, which starts with the first of them'}.")
+    write_line(f"Cells run on {named or 'a double, which starts with the first cell'}.")
 
 
 def _reset(arguments: str, platforms: Platforms) -> None:
     _refuse_rest("reset", arguments)
     platform = _platform(platforms)
     platform.reset()
-    write_line(f"{platform.url} has no session, an empty log, and its clock is set back.")
+    write_line(f"{platform.url} is reset: no sessions, an empty log, and the current time.")
 
 
 def _help(_arguments: str, _platforms: Platforms) -> None:
@@ -207,7 +207,7 @@ def status(platforms: Platforms) -> str:
     """Describe where cells run and which sessions exist."""
     current = platforms.started()
     if current is None:
-        return f"Cells run on a double, which starts with the first of them. {_MORE}"
+        return f"Cells run on a double, which starts with the first cell. {_MORE}"
     lines = [f"Cells run on {current}."]
     if current.platform.target.admin:
         sessions = ", ".join(

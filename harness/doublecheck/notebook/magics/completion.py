@@ -1,7 +1,7 @@
 """Completion with the tab key: on the lines of the magics, and in cells that run in the sandbox.
 
-A completion never starts a double, waits, or appears in the journal. In a cell that runs in the
-sandbox the names of the notebook are not offered, because the sandbox does not have them.
+A completion never starts a double, waits, or appears in the journal. A cell that runs in the
+sandbox does not offer the names of the notebook, because the sandbox does not have them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def matcher(platforms: Platforms) -> Matcher:
 
 
 class _Nothing(Sized):
-    """No completions, but with length 1: for an empty list IPython would call other matchers."""
+    """An empty result with length 1: for an empty list IPython would call other matchers."""
 
     def __len__(self) -> int:
         return 1
@@ -62,7 +62,7 @@ class _Nothing(Sized):
 
 
 def _offer(context: CompletionContext, platforms: Platforms) -> Offer | None:
-    """Return the completions, or None if the line is not the magics'."""
+    """Return the completions, or None if the line does not belong to the magics."""
     before = context.text_until_cursor
     lines = context.full_text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -84,7 +84,7 @@ def _offer(context: CompletionContext, platforms: Platforms) -> Offer | None:
 
 
 def _code(before: str, after: str, options_line: str, platforms: Platforms) -> Offer:
-    """Complete a cell's code, as the session's kernel does."""
+    """Complete a cell's code in the session's kernel."""
     parsed = options.parse(options_line)
     named = platforms.started(parsed.on)
     if named is None or not named.platform.target.admin or parsed.language == options.BASH:

@@ -46,11 +46,11 @@ def refuse(message: str) -> NoReturn:
 
 
 def refuse_unknown(kind: str, word: str, words: Iterable[str]) -> NoReturn:
-    """Fail the cell because of an unknown word, and suggest the nearest."""
+    """Fail the cell because of an unknown word, and suggest the closest one."""
     choices = list(words)
     near = difflib.get_close_matches(word.lower(), choices, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    refuse(f"There is no {kind} {word!r}. {hint}There are: {', '.join(choices) or 'none'}.")
+    refuse(f"Unknown {kind} {word!r}. {hint}Choose from: {', '.join(choices) or 'none'}.")
 
 
 BASH = "bash"
@@ -60,7 +60,7 @@ _ALIASES = {"python": "python3", "js": "javascript", "node": "javascript", "ts":
 
 @dataclass(frozen=True)
 class CellOptions:
-    """The options of a cell; ``on`` names a platform, ``out`` a variable."""
+    """The options of a cell. ``on`` names a platform, ``out`` a variable."""
 
     session: str
     user: str
@@ -72,7 +72,7 @@ class CellOptions:
 
 
 def parse(line: str) -> CellOptions:
-    """Return the options of a cell; raise UsageError for wrong ones."""
+    """Return the options of a cell. Raise UsageError for invalid ones."""
     parsed = _parser().parse_args(words(line))
     return CellOptions(
         session=parsed.session,
@@ -86,7 +86,7 @@ def parse(line: str) -> CellOptions:
 
 
 def words(line: str) -> list[str]:
-    """Split a line as a shell does; raise UsageError for a quote that stays open."""
+    """Split a line as a shell does. Raise UsageError for an unclosed quotation mark."""
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -97,7 +97,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise an error for wrong arguments."""
+        """Raise an error for invalid arguments."""
         refuse(f"{self.prog}: {message}. {self.epilog or ''}".rstrip())
 
 
@@ -128,17 +128,17 @@ _WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
 
 
 def parse_duration(text: str) -> dt.timedelta:
-    """Parse a duration; raise UsageError if it is not one."""
+    """Parse a duration. Raise UsageError if it is not one."""
     if not _WHOLE.fullmatch(text.strip().lower()):
-        refuse(f"A duration is 90s, 30m, 2h or 1h30m, not {text.strip()!r}.")
+        refuse(f"A duration looks like 90s, 30m, 2h or 1h30m, not {text.strip()!r}.")
     try:
         return sum(map(_part, _PART.findall(text.lower())), dt.timedelta(0))
     except OverflowError:
-        refuse(f"{text.strip()!r} is longer than a clock can be moved.")
+        refuse(f"{text.strip()!r} is too far for the clock.")
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration as people write it: ``29m 58s``."""
+    """Format a duration for people: ``29m 58s``."""
     minutes, remainder = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = [(hours, "h"), (minutes, "m"), (remainder, "s")]

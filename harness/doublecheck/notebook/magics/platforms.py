@@ -54,23 +54,23 @@ class Platforms:
         self.snapshots: dict[tuple[str, str], SessionSnapshot] = {}  # by URL and name
 
     def current(self) -> Named:
-        """Return the current platform; start a double if there is none."""
+        """Return the current platform. Start a double if there is none."""
         return self.started() or self.find(DOUBLE)
 
     def started(self, name: str | None = None) -> Named | None:
-        """Return the current or the named platform, or None if it is a double that is to start."""
+        """Return the current or the named platform, or None for a double that has not started."""
         name = name or self._chosen or (VARIABLE if self._of_variable(VARIABLE) else DOUBLE)
         return None if name == DOUBLE and DOUBLE not in self._opened else self.find(name)
 
     def for_cell(self, name: str | None) -> Named:
-        """Return the platform that a cell runs on; print a line if the current one has changed."""
+        """Return the platform that a cell runs on. Print a line if the current one has changed."""
         if name is not None:
             return self.find(name)
         named = self.current()
         if self._last is not None and self._last.platform.url != named.platform.url:
             back = self._last.name == DOUBLE and named.name != DOUBLE
-            hint = "; %sandbox use double goes back" if back else ""
-            write_line(f"Cells run on {named} from now on{hint}.")
+            hint = "; %sandbox use double switches back" if back else ""
+            write_line(f"Cells now run on {named}{hint}.")
         self._last = named
         return named
 
@@ -86,9 +86,9 @@ class Platforms:
         platform = self._of_variable(name)
         if platform is None:
             refuse(
-                f"There is no platform {name!r} here. There are: {', '.join(self.names())}. "
-                "A platform is a variable, as connect(URL) returns it, or a URL, with http:// or "
-                "https://."
+                f"Unknown platform {name!r}. Choose from: {', '.join(self.names())}. A platform "
+                "is a variable, as returned by connect(URL), or a URL that begins with http:// "
+                "or https://."
             )
         return Named(name, platform)
 
@@ -103,10 +103,10 @@ class Platforms:
         return tuple(sorted({DOUBLE, *variables}))
 
     def use(self, name: str) -> Named | None:
-        """Switch to a platform; return None for a double that has not started yet."""
+        """Switch to a platform. Return None for a double that has not started yet."""
         self._last = None
         if not name:
-            refuse("%sandbox use takes a variable that is a platform, a URL, or double.")
+            refuse("%sandbox use takes a platform variable, a URL, or double.")
         if name != DOUBLE:
             self.find(name)
         self._chosen = name
@@ -146,10 +146,10 @@ def user_session_id(user: str, session: str) -> str:
 
 
 def refuse_absent(platform: Platform, user: str, session: str) -> NoReturn:
-    """Raise UsageError for a session that is not living."""
+    """Raise UsageError if a session is not active."""
     named = ", ".join(living(platform, user)) or "none"
-    hint = f" Living are: {named}." if platform.target.admin else ""
-    refuse(f"There is no living session {session!r}.{hint}")
+    hint = f" Active sessions: {named}." if platform.target.admin else ""
+    refuse(f"Session {session!r} is not active.{hint}")
 
 
 def living(platform: Platform, user: str) -> tuple[str, ...]:

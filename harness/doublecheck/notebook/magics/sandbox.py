@@ -37,17 +37,17 @@ class SandboxMagics(Magics):
           %%sandbox [--session NAME] [--user NAME] [--language LANGUAGE] [--timeout SECONDS]
                     [--on NAME] [--out VARIABLE] [--no-raise-error]
 
-        --session NAME     the session whose kernel runs it, ``default`` if none is given
-        --user NAME        whose session that is, ``anonymous`` if none is given
+        --session NAME     the session that runs it (default: ``default``)
+        --user NAME        the user of that session (default: ``anonymous``)
         --language NAME    python3, javascript, typescript or bash
-        --timeout SECONDS  how long it may run, 300 at most
+        --timeout SECONDS  how long it may run, at most 300
         --on NAME          the platform: a variable of the notebook, or a URL
-        --out VARIABLE     put the result into a variable, too
-        --no-raise-error   code that fails does not fail the cell (so Run All goes on, as with %%bash)
+        --out VARIABLE     also store the result in a variable
+        --no-raise-error   failed code does not fail the cell (so Run All continues, as with %%bash)
 
         It runs on the platform of the last ``%sandbox use``, else on the one in the variable
-        ``platform``, else on a double that starts by itself. The line ``%sandbox`` looks after
-        sessions, clock and log of that platform: ``%sandbox help``.
+        ``platform``, else on a double that starts automatically. The line magic ``%sandbox``
+        manages that platform's sessions, clock and log: ``%sandbox help``.
         """
         with short_errors():
             if cell is None:
@@ -57,7 +57,7 @@ class SandboxMagics(Magics):
 
     def _run(self, parsed: CellOptions, cell: str) -> None:
         if not cell.strip():
-            refuse("The cell is empty: write the code to run below %%sandbox.")
+            refuse("The cell is empty: write code below %%sandbox.")
         platform = self.platforms.for_cell(parsed.on).platform
         cells.show(Cell(cell, parsed), platform, lambda result: self._store(parsed.out, result))
 

@@ -127,5 +127,5 @@ def test_what_is_huge_is_bounded() -> None:
     assert {"text/plain"} == set(bundle)
     assert [
         "… 800,000 more characters",
-        "… text/html has 9,000,000 characters, too many to be shown here (8,000,000)",
+        "… text/html has 9,000,000 characters, too many to show here (8,000,000)",
     ] == bundle["text/plain"].splitlines()[-2:]

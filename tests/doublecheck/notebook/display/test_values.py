@@ -141,4 +141,4 @@ def test_json_in_a_string_is_a_tree_too() -> None:
 
 def test_exchanges_show_what_was_asked() -> None:
     """Before there is any, they say so."""
-    assert "Nothing has been asked yet." in Exchanges()._repr_mimebundle_()["text/html"]
+    assert "No requests yet." in Exchanges()._repr_mimebundle_()["text/html"]

@@ -126,11 +126,11 @@ def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
         ("%%sandbox --session 'a b\n1", "Close the quotation mark"),
         (
             "%%sandbox --on nowhere\n1",
-            "There is no platform 'nowhere' here. There are: double, ",
+            "Unknown platform 'nowhere'. Choose from: double, ",
         ),
         ("%sandbox sesions", "Did you mean 'sessions'?"),
-        ("%sandbox clock advance soon", "A duration is 90s, 30m, 2h or 1h30m, not 'soon'."),
-        ("%sandbox destroy nobody", "There is no living session 'nobody'."),
+        ("%sandbox clock advance soon", "A duration looks like 90s, 30m, 2h or 1h30m, not 'soon'."),
+        ("%sandbox destroy nobody", "Session 'nobody' is not active."),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(
@@ -166,5 +166,5 @@ def test_cells_that_move_by_themselves_say_so_once(notebook: NotebookKernel) -> 
     outputs += [notebook.run("%%sandbox\nprint(1)").stdout for _ in range(2)]
     url = notebook.run("print(platform.url, end='')").stdout
 
-    moved = f"Cells run on platform, double at {url} from now on; %sandbox use double goes back.\n"
+    moved = f"Cells now run on platform, double at {url}; %sandbox use double switches back.\n"
     assert ["1\n", f"{moved}1\n", "1\n"] == outputs

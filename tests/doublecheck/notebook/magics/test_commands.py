@@ -21,8 +21,8 @@ def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
     notebook.run("%%sandbox --session b\n1")
 
     assert "1" == notebook.run("found = %sandbox sessions\nlen(found)").text
-    assert "The session 'b' is destroyed" in notebook.run("%sandbox destroy b").stdout
-    assert "No session is living" in notebook.run("%sandbox sessions").stdout
+    assert "Session 'b' was destroyed" in notebook.run("%sandbox destroy b").stdout
+    assert "No active sessions" in notebook.run("%sandbox sessions").stdout
 
 
 def test_a_session_returns_to_its_snapshot(notebook: NotebookKernel) -> None:
@@ -31,11 +31,11 @@ def test_a_session_returns_to_its_snapshot(notebook: NotebookKernel) -> None:
     output = notebook.run("%sandbox snapshot loaded --session b").stdout
     notebook.run("%%sandbox --session b\nx.append(2)")
 
-    assert "The session 'b' is kept as 'loaded'." in output
-    assert "as it was in 'loaded'" in notebook.run("%sandbox resume loaded").stdout
+    assert "Session 'b' is saved as 'loaded'." in output
+    assert "restored to 'loaded'" in notebook.run("%sandbox resume loaded").stdout
     assert "[1]" == notebook.run("%%sandbox --session b\nx").text
     assert "Did you mean 'loaded'?" in notebook.run("%sandbox resume loadd").stderr
-    assert "no living session 'c'" in notebook.run("%sandbox snapshot d --session c").stderr
+    assert "Session 'c' is not active" in notebook.run("%sandbox snapshot d --session c").stderr
 
 
 def test_the_clock_is_read_and_moved(notebook: NotebookKernel) -> None:
@@ -73,7 +73,9 @@ def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
 
     for command in ("sessions", "clock", "clock advance 1h", "log", "reset"):
         error = notebook.run(f"%sandbox {command}").stderr
-        assert error.startswith(f"UsageError: %sandbox {command} is for doubles only, and http://")
+        assert error.startswith(
+            f"UsageError: %sandbox {command} works only on a double, but http://"
+        )
     assert "42" == notebook.run("%%sandbox\n6 * 7").text
     notebook.run("live.close()")
 
@@ -98,7 +100,7 @@ def test_a_variable_has_its_current_value(notebook: NotebookKernel) -> None:
 
     assert "42" == notebook.run("%%sandbox\n6 * 7").text
     message = notebook.run("mine.close(); del mine\n%sandbox").stderr
-    assert "There is no platform 'mine' here. There are: double, " in message
+    assert "Unknown platform 'mine'. Choose from: double, " in message
 
 
 def test_loading_twice_is_fine_and_unloading_ends_the_double(notebook: NotebookKernel) -> None:

@@ -1,4 +1,4 @@
-"""The reference application of A2A; what it does: reference/executor.py."""
+"""The A2A reference application; reference/executor.py implements its actions."""
 
 import os
 

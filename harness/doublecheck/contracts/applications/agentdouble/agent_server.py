@@ -1,4 +1,4 @@
-"""The reference agent in API-server mode, as a runtime that is hosted: agents/."""
+"""The reference agent in API-server mode, as a hosted runtime. Its agents are in agents/."""
 
 import os
 

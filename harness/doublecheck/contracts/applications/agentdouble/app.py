@@ -1,4 +1,4 @@
-"""The reference application, and one without a ping function; what it does: reference/actions.py."""
+"""The reference application, and one without a ping function; see reference/actions.py."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The reference application of MCP; its tools: reference/tools.py."""
+"""The MCP reference application; its tools are in reference/tools.py."""
 
 import os
 

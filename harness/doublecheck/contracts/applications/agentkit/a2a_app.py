@@ -1,4 +1,4 @@
-"""The reference application of A2A, with the platform's own SDK: reference/executor.py."""
+"""The A2A reference application, with the platform's own SDK; see reference/executor.py."""
 
 import os
 
@@ -15,10 +15,10 @@ steps = Steps(tasks)
 
 @app.task_store()
 class Store(TaskStore):
-    """Keeps tasks where the executor can forget them; its methods are named as this SDK has them."""
+    """A task store that the executor can delete from, with the method names of this SDK."""
 
     async def save(self, task, context=None):
-        """Keep a task."""
+        """Save a task."""
         tasks[task.id] = task
 
     async def get(self, task_id, context=None):
@@ -26,7 +26,7 @@ class Store(TaskStore):
         return tasks.get(task_id)
 
     async def delete(self, task_id, context=None):
-        """Forget a task."""
+        """Delete a task."""
         tasks.pop(task_id, None)
 
 
@@ -35,17 +35,17 @@ class Executor(AgentExecutor):
     """Performs the action that the first word of a message names."""
 
     async def execute(self, context, event_queue):
-        """Do it."""
+        """Perform the action."""
         await steps.do(context, event_queue)
 
     async def cancel(self, context, event_queue):
-        """Refuse: what it does ends by itself, soon."""
+        """Refuse: every action ends soon anyway."""
         raise NotImplementedError
 
 
 def card(url: str) -> AgentCard:
-    """Return the card of the agent at a URL."""
-    does = "Does what the first word of a message says."
+    """Return the agent card for a URL."""
+    does = "Performs the action that the first word of a message names."
     skill = AgentSkill(id=NAME, name=NAME, description=does, tags=["agent"])
     return AgentCard(
         name=NAME,

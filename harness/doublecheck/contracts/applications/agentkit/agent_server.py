@@ -1,4 +1,7 @@
-"""The reference agent in API-server mode, with the platform's own SDK: agents/."""
+"""The reference agent in API-server mode, with the platform's own SDK.
+
+Its agents are in agents/.
+"""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The reference application, with the platform's own SDK; what it does: reference/actions.py."""
+"""The reference application, with the platform's own SDK; see reference/actions.py."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from reference.actions import NAME, Actions
 
 
 def run_code(code: str, headers) -> str:
-    """Run code in the caller's sandbox session, set by the environment; return 2.7's JSON."""
+    """Run code in the caller's sandbox session, set by the environment; return the JSON of 2.7."""
     user, session = headers.get("user_id", "nobody"), headers.get("session_id", "none")
     operation = {"code": code, "timeout": 30, "kernel_name": "python3"}
     answer = ve_request(

@@ -1,4 +1,7 @@
-"""The reference application of MCP, with the platform's own SDK; its tools: reference/tools.py."""
+"""The MCP reference application, with the platform's own SDK.
+
+Its tools are in reference/tools.py.
+"""
 
 import os
 

@@ -1,8 +1,8 @@
-"""The neighbour of the reference application: hides a secret, and tells where.
+"""The neighbour of the reference application: hides a secret, and reports where it is.
 
-A runtime of its own, in this folder of its own. It has the secret in its environment,
-``DOUBLECHECK_SECRET``, and in files of its own; ``POST /invoke`` tells all of it, and with
-``{"do": "forget"}`` removes the files. The standard library is all that it needs:
+It is a separate runtime in a separate folder. It has the secret in its environment,
+``DOUBLECHECK_SECRET``, and in files. ``POST /invoke`` reports all of this, and with
+``{"do": "forget"}`` removes the files. It needs only the standard library:
 ``python app.py`` serves it at ``HOST`` and ``PORT``.
 """
 
@@ -40,13 +40,13 @@ def _places() -> list[Path]:
 def _written(file: Path) -> bool:
     try:
         file.write_text(SECRET)
-    except OSError:  # it may not write there
+    except OSError:  # the folder may not be writable
         return False
     return True
 
 
 def _start_time() -> str:
-    """Return when this process was started, in ticks of the machine; "" if that cannot be read."""
+    """Return the start time of this process in clock ticks, or "" if it cannot be read."""
     try:
         return Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -76,10 +76,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Neighbour:
-    """An object that is served as applications are."""
+    """An application object, served like other applications."""
 
     def run(self, host: str, port: int) -> None:
-        """Serve until the process is ended."""
+        """Serve until the process ends."""
         ThreadingHTTPServer((host, port), Handler).serve_forever()
 
 

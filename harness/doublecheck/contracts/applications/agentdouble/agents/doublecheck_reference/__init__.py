@@ -1,17 +1,17 @@
-"""The reference agent: what a target must serve for checks that look inside an agent.
+"""The reference agent, which a target must serve for checks that look inside an agent.
 
-A message that is JSON selects by ``do`` what it does; any other is said back.
+If a message is JSON, its ``do`` field selects an action; any other message is echoed.
 
 ============ ====================================================================
-``stream``   yields each of ``chunks``; with ``gate``, the next once it is released
-``release``  lets the stream of that ``gate`` go on by one chunk
-``tool``     says a word in increments, calls a tool, has its answer, concludes
-``call``     calls a tool with any ``args``, has its ``response``, then says ``reply``
-``events``   says each of ``texts`` in an event of its own
-``parts``    says ``texts`` in one event, each in a part of its own
-``save``     saves an artifact under each of ``names``, and names them
-``heard``    answers with the message's parts, the application, the user and the session, as JSON
-``history``  answers with what users have said in the session, as JSON
+``stream``   yields each of ``chunks``; with ``gate``, waits for a release before each next one
+``release``  lets the stream with that ``gate`` yield one more chunk
+``tool``     streams a word in increments, calls a tool, gets its answer, concludes
+``call``     calls a tool with any ``args``, gets its ``response``, then sends ``reply``
+``events``   sends each of ``texts`` in a separate event
+``parts``    sends ``texts`` in one event, each in a separate part
+``save``     saves an artifact under each of ``names`` and lists the names
+``heard``    returns the message's parts, the application, the user and the session, as JSON
+``history``  returns the user's messages in the session, as JSON
 ============ ====================================================================
 """
 

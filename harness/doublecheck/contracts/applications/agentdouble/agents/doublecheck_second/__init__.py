@@ -1,4 +1,4 @@
-"""A second agent, so that checks can ask what separates two applications: it says it is another."""
+"""A second agent, for checks that two applications are separate. It identifies itself."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from agentdouble.agents import Message, Session
 
 
 async def root_agent(message: Message, _session: Session) -> AsyncIterator[str]:
-    """Say the message back, and who says so."""
+    """Echo the message, and say which application answered."""
     yield f"the second application: {message.text}"

@@ -1,4 +1,4 @@
-"""A second agent, so that checks can ask what separates two applications: it says it is another."""
+"""A second agent, for checks that two applications are separate. It identifies itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.genai import types
 
 
 class Second(BaseAgent):
-    """Says the message back, and who says so."""
+    """Echoes the message, and says which application answered."""
 
     async def _run_async_impl(self, ctx: Any) -> AsyncIterator[Event]:
         text = "".join(part.text or "" for part in ctx.user_content.parts)
