@@ -83,7 +83,7 @@ def test_live_without_a_url_is_wrong_usage(pytester: pytest.Pytester) -> None:
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
     result.stderr.fnmatch_lines(
-        ["ERROR: --platform-target live needs a running platform: *twice: *"]
+        ["ERROR: --platform-target live needs a running platform: *--platform-url*"]
     )
 
 

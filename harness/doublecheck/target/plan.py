@@ -165,16 +165,14 @@ def _require(sources: Sources, planned: Plan) -> None:
                 )
     if planned.kind == "double":
         return
-    twice = (
-        f"To use a live platform, give its address with {url} or in a file, and confirm with "
-        f"{target}."
-    )
     # a pyproject.toml is shared, so the user must confirm that a live platform is meant
     if planned.chosen_by not in (BY_CALLER, target, variable("target")):
         raise TargetError(
-            f"{planned.chosen_by} selects a live platform, which a file alone must not do. {twice}"
+            f"{planned.chosen_by} selects a live platform, which a file alone must not do. To use "
+            f"it, confirm with {target} {planned.name}."
         )
     if "url" not in planned.facts:
         raise TargetError(
-            f"{target} {planned.name} needs a running platform: give its address with {url}. {twice}"
+            f"{target} {planned.name} needs a running platform: give its address with {url}, or "
+            "in a file."
         )

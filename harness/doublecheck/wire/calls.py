@@ -62,7 +62,7 @@ class Call(Generic[T]):
         except _UNREADABLE as error:
             raise wrong_answer(
                 response,
-                f"The answer of {route(response)} has an unexpected format ({error!r:.100}): "
+                f"{route(response)} returned an unexpected format ({error!r:.100}): "
                 f"{_quoted(response.text)}",
             ) from error
 

@@ -125,7 +125,7 @@ def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
         "U-PING-SLOW": ("", "its answers cannot be told apart from outside"),
         "U-WEBHOOKS": ("", "the target does not offer a2a"),
     } == expected
-    assert ["lets 62 s pass: --slow"] == [finding.reason for finding in slow]
+    assert ["needs 62 s to pass, and --slow"] == [finding.reason for finding in slow]
 
 
 def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
@@ -185,15 +185,15 @@ def test_what_is_not_settled_is_told_by_its_reason() -> None:
     """A reason that many share stands once; control characters of a platform are shown."""
     console = Console(file=io.StringIO(), width=100)
     settled = [
-        Finding("U-TTL-AFTER", reason="lets 62 s pass: --slow"),
+        Finding("U-TTL-AFTER", reason="needs 62 s to pass, and --slow"),
         Finding("U-LIST-APPS", reason="answers \x1b[2J"),
-        Finding("U-TTL-DURING", reason="lets 62 s pass: --slow"),
+        Finding("U-TTL-DURING", reason="needs 62 s to pass, and --slow"),
     ]
 
     command.show(settled, console)
 
     assert [
-        "not settled: lets 62 s pass: --slow",
+        "not settled: needs 62 s to pass, and --slow",
         "  U-TTL-AFTER, U-TTL-DURING",
         "",
         "not settled: answers ␛[2J",
@@ -214,7 +214,7 @@ def test_the_command_writes_the_profile_and_tells(
 
     assert (0, 0) == (table.exit_code, as_json.exit_code), (table.output, as_json.output)
     assert "1 of 2 settled, in profile.toml." in table.output
-    assert "lets 62 s pass: --slow" in table.output
+    assert "needs 62 s to pass, and --slow" in table.output
     [finding] = json.loads(as_json.stdout)["findings"]
     assert ("U-PROBE-BODIES", "text", True) == tuple(
         finding[name] for name in ("unknown", "answer", "settled")

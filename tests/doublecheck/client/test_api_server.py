@@ -182,7 +182,7 @@ def test_json_of_another_shape_is_told_with_what_was_asked(
     with (
         bad_servers.serving(bad_servers.answer(body)) as server,
         Platform(Target(server.url, "live")) as live,
-        pytest.raises(AnswerError, match=r"^(GET|POST) http://.* was answered with") as raised,
+        pytest.raises(AnswerError, match=r"^(GET|POST) http://.* returned ") as raised,
     ):
         ask(live)
 

@@ -23,7 +23,7 @@ def test_what_is_no_markup_is_escaped() -> None:
 
 def test_a_long_text_says_how_much_is_missing() -> None:
     """And where all of it is."""
-    expected = "xxx\n… 1,997 more characters; result.stdout has it all"
+    expected = "xxx\n… 1,997 more characters; result.stdout has all of it"
 
     assert expected == markup.clipped("x" * 2000, 3, source="result.stdout")
     assert "xxx" == markup.clipped("xxx", 3)

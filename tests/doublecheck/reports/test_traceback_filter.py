@@ -56,7 +56,7 @@ def test_a_failure_ends_at_the_users_own_line(
             '>       platform.upload("/nope", b"text")',
             "E       doublecheck.errors.CredentialsMissingError: *",
             '>       platform_journal.only(action="CreateTool")',
-            "E       AssertionError: Requests with action='CreateTool': 0, and 1 expected.*",
+            "E       AssertionError: Requests with action='CreateTool': 0, but expected 1.*",
         ]
     )
 

@@ -138,9 +138,9 @@ def test_the_addresses_in_the_environment_go_with_the_url_there(project: Path) -
     [
         ({"target": "live"}, "--platform-target live needs a running platform: give its address"),
         ({"reference_app": True}, "--platform-reference-app needs a running platform"),
-        ({"target": "stagin"}, "no target 'stagin'; .* Did you mean staging?"),
+        ({"target": "stagin"}, "Unknown target 'stagin'; .* Did you mean staging?"),
         ({"url": "foo"}, "--platform-url must be an address: .*, not 'foo'"),
-        ({"offers": "aplication"}, "surfaces out of .*did you mean application"),
+        ({"offers": "aplication"}, "surfaces among .*did you mean application"),
         ({"examples": "0"}, "--platform-examples must be a whole number from 1"),
         ({"level": "most"}, "--platform-level must be full or smoke, not 'most'"),
     ],
@@ -160,9 +160,7 @@ def test_a_wrong_variable_is_an_error() -> None:
 def test_no_file_selects_a_live_platform(tmp_path: Path) -> None:
     """Who runs the tests does; a double may be selected by a file."""
     live = written(tmp_path, f'[tool.doublecheck]\ntarget = "staging"\n{PROJECT}')
-    with pytest.raises(
-        TargetError, match=r"target selects a live platform, which a file alone must not"
-    ):
+    with pytest.raises(TargetError, match=r"selects a live platform, which a file alone must not"):
         planned({}, live)
     assert "live" == planned({"DOUBLECHECK_TARGET": "staging"}, live).kind
 

@@ -56,7 +56,7 @@ def test_what_was_printed_is_shown_as_far_as_it_can_be_read() -> None:
     """The result has all of it."""
     html = render(*[Output("stream", name="stdout", text="x" * 10_000)] * 3)
 
-    assert "… 10,000 more characters; result.stdout has it all" in html
+    assert "… 10,000 more characters; result.stdout has all of it" in html
 
 
 def test_an_image_is_inline() -> None:

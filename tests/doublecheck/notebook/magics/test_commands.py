@@ -73,9 +73,7 @@ def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
 
     for command in ("sessions", "clock", "clock advance 1h", "log", "reset"):
         error = notebook.run(f"%sandbox {command}").stderr
-        assert error.startswith(
-            f"UsageError: %sandbox {command} works only on a double, but http://"
-        )
+        assert error.startswith(f"UsageError: %sandbox {command} works only on a double")
     assert "42" == notebook.run("%%sandbox\n6 * 7").text
     notebook.run("live.close()")
 
