@@ -155,9 +155,7 @@ class Emulator:
     def start(self) -> Emulator:
         """Serve in a thread and return when the double answers."""
         if self._thread is not None or self._stopped:
-            raise NotRunningError(
-                "This Emulator has been started or stopped already; make a new one."
-            )
+            raise NotRunningError("This Emulator was already started or stopped; create a new one.")
         platform, tls = self._platform, self._ssl_context
         self._thread = ServerThread(
             self._served,
@@ -201,7 +199,7 @@ class Emulator:
             )
 
     def reset(self, *, keep: Collection[str] | None = None) -> None:
-        """Return to how the double was at its start, except for what is kept.
+        """Return the double to its initial state, except for the parts that are kept.
 
         The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``,
         ``runtimes``, ``agent_sessions`` (of API-server mode, with
@@ -295,7 +293,7 @@ def _fresh_settings(
 ) -> Settings:
     """Return the settings of a double that shares nothing with the running one.
 
-    It has no runtimes: their programs may use the very files and ports of those that run.
+    It has no runtimes: their programs might use the files and ports of the running ones.
     """
     changes = {
         "host": "127.0.0.1",

@@ -1,4 +1,4 @@
-"""A platform: its surfaces, the layers in front of them, and the order of start and end."""
+"""A platform: its surfaces, and the order in which they start and end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from agentdouble.faults import Faults
 from agentdouble.journal.entries import Journal
 from agentdouble.journal.what_if_routes import StartDouble
 
-# Names and no module: pytester drops modules from sys.modules, but not from their package. An
-# old module would look for surfaces of other classes than those that are made here.
+# Import names, not the module: pytester drops modules from sys.modules but not from their package,
+# and an old module would look for old classes of surfaces.
 from agentdouble.routing import application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.state import make_store
@@ -30,7 +30,8 @@ class Platform:
     """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
 
     ``environment`` are the variables that point a client at the double, ``token`` is the secret of
-    its own routes, and ``start_double`` starts another. Raises ApplicationLoadError for two applications of one name, and DeclarationError.
+    its own routes, and ``start_double`` starts another. Raises ApplicationLoadError for two
+    applications of one name, and DeclarationError.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Platform:
         yield part_of("journal", context.journal.clear)
 
     async def settle(self) -> None:
-        """Return when everything is handled that became due when the clock was moved."""
+        """Return when everything that became due by moving the clock is handled."""
         for surface in self._starting:
             await surface.settle()
 

@@ -142,7 +142,7 @@ def test_a_double_can_be_started_once() -> None:
     """A second start says what to do instead."""
     with (
         Emulator() as double,
-        pytest.raises(RuntimeError, match="started or stopped already; make a new one"),
+        pytest.raises(RuntimeError, match="already started or stopped; create a new one"),
     ):
         double.start()
 

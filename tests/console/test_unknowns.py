@@ -97,4 +97,4 @@ def test_what_cannot_be_done_is_said(browser: Browser, double: Emulator) -> None
         go(page, f"/requests/{last(double)}")
         double.journal.clear()
         page.get_by_role("button", name="What if U-PROBE-BODIES is text?").press("Enter")
-        page.get_by_text("The journal does not have this request any more.").wait_for()
+        page.get_by_text("The journal no longer has this request.").wait_for()

@@ -1,4 +1,4 @@
-"""What a request was caused by: the request of a double in which the code ran that sent it.
+"""The cause of a request: the request whose code sent it.
 
 run_code sends the cause in a header. It names the journal of the double, which no foreign client
 knows, and an entry. A journal ignores any other cause.
@@ -34,7 +34,7 @@ def read(text: str) -> Cause | None:
 
 @contextmanager
 def passed_on(received: Mapping[str, str]) -> Iterator[None]:
-    """Have the cause that these headers name inside, in a process that is not the double's."""
+    """Use the cause in these headers inside; for a process other than the double's."""
     cause = current.get() or read(received.get(HEADER, ""))
     token = current.set(cause)
     try:

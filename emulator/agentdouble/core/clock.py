@@ -15,7 +15,7 @@ from types import TracebackType
 Watcher = Callable[[], None]
 Follower = Callable[[str], None]
 
-_MARGIN = dt.timedelta(days=366)  # the clock also moves by itself, and deadlines lie after it
+_MARGIN = dt.timedelta(days=366)  # the clock also moves by itself, and deadlines lie beyond it
 
 
 class Clock:
@@ -61,7 +61,7 @@ class Clock:
         return FrozenClock(self)
 
     def unfreeze(self) -> None:
-        """Let the platform's time go on from where it stands."""
+        """Let the platform's time run again."""
         if self._stopped_at is not None:
             self._stood_still += self.wall() - self._stopped_at
             self._stopped_at = None
@@ -116,7 +116,7 @@ class Clock:
 
 
 class FrozenClock:
-    """A clock that stands still; at the end of a with block it goes on."""
+    """A frozen clock; at the end of a with block it runs again."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -130,7 +130,7 @@ def run_code(
             content=request.body,
             timeout=httpx.Timeout(read_s, connect=_CONNECT_TIMEOUT_S),
             verify=_verify(state, address.url),
-            trust_env=not _is_loopback(address.url),  # a proxy cannot reach this machine's double
+            trust_env=not _is_loopback(address.url),  # a proxy cannot reach it
         )
     except (httpx.TransportError, httpx.InvalidURL) as error:
         raise PlatformUnreachableError(address.url, str(error) or type(error).__name__) from error
@@ -188,7 +188,7 @@ def _verify(state: Mapping[str, Any], url: str) -> ssl.SSLContext | bool:
         return url.startswith("https")
     try:
         return ssl.create_default_context(cafile=trusted)
-    except OSError as error:  # also an ssl.SSLError: the file holds no certificate
+    except OSError as error:  # also an ssl.SSLError, if the file contains no certificate
         reason = f"{environment.CA_FILE} names {trusted}, which cannot be read: {error}"
         raise PlatformUnreachableError(url, reason) from None
 

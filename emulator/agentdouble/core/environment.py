@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-OWN_ADDRESS = "AGENTDOUBLE_URL"  # of the double that the double's own commands talk to
+OWN_ADDRESS = "AGENTDOUBLE_URL"  # of the double for the commands of ``agentdouble``
 TOKEN = "AGENTDOUBLE_TOKEN"  # noqa: S105 (the name of a variable)
-UNLISTED = "AGENTDOUBLE_UNLISTED"  # set where a served double is that of one run of tests
+UNLISTED = "AGENTDOUBLE_UNLISTED"  # set if a served double belongs to one test run
 TOOL_ID = "PLATFORM_TOOL_ID"
 TOOL_HOST = "PLATFORM_TOOL_HOST"
 TOOL_SCHEME = "PLATFORM_TOOL_SCHEME"
@@ -23,7 +23,7 @@ SECRET_KEY = "PLATFORM_SECRET_KEY"  # noqa: S105 (the name of a variable)
 CA_FILE = "SSL_CERT_FILE"
 _REQUESTS_CA_FILE = "REQUESTS_CA_BUNDLE"
 
-# The command line of agentkit asks these, too; the double refuses their actions by name.
+# The command line of agentkit also calls these; the double refuses their actions by name.
 _OTHER_SERVICES = ("AGENT_IDENTITY", "CP", "CR", "IAM", "STS")
 
 CLIENTS = ("platform", "veadk", "agentkit")

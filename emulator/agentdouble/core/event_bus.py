@@ -1,9 +1,9 @@
-"""What happens in a double, for those who listen: published where it happens.
+"""The bus of events: what happens in a double, published where it happens.
 
-``publish`` notes what happened to a subject and how to show it. Every 50 ms the subjects with news
-are shown, once each, and become events for each listener. A listener who reads too slowly loses
-them and is told so. While nobody listens nothing is noted, so each call of ``publish`` stands
-behind ``if events.watched``.
+``publish`` notes what happened to a subject and how to show it. Every 50 ms each subject that has
+changed becomes one event for each listener. A listener that reads too slowly loses events and gets
+``resync``. Without listeners nothing is noted, so guard each call of ``publish`` with
+``if events.watched``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Event:
 
 @dataclass
 class _News:
-    """What happened to a subject since its last event, in the order of the last time of each."""
+    """What happened to a subject since its last event; repeated happenings count once, last."""
 
     show: Show
     happened: dict[str, None] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class EventBus:
     """The events of one double. ``publish`` may be called from any thread, the rest on its loop."""
 
     def __init__(self) -> None:
-        self.watched = False  # whether anything has to be published
+        self.watched = False  # whether somebody listens
         self._lock = threading.Lock()
         self._news: dict[tuple[str, str], _News] = {}
         self._listeners: set[Listener] = set()
@@ -97,7 +97,7 @@ class EventBus:
                 self._forget()
 
     def close(self) -> None:
-        """End all streams after what has happened until now, because the double stops."""
+        """End all streams, because the double stops; send pending events first."""
         self._send()
         self._closed, self.watched = True, False
         for listener in self._listeners:

@@ -21,7 +21,7 @@ SERVICE = "agentkit"
 DEFAULT_REGION = "cn-beijing"
 RUN_CODE = "RunCode"
 EXEC_BASH = "ExecBash"
-RUN_HEADER = "x-agentdouble-run"  # our clients send it: the execution's name in live outputs
+RUN_HEADER = "x-agentdouble-run"  # names an execution in live outputs
 SHELLS = ("bash", "shell")  # the languages that ExecBash runs
 
 

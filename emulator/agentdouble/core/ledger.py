@@ -4,7 +4,7 @@ Every unspecified behaviour of the double is read from here, so each answer can 
 relies on. ``choose()`` returns the name of the chosen alternative and notes the unknown for the
 current request (see ``using``). The ledger in force is a context variable, so no function needs it
 as an argument. Call ``choose()`` where the answer matters and not earlier: otherwise a request
-that never meets the question would count as relying on it.
+that never reaches the question would count as relying on it.
 """
 
 from __future__ import annotations

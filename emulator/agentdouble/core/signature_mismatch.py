@@ -1,4 +1,4 @@
-"""What the writer of a client compares when a signature does not match.
+"""Details that help the author of a client whose signature does not match.
 
 The verifier's canonical request and string to sign are shown, and the right signature never is: it
 would let the request in. Secrets in the query and the headers are shown as ``***``, but hashed as

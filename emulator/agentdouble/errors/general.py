@@ -174,7 +174,7 @@ class RunEndedError(AgentError):
 
 
 class ApplicationLoadError(AgentDoubleError):
-    """An application cannot be imported or served; ``spec`` is the application as given."""
+    """An application cannot be imported or served; ``spec`` is the argument that names it."""
 
     def __init__(self, message: str, *, spec: str) -> None:
         super().__init__(message)
@@ -224,7 +224,7 @@ class SignatureError(AgentDoubleError):
     """A signature does not verify; ``code`` is the platform's own error code.
 
     ``data`` of SignatureDoesNotMatch has the CanonicalRequest and the StringToSign of the verifier,
-    and what Differs, as far as it is known; there are no secrets in it.
+    and what Differs, if known. It contains no secrets.
     """
 
     def __init__(self, code: str, message: str, data: Mapping[str, Any] | None = None) -> None:
@@ -333,7 +333,7 @@ class ServiceUnansweredError(McpServiceError):
 
     def __init__(self, service: str, reason: str) -> None:
         super().__init__(
-            f"The MCP service {service!r} does not answer as it should: {reason}", service=service
+            f"The MCP service {service!r} gave no valid answer: {reason}", service=service
         )
         self.reason = reason
 
@@ -346,8 +346,8 @@ class ServiceNameError(McpServiceError):
 
     def __init__(self, service: str) -> None:
         super().__init__(
-            f"{service!r} is no name of an MCP service, for it stands in its address: it has 1 to "
-            "128 ASCII letters, digits, '.', '_' and '-', and begins with a letter or digit.",
+            f"{service!r} is not a valid name for an MCP service. A name is part of the address: use 1 to "
+            "128 ASCII letters, digits, '.', '_' and '-', beginning with a letter or digit.",
             service=service,
         )
 
@@ -360,20 +360,20 @@ class ServiceNameTakenError(McpServiceError):
 
     def __init__(self, service: str) -> None:
         super().__init__(
-            f"There is an MCP service {service!r} already. Delete it, or take another name.",
+            f"MCP service {service!r} already exists. Delete it, or use another name.",
             service=service,
         )
 
 
 class ServiceKeyError(McpServiceError):
-    """A key of an MCP service that cannot be sent, or does not exist."""
+    """A key of an MCP service cannot be sent or does not exist."""
 
     code = "InvalidParameter"
     status = 400
 
 
 class BackendError(McpServiceError):
-    """A backend for which no MCP service can be made."""
+    """No MCP service can be created for a backend."""
 
     code = "InvalidParameter"
     status = 400

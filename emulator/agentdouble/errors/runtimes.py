@@ -79,7 +79,7 @@ class RuntimeBusyError(HostingError):
 
     def __init__(self, name: str, reason: str, retry_after_s: int) -> None:
         super().__init__(
-            name, f"The runtime {name!r} is busy: {reason}. Ask again in {retry_after_s} s."
+            name, f"The runtime {name!r} is busy: {reason}. Try again in {retry_after_s} s."
         )
         self.reason = reason
         self.retry_after_s = retry_after_s
@@ -97,7 +97,7 @@ class RuntimeEndedError(HostingError):
 
 
 class UnknownVersionError(HostingError):
-    """A runtime has no version of this number, or not any more; ``known`` are the existing ones."""
+    """A runtime has no version with this number; ``known`` are the existing ones."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -118,7 +118,7 @@ class UnknownInstanceError(HostingError):
     def __init__(self, name: str, instance: str, instances: Iterable[str] = ()) -> None:
         self.instance = instance
         self.known = tuple(instances)
-        has = f"it has {', '.join(self.known)}" if self.known else "it has none at the moment"
+        has = f"it has {', '.join(self.known)}" if self.known else "it has no instances now"
         super().__init__(name, f"The runtime {name!r} has no instance {instance[:100]!r}; {has}.")
 
 
@@ -146,7 +146,7 @@ class InstanceLostError(HostingError):
         unreached: bool = False,
         amid: bool = False,
     ) -> None:
-        failed = "broke off amid its answer" if amid else "did not answer"
+        failed = "broke off during its answer" if amid else "did not answer"
         reached = "did not reach" if unreached else "may have reached"
         super().__init__(
             name,
@@ -167,5 +167,5 @@ class UnknownRuntimeError(HostingError):
 
     def __init__(self, name: str, names: Iterable[str] = ()) -> None:
         self.known = tuple(names)
-        listed = f"There are {', '.join(self.known)}." if self.known else "There is none at all."
+        listed = f"There are {', '.join(self.known)}." if self.known else "There are no runtimes."
         super().__init__(name, f"There is no runtime {name[:100]!r}. {listed}")

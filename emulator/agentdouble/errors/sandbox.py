@@ -15,7 +15,7 @@ class TooManyListenersError(LiveError):
     """Too many clients listen to ``what``; ``limit`` is the allowed number."""
 
     def __init__(self, limit: int, source: str = "the outputs of sessions") -> None:
-        super().__init__(f"{limit} listen to {source}, which is as many as may: end some.")
+        super().__init__(f"Too many listeners on {source} (limit {limit}); close some.")
         self.limit = limit
 
 
@@ -32,7 +32,7 @@ class SandboxError(AgentDoubleError):
 
 
 class DirectoryError(SandboxError):
-    """A directory of the session in which code cannot run."""
+    """Code cannot run in a directory of the session."""
 
     code = "InvalidParameter"
     status = 400
@@ -43,7 +43,7 @@ class DirectoryError(SandboxError):
 
 
 class UnknownToolError(SandboxError):
-    """No tool has this id, or not any more; ``known`` are some of the existing ids."""
+    """No tool has this id; ``known`` are some of the existing ids."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -56,7 +56,7 @@ class UnknownToolError(SandboxError):
 
 
 class UnknownSessionError(SandboxError):
-    """No instance of the tool has or had this SessionId."""
+    """No instance of the tool has, or ever had, this SessionId."""
 
     code = "InvalidResource.NotFound"
     status = 404
@@ -67,10 +67,9 @@ class UnknownSessionError(SandboxError):
 
 
 class TooManyInstancesError(SandboxError):
-    """The largest number of session instances is alive; ``limit`` is that number.
+    """Too many session instances are alive; ``limit`` is the allowed number.
 
-    If the limit comes from this machine and not from a setting, ``resource`` is what the machine
-    has too little of.
+    If the limit comes from this machine and not from a setting, ``resource`` is what is scarce.
     """
 
     code = "QuotaExceeded"
@@ -79,7 +78,7 @@ class TooManyInstancesError(SandboxError):
     def __init__(self, limit: int, resource: str | None = None) -> None:
         reason = "the setting max_instances allows no more"
         if resource is not None:
-            reason = f"this machine was found to hold no more, for want of {resource}"
+            reason = f"this machine has not enough {resource} for more"
         super().__init__(
             f"{limit} session instances are alive and {reason}. "
             "Destroy one, wait for one to expire, or raise the setting max_instances."
@@ -89,7 +88,7 @@ class TooManyInstancesError(SandboxError):
 
 
 class ResourceExhaustedError(SandboxError):
-    """The machine has not enough of a resource that a session needs.
+    """The machine lacks a resource that a session needs.
 
     ``resource`` is "open files", "processes", "memory" or "disk"; ``remedy`` says how to raise it.
     """
@@ -99,7 +98,7 @@ class ResourceExhaustedError(SandboxError):
 
     def __init__(self, resource: str, evidence: str, remedy: str) -> None:
         super().__init__(
-            f"There is no room for another session, for want of {resource} ({evidence}). "
+            f"Not enough {resource} for another session ({evidence}). "
             f"Destroy one, wait for one to expire, or {remedy}."
         )
         self.resource = resource
@@ -119,9 +118,9 @@ class InstanceEndedError(SandboxError):
 
 
 class SnapshotRefusedError(SandboxError):
-    """No snapshot of a session can be taken, or none be resumed; ``reason`` says why.
+    """A session cannot be snapshotted or resumed; ``reason`` says why.
 
-    ``code`` tells the reasons apart for programs.
+    ``code`` is the reason for programs.
     """
 
     code = "InvalidSnapshot.NotPossible"
@@ -152,10 +151,10 @@ class WorkbenchError(SandboxError):
 
     def __init__(self, reason: str, *, lives: bool = False) -> None:
         super().__init__(
-            f"The session's workbench did not answer: {reason}. It lives still."
+            f"The session's workbench did not answer: {reason}. It is still running."
             if lives
-            else f"The session's workbench is gone: {reason}. What ran in its terminals is lost, "
-            "files are kept; the next call starts another one."
+            else f"The session's workbench has ended: {reason}. Its terminals are lost, its "
+            "files are kept, and the next call starts another workbench."
         )
         self.reason = reason
 
@@ -167,7 +166,9 @@ class BrowserError(SandboxError):
     status = 502
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The session's browser is gone: {reason}. The next call starts another.")
+        super().__init__(
+            f"The session's browser has ended: {reason}. The next call starts another."
+        )
         self.reason = reason
 
 
@@ -178,5 +179,5 @@ class PageError(SandboxError):
     status = 502
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The page in front did not do what was asked: {reason}.")
+        super().__init__(f"The front page could not do this: {reason}.")
         self.reason = reason

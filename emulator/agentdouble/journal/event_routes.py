@@ -1,16 +1,16 @@
 """``/_emulator/events``: everything that happens in a double, as server-sent events.
 
-Each event has an ``event:`` and one line ``data:`` with a JSON object. It says how its
-subject is *now*, in the words of the route that lists these subjects, and in ``happened`` what
-happened to it since its last event, oldest first. What happens to one subject within 50 ms is one
-event, so a quick request is one event: ``"happened": ["opened", "answered"]``.
+Each event has an ``event:`` and one line ``data:`` with a JSON object: the *current* state of its
+subject, in the format of the route that lists such subjects. ``happened`` is what happened to it
+since its last event, oldest first. Changes of one subject within 50 ms become one event, so a quick
+request is one event: ``"happened": ["opened", "answered"]``.
 
 =========== ======================================================= ==============================
-event       happened                                                data, beside ``happened``
+event       happened                                                data, besides ``happened``
 =========== ======================================================= ==============================
 listening                                                           ``{}``: first
 resync                                                              ``{}``: events were missed;
-                                                                    read again what you show
+                                                                    reload what you show
 request     opened, answered                                        an entry of ``/journal``, in
                                                                     short; ``duration_ms`` is null
                                                                     while it is being answered
@@ -28,9 +28,9 @@ double      reset                                                   ``{}``: also
 journal     cleared                                                 ``{}``
 =========== ======================================================= ==============================
 
-``?only=request,session`` leaves the other events out, but for ``listening`` and ``resync``. A client
-that reads too slowly loses the events that wait for it, and gets ``resync``; one that connects again
-reads what it shows again. A line ``:`` comes every 15 seconds. A stream ends when the double stops.
+``?only=request,session`` selects events; ``listening`` and ``resync`` are always sent. A client that
+reads too slowly loses its waiting events and gets ``resync``. A client that reconnects reloads what
+it shows. A line ``:`` is sent every 15 seconds. A stream ends when the double stops.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Routes:
         self._events = events
 
     async def follow(self, request: Request) -> Response:
-        """Send what happens in the double, from now on."""
+        """Stream what happens in the double from now on."""
         only = request.query_params.get("only")
         names = NAMES if only is None else [name for name in only.split(",") if name]
         for name in names:
@@ -90,4 +90,4 @@ def _writer(names: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, 
 def _unknown(name: str) -> str:
     near = difflib.get_close_matches(name[:100].lower(), NAMES, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"There is no event {name[:40]!r}.{hint} only names some of {', '.join(NAMES)}."
+    return f"There is no event {name[:40]!r}.{hint} only may name {', '.join(NAMES)}."

@@ -1,7 +1,7 @@
 """The double's own failures, reported by a reference that is also in its log and its journal.
 
-No client may take them for an answer of an application or an agent. On every surface the answer is
-an error of status 500 in the surface's own format, and its message has the reference.
+They must not look like an answer of an application or an agent. On every surface the answer is an
+error of status 500 in the surface's own format, and its message has the reference.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ServerErrorMiddleware:
     """A middleware that answers if the application fails, or when the server stops.
 
     If the answer has started, the connection is closed before the answer ends, so that no client
-    takes a part of an answer for the whole. A request that other code in this process cancels
+    mistakes a part of an answer for the whole. A request that other code in this process cancels
     stays cancelled.
     """
 

@@ -1,7 +1,7 @@
-"""The layer that writes one entry of the journal for each request and each WebSocket.
+"""The middleware that writes an entry of the journal for each request and each WebSocket.
 
-It also sets the response headers that list the unknowns the answer relied on, and the armed faults
-that happened. The headers have those known when they are sent; the journal has all of them.
+It also sets the response headers that list the unknowns that the answer relied on and the faults
+that were injected. The headers list those known when they are sent; the journal lists all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A request of the journal, ready to be sent once more: its complete body, and its headers."""
+"""The body and the headers with which a request of the journal is sent again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_BELIEVED = (401, 403)
 
 
 class CannotRepeatError(AgentDoubleError):
-    """A request that the journal does not have completely, or not at all."""
+    """The journal does not have the complete request."""
 
     def __init__(self, message: str, status: int = 409) -> None:
         super().__init__(message)
@@ -31,18 +31,18 @@ class CannotRepeatError(AgentDoubleError):
 
 
 def no_longer_kept() -> CannotRepeatError:
-    """Return the error for an entry that is not kept any more."""
-    return CannotRepeatError("The journal does not have this request any more.", 404)
+    """Return the error for an entry that has been dropped."""
+    return CannotRepeatError("The journal no longer has this request.", 404)
 
 
 def whole_body(entry: Entry) -> bytes:
     """Return the complete body of a request; raise CannotRepeatError."""
     if REDACTED in entry.url:
         raise CannotRepeatError(
-            "The journal hides a secret in this request's address: send it anew."
+            "The journal hides a secret in this request's address: send it yourself."
         )
     if entry.request_start is None and _had_body(entry):
-        raise CannotRepeatError("The double answered this request before it had read its body.")
+        raise CannotRepeatError("The double answered this request before it had read the body.")
     body = b"" if entry.request_start is None else entry.request_start.full_body()
     if body is None:
         raise CannotRepeatError("The journal keeps only the start of this request's body.")
@@ -56,9 +56,9 @@ def _had_body(entry: Entry) -> bool:
 
 
 def headers(entry: Entry, body: bytes, credentials: Credentials) -> list[tuple[bytes, bytes]]:
-    """Return the headers, signed anew if they were signed: a signature is valid for minutes.
+    """Return the headers, with a new signature if they had one: a signature expires in minutes.
 
-    Raises CannotRepeatError if another key signed them, or if the double did not believe it.
+    Raises CannotRepeatError if another key signed them, or if the double did not accept it.
     """
     head = list(entry.request_head)
     headers = {name: value.decode("latin-1") for name, value in head}
@@ -80,13 +80,13 @@ def headers(entry: Entry, body: bytes, credentials: Credentials) -> list[tuple[b
 
 
 def _signed_by_us(entry: Entry, authorization: str, credentials: Credentials) -> Scope:
-    """Return what the request was signed for; refuse to sign what the double did not believe.
+    """Return the scope of the request's signature; refuse if the double did not accept it.
 
-    Else a click would lend the user's key to whoever sent a request with a wrong signature.
+    Otherwise a click would sign the request of someone who sent a wrong signature.
     """
     if entry.status in _NOT_BELIEVED:
         raise CannotRepeatError(
-            "The double refused this request's signature, so none is made anew."
+            "The double refused this request's signature, so it is not signed again."
         )
     parsed = Authorization.parse(authorization)
     if parsed.access_key != credentials.access_key:

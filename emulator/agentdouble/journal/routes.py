@@ -84,7 +84,7 @@ class _Routes:
         id_ = request.path_params["id"]
         entry = self._journal.find(int(id_)) if _is_number(id_) else None
         if entry is None:
-            reason = f"The journal has no entry {id_[:40]!r}; it keeps the latest."
+            reason = f"The journal has no entry {id_[:40]!r}; it keeps only the latest."
             return _refused(request, 404, "NotFound", reason)
         return JSONResponse(await asyncio.to_thread(entry.to_dict))
 
@@ -115,7 +115,9 @@ def _read(request: Request) -> _Query:
             near = difflib.get_close_matches(name[:100].lower(), _PARAMETERS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             allowed = ", ".join(_PARAMETERS)
-            raise _QueryError(f"The journal knows no {name[:40]!r}.{hint} It has {allowed}.")
+            raise _QueryError(
+                f"The journal has no parameter {name[:40]!r}.{hint} It has {allowed}."
+            )
     bodies = query.get("bodies", "false")
     if bodies not in ("true", "false"):
         raise _QueryError(f"bodies must be true or false, not {bodies[:40]!r}.")

@@ -1,11 +1,11 @@
-"""What if: a request of the journal, sent again under another answer to an unknown.
+"""What-if: send a request of the journal again, under another answer to an unknown.
 
 Three doubles are started for it, with the running double's applications, tools and settings: two
 under the answers in force, and one under the other. Where the first two differ, ids and times
 differ; where they agree and the third does not, the other answer made the difference. Earlier
 requests of the journal on which the request relies are sent to each first. The doubles end with
-the question. Code of an application that was passed in runs in this process: what it keeps outside
-of the application, such as in variables of its module, belongs to the running double, too.
+the question. An application that was passed in as an object runs in this process, so state that it
+keeps elsewhere, such as in variables of its module, is shared with the running double.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _PATH = "/:@!$&'()*+,;=~-._"
 
 
 class Question(BaseModel):
-    """What if this unknown had this answer: what would that request have been answered?"""
+    """A question: what would the answer to this entry be if the unknown had this answer?"""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -89,7 +89,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """Asks a request of a running double again, on others that it starts."""
+    """Sends a request of a running double again, to other doubles that it starts."""
 
     journal: Journal
     ledger: Ledger
@@ -103,13 +103,13 @@ class WhatIf:
         if entry is None:
             raise no_longer_kept()
         if not entry.url.startswith("http"):
-            raise CannotRepeatError("A WebSocket cannot be asked again.")
+            raise CannotRepeatError("A WebSocket cannot be sent again.")
         if entry.duration_ms is None:
-            raise CannotRepeatError("This request is not answered yet.")
+            raise CannotRepeatError("This request has no answer yet.")
         headers(entry, whole_body(entry), self.credentials)  # raises before a double is started
         in_force = self.ledger.answer(question.unknown).name
         if find(question.unknown).answer(question.answer).name == in_force:
-            message = f"{question.unknown} is answered by {question.answer!r} already."
+            message = f"{question.answer!r} is already the answer to {question.unknown}."
             raise LedgerError(message, unknown=question.unknown)
         async with self._lock:  # three doubles at a time are enough for a machine
             try:
@@ -160,10 +160,10 @@ class WhatIf:
 
 
 def earlier_requests(entry: Entry, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the last requests that made what an entry relies on, the oldest first.
+    """Return the last requests that created what an entry relies on, oldest first.
 
-    They are of the same session, or their answers have ids that later ones name. What the code of
-    another request sent is left out: it is sent when that code runs again.
+    They belong to the same session, or their answers contain ids that later requests use. Requests
+    that code of another request sent are omitted, because that code will send them again.
     """
     wanted = _ids_in_request(entry)
     found: list[Entry] = []
@@ -228,7 +228,7 @@ def _ids(value: Any) -> Iterator[str]:
 
 @dataclass
 class Sender:
-    """A client of one double; it learns which ids that double gave for those of the journal."""
+    """A client of one double; it maps the ids of the journal to those of this double."""
 
     url: str
     credentials: Credentials
@@ -302,7 +302,7 @@ async def _entered(double: AbstractContextManager[str]) -> AsyncIterator[str]:
         try:
             url = await asyncio.shield(starting)
         except (AgentDoubleError, RuntimeError, OSError) as error:
-            message = f"No double starts under that answer: {error}"
+            message = f"No double could start with that answer: {error}"
             raise WhatIfError(message, "CannotStart", 409) from None
         yield url
     finally:
@@ -340,7 +340,7 @@ def _notes(
     lost = [str(request.id) for request in earlier if request not in repeatable]
     if lost:
         ids = ", ".join(lost)
-        yield f"Left out, because the journal does not have them completely: requests {ids}."
+        yield f"Requests {ids} were not sent, because the journal does not have them completely."
     if len(earlier) == MOST:
         yield f"Only the last {MOST} requests that it relied on were sent before it."
     if not entry.faults and first.status != entry.status:

@@ -1,4 +1,4 @@
-"""What differs between two answers, where a third shows what differs each time."""
+"""The differences between two answers; a third shows what differs every time, such as ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ABSENT = object()
 def differences(
     first: Mapping[str, Any], again: Mapping[str, Any], other: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return where ``other`` differs from ``first``, and ``again`` does not.
+    """Return where ``other`` differs from ``first`` but ``again`` does not.
 
     Each has a ``path``, and the values ``in_force`` and ``other`` if there is one.
     """
@@ -91,7 +91,7 @@ def leaves(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def unfolded(text: str, content_type: str = "") -> Any:
-    """Return what a body says: JSON with the JSON inside its texts, events, or the text itself."""
+    """Return the content of a body: JSON (with the JSON inside its strings), events, or text."""
     if "event-stream" in content_type:
         return [unfolded(data) for data in _event_data(text)]
     try:
@@ -101,7 +101,7 @@ def unfolded(text: str, content_type: str = "") -> Any:
 
 
 def _loaded(text: str) -> Any:
-    return json.loads(text, parse_constant=str)  # NaN is no JSON, and could not be answered
+    return json.loads(text, parse_constant=str)  # NaN is not JSON
 
 
 def _inner(value: Any, depth: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""``/_emulator/what-if``: what a request would have been answered under another answer."""
+"""``/_emulator/what-if``: what the answer to a request would be under another answer to an unknown."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class CrossLoopQueue(Generic[T]):
 
     Waking a loop in another thread costs a system call and a thread switch. So the producer wakes
     the consumer once for all items that are there by then. The order is kept. A producer that
-    waits for ``room()`` when the queue is ``full`` is at most ``size`` items ahead.
+    waits for ``wait_for_room()`` when the queue is ``full`` is at most ``size`` items ahead.
 
     A consumer that lingers lets more items arrive for so long after those that it took, unless one
     is urgent. A producer has as long to put more after an item that can wait.
@@ -164,7 +164,7 @@ class CrossLoopQueue(Generic[T]):
 
     @property
     def full(self) -> bool:
-        """Whether the producer should wait for ``room()``."""
+        """Whether the producer should wait for ``wait_for_room()``."""
         return len(self._items) >= self._size
 
     async def wait_for_room(self) -> None:

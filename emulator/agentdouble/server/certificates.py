@@ -76,10 +76,10 @@ def _issue(
         content = _trusted_already(bundle) + authority.cert_pem.bytes()
         _draft(bundle, content, 0o644).replace(bundle)
     except ValueError as error:
-        message = f"A name among host and allow_hosts does not fit into a certificate: {error}"
+        message = f"A name in host or allow_hosts does not fit into a certificate: {error}"
         raise SettingsError(message, key="allow_hosts", source="the settings") from None
     except OSError as error:
-        message = f"No certificate authority can be kept in tls_directory: {error}"
+        message = f"tls_directory cannot be used for a certificate authority: {error}"
         raise SettingsError(message, key="tls_directory", source="the settings") from None
     return Tls(context, bundle, temporary)
 

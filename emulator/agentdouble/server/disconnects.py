@@ -1,6 +1,6 @@
-"""What a request receives: its body once more, and that its client has disconnected.
+"""Helpers for what a request receives: replay its body, and notice that its client disconnects.
 
-Work for a client that waits for it ends when the client disconnects.
+Work for a client ends when the client disconnects.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def replay(messages: Sequence[Message], receive: Receive) -> Receive:
 
 
 class EventStreamResponse(StreamingResponse):
-    """A stream of events, each sent when it is there.
+    """A stream of events, each sent as soon as it is available.
 
     The iterator of events is closed when the client has disconnected. Starlette leaves that to the
     garbage collector.
@@ -69,7 +69,7 @@ class EventStreamResponse(StreamingResponse):
 
 
 class ListenerResponse(EventStreamResponse):
-    """The stream of what ``written`` makes of a listener, who is registered until its end."""
+    """A stream that ``written`` makes for a listener, which is registered until the stream ends."""
 
     def __init__(
         self,

@@ -142,18 +142,18 @@ class GuardMiddleware:
             if has_key(headers, policy.token):
                 return None
             return (
-                f"{OWN} asks for the double's token: send 'Authorization: Bearer <token>'. "
+                f"{OWN} requires the double's token: send 'Authorization: Bearer <token>'. "
                 "agentdouble env shows it as AGENTDOUBLE_TOKEN."
             )
         if key is None or policy.signed(connection):
             return None
-        return "This server asks for its API key: send 'Authorization: Bearer <key>'."
+        return "This server requires its API key: send 'Authorization: Bearer <key>'."
 
 
 class _BodyTooLargeError(HTTPException):
     """The body grew past the limit while it was read.
 
-    It is an HTTPException, so that the application inside does not take it for its own failure.
+    It is an HTTPException, so that the application inside does not treat it as its own failure.
     """
 
     def __init__(self) -> None:
@@ -204,9 +204,9 @@ def _host_error(connection: HTTPConnection) -> str | None:
     if len(hosts) > 1:
         return f"The request names {len(hosts)} hosts: {', '.join(map(repr, hosts[:3]))}."
     if not hosts and connection.scope.get("http_version") == "1.1":
-        return "The request has no Host header, which HTTP/1.1 asks for."
+        return "The request has no Host header, which HTTP/1.1 requires."
     if hosts and not _HOST.fullmatch(hosts[0]):
-        return f"The Host {hosts[0][:200]!r} is no name with a port."
+        return f"The Host {hosts[0][:200]!r} is not a valid host name with an optional port."
     return None
 
 

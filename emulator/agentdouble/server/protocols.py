@@ -34,7 +34,7 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
     """
     transport: asyncio.Transport | None = scope.get(TRANSPORT)
     if transport is None:
-        raise ConnectionResetError("The connection was closed, as a fault says.")
+        raise ConnectionResetError("The connection was closed by an injected fault.")
     await asyncio.sleep(0)  # send a head that waits for its body
     if reset:
         no_farewell = struct.pack("ii", 1, 0)
@@ -113,7 +113,7 @@ class OneProtocol(HttpToolsProtocol):
         if not self.parser.should_upgrade():
             return False
         if self.parser.get_method() == b"CONNECT":
-            raise ValueError("This server is no proxy.")  # the answer is a 400
+            raise ValueError("This server is not a proxy.")  # the answer is a 400
         self.scope["method"] = self.parser.get_method().decode("ascii")
         return not self._should_upgrade()
 
@@ -275,7 +275,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             return
         super().data_received(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
-            body = f"This is no handshake of a WebSocket: {self.conn.handshake_exc}".encode()
+            body = f"This is not a WebSocket handshake: {self.conn.handshake_exc}".encode()
             head = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n"
             ended = f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
             self.transport.write(f"{head}{ended}".encode() + body)

@@ -342,7 +342,7 @@ WRONG_API = {"HttpApiConfiguration": {"Configuration": '{"swagger": "1"}'}}
 @pytest.mark.parametrize(
     ("change", "code", "expected"),
     [
-        ({"Name": "a/b"}, "InvalidParameter", "'a/b' is no name of an MCP service"),
+        ({"Name": "a/b"}, "InvalidParameter", "'a/b' is not a valid name for an MCP service"),
         (_of("CustomConfiguration"), "MissingParameter", "missing BackendConfiguration.Custom"),
         (_of("CustomConfiguration", Domain="a@b/c"), "InvalidParameter", "is not a host name"),
         (_of("CustomMcpConfiguration"), "NotImplemented", "A server that the platform runs ("),

@@ -133,12 +133,12 @@ def test_what_it_relied_on_and_a_fresh_double_lacks_is_said(double: Emulator) ->
 @pytest.mark.parametrize(
     ("question", "status", "kind", "says"),
     [
-        ({"entry": 99}, 404, "NotFound", "does not have this request any more"),
+        ({"entry": 99}, 404, "NotFound", "no longer has this request"),
         ({"entry": 2}, 409, "CannotRepeat", "only the start of this request's body"),
         ({"entry": 3}, 409, "CannotRepeat", "hides a secret"),
         ({"unknown": "U-PROBE"}, 400, "LedgerError", "Did you mean U-PROBE-"),
         ({"answer": "xml"}, 400, "LedgerError", "It has: object, text"),
-        ({"answer": "object"}, 400, "LedgerError", "'object' already"),
+        ({"answer": "object"}, 400, "LedgerError", "'object' is already"),
         ({"unknown": "U-RUN-CODE-RETURN"}, 400, "LedgerError", "not built the alternative"),
         ({"entry": "1"}, 400, "BadRequest", "The body must be"),
         ({"more": 1}, 400, "BadRequest", "The body must be"),

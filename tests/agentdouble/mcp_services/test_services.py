@@ -115,7 +115,7 @@ def test_a_key_can_be_added_and_revoked(services: Emulator, backend: Backend) ->
 @pytest.mark.parametrize("name", ["", "a/b", "x" * 129])
 def test_a_name_that_is_no_path_segment_is_refused(services: Emulator, name: str) -> None:
     """The error says what a name looks like."""
-    with pytest.raises(ServiceNameError, match="it has 1 to 128 ASCII letters") as caught:
+    with pytest.raises(ServiceNameError, match="use 1 to 128 ASCII letters") as caught:
         services.mcp.create(name, "http://127.0.0.1/mcp")
 
     assert name == caught.value.service
@@ -132,7 +132,7 @@ def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backe
 
     ids = sorted({future.result(TIMEOUT_S) for future in [background(make) for _ in range(4)]})
 
-    conflict = "There is an MCP service 'once' already. Delete it, or take another name."
+    conflict = "MCP service 'once' already exists. Delete it, or use another name."
     assert [conflict, services.mcp.get("once").id] == ids
 
 

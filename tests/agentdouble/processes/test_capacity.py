@@ -29,7 +29,7 @@ def test_what_has_run_out_is_named(number: int, resource: str) -> None:
         raise OSError(number, os.strerror(number))
 
     assert resource == caught.value.resource
-    assert f"for want of {resource} ({os.strerror(number)})" in str(caught.value)
+    assert f"Not enough {resource} for another session ({os.strerror(number)})" in str(caught.value)
     assert caught.value.remedy in str(caught.value)
 
 
@@ -49,7 +49,7 @@ def test_what_is_kept_back_is_not_given_to_sessions(
     headroom = Headroom("memory", available=available, session=10, reserve=100)
     monkeypatch.setattr(capacity, "headrooms", lambda: iter([headroom]))
 
-    with pytest.raises(ResourceExhaustedError, match="no room for another session, for want of"):
+    with pytest.raises(ResourceExhaustedError, match="Not enough memory for another session"):
         capacity.check()
 
 
@@ -70,7 +70,9 @@ def test_a_double_has_as_many_sessions_as_the_scarcest_thing_allows(
     memory, count = asyncio.run(refused()), asyncio.run(refused(max_instances=5))
 
     assert (3, "memory", 5, None) == (memory.limit, memory.resource, count.limit, count.resource)
-    assert "3 session instances are alive and this machine was found to hold no more" in str(memory)
+    assert "3 session instances are alive and this machine has not enough memory for more" in str(
+        memory
+    )
 
 
 def test_this_machine_is_counted() -> None:

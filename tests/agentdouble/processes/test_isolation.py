@@ -134,5 +134,5 @@ def test_a_machine_that_lacks_something_for_a_moment_is_asked_again(
         offered = isolation.find_out().offers("files")
 
     assert (429, "QuotaExceeded") == refused[:2]
-    assert "for want of open files" in refused[2]
+    assert "Not enough open files" in refused[2]
     assert ("/home/gem\n" == folder) == offered

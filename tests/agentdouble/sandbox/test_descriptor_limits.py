@@ -73,7 +73,7 @@ def test_sessions_are_refused_by_name_before_descriptors_run_out(soft: int, hard
 
     assert outcome["started"] > 3
     assert (429, "QuotaExceeded") == (outcome["status"], outcome["said"]["Code"])
-    assert "for want of open files" in outcome["said"]["Message"]
+    assert "Not enough open files" in outcome["said"]["Message"]
     assert "raise the limit of open files (ulimit -n" in outcome["said"]["Message"]
     assert (outcome["started"], "42\n") == (outcome["living"], outcome["again"])
     assert [soft, hard] == outcome["limit"]  # a process of somebody else's is not changed

@@ -171,7 +171,7 @@ def test_a_browser_that_does_not_start_says_why(
         alive = text(double, "print('alive')", "s")
         remaining = [process for process in psutil.process_iter() if _runs(process, browser)]
 
-    full = f"The session's browser is gone: {reason}. The next call starts another."
+    full = f"The session's browser has ended: {reason}. The next call starts another."
     assert [(status, full)] * 2 == [error, again]
     assert "alive\n" == alive
     assert [] == remaining

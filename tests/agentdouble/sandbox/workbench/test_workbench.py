@@ -80,8 +80,8 @@ def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) ->
     response = waiting.result(20)
     assert 502 == response.status_code
     assert (
-        "The session's workbench is gone: killed by signal 9. What ran in its terminals is lost, "
-        "files are kept; the next call starts another one."
+        "The session's workbench has ended: killed by signal 9. Its terminals are lost, its "
+        "files are kept, and the next call starts another workbench."
     ) == response.json()["message"]
     assert has_gone(stray, timeout_s=30)
     assert "kept\n" == plane.bash("cat file")["stdout"]
