@@ -25,7 +25,7 @@ def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -
         "2 sessions were alive; none is, and their processes are gone",
         "the session was destroyed: its state is gone",
         "All 8 steps gave the expected result",
-        "prints the address of a web console",
+        "prints the web console's address",
     ):
         assert text in done.stdout
     assert "not so" not in done.stdout
